@@ -1,0 +1,79 @@
+"""What the scripts of this folder share: data, splits, and CSV files that say how they were made."""
+
+from __future__ import annotations
+
+import csv
+import platform
+import subprocess
+import sys
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from pathlib import Path
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+from sklearn.neighbors import NearestNeighbors
+
+import otprop
+from otprop import datasets
+
+RESULTS = Path(__file__).parent / "results"
+PAPER_DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
+PERCENTAGES = (5, 15, 25, 35)
+
+
+def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:
+    """`y` with -1 for all rows but a stratified `percent` of them."""
+    labelled, _ = train_test_split(np.arange(len(y)), train_size=percent / 100, stratify=y, random_state=seed)
+    hidden = np.full(len(y), -1)
+    hidden[labelled] = y[labelled]
+    return hidden
+
+
+def load(name: str) -> tuple[np.ndarray, np.ndarray]:
+    """Features as they are in the file, without any scaling, and class numbers."""
+    data = datasets.load(name)
+    return data.X, data.y
+
+
+def nearest_neighbor_cost(X: np.ndarray) -> float:
+    """The median squared distance from a row to its nearest other row."""
+    distances, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)
+    return float(np.median(distances[:, 1] ** 2))
+
+
+def header() -> list[str]:
+    """Lines for the top of a result: the command, the version and commit, the day, the machine."""
+    commit = subprocess.run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=Path(__file__).parent
+    ).stdout.strip()
+    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    return [
+        f"# command: {command}",
+        f"# otprop {otprop.__version__}, commit {commit or 'unknown'}, {datetime.now(UTC):%Y-%m-%d}",
+        f"# Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}",
+    ]
+
+
+def write_csv(name: str, rows: Iterable[dict[str, object]]) -> Path:
+    """Write rows to benchmarks/results, beside its place first and then moved there in one step."""
+    rows = list(rows)
+    RESULTS.mkdir(exist_ok=True)
+    path = RESULTS / name
+    scratch = path.with_suffix(".tmp")
+    with scratch.open("w", newline="") as file:
+        file.write("\n".join(header()) + "\n")
+        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    scratch.replace(path)
+    return path
+
+
+def read_csv(name: str) -> list[dict[str, str]]:
+    """The rows of an earlier result, none if there is no such file."""
+    path = RESULTS / name
+    if not path.exists():
+        return []
+    with path.open() as file:
+        return list(csv.DictReader(line for line in file if not line.startswith("#")))

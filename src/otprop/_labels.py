@@ -1,0 +1,215 @@
+"""Labels of any type to class numbers and back, and what counts as unlabelled."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import DataConversionWarning
+from sklearn.utils.multiclass import check_classification_targets
+
+UNLABELED = -1  # the class number of an unlabelled row, inside the library
+
+
+@dataclass(frozen=True)
+class Labels:
+    """A column of labels as class numbers.
+
+    Attributes
+    ----------
+    codes : ndarray of int, -1 where a row is unlabelled
+    classes : ndarray, the label of each class number, sorted
+    marker : the value that stood for "unlabelled" (-1 where none did)
+    """
+
+    codes: np.ndarray
+    classes: np.ndarray
+    marker: Any
+
+    @property
+    def labeled(self) -> np.ndarray:
+        return np.flatnonzero(self.codes != UNLABELED)
+
+    @property
+    def unlabeled(self) -> np.ndarray:
+        return np.flatnonzero(self.codes == UNLABELED)
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels for class numbers; the marker for -1."""
+        codes = np.asarray(codes)
+        missing = codes == UNLABELED
+        if not missing.any():
+            return self.classes[codes]
+        dtype = np.result_type(self.classes) if _fits(self.marker, self.classes) else object
+        out = np.empty(codes.shape, dtype=dtype)
+        out[~missing] = self.classes[codes[~missing]]
+        out[missing] = self.marker
+        return out
+
+
+def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
+    """Read a label column.
+
+    With ``unlabeled="auto"`` the markers are -1, None, NaN, ``pandas.NA`` and ``NaT``, of which `y` may use
+    one. Any other value of `unlabeled` is the only marker.
+    """
+    values = _as_column(y)
+    if isinstance(unlabeled, str) and unlabeled == "auto":
+        missing, marker = _find_marker(values)
+    else:
+        missing, marker = _match_marker(values, unlabeled)
+    known = values[~missing]
+    if len(known) == 0:
+        raise ValueError(
+            f"y has no labelled row: all {len(values)} entries are the marker for unlabelled"
+            f"{f' ({marker!r})' if len(values) else ''}. Give at least one row a label."
+        )
+    known = _tidy(known)
+    _refuse_lookalike(known, marker, bool(missing.any()))
+    check_classification_targets(known)
+    classes, numbers = np.unique(known, return_inverse=True)
+    codes = np.full(len(values), UNLABELED, dtype=np.intp)
+    codes[~missing] = numbers
+    return Labels(codes, classes, marker)
+
+
+def _as_column(y: Any) -> np.ndarray:
+    """`y` as a one-dimensional array, whichever library it came from."""
+    if y is None:
+        raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
+    if hasattr(y, "to_numpy"):  # pandas and polars, nullable columns included
+        y = y.to_numpy()
+    if not isinstance(y, np.ndarray):
+        y = _from_sequence(y)
+    if y.ndim == 2 and y.shape[1] == 1:
+        warnings.warn(
+            "A column-vector y was passed when a 1d array was expected. "
+            "Please change the shape of y to (n_samples,), for example using ravel().",
+            DataConversionWarning,
+            stacklevel=4,
+        )
+        y = y[:, 0]
+    if y.ndim != 1:
+        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+    if y.dtype.kind == "f" and np.isinf(y).any():
+        raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
+    return y
+
+
+def _from_sequence(y: Any) -> np.ndarray:
+    """An array that keeps each entry's own type: NumPy would turn ``["a", None, 1]`` into strings."""
+    if hasattr(y, "__array__"):
+        return np.asarray(y)
+    entries = list(y)
+    array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
+    if array.dtype == object and array.ndim == 1:
+        array[:] = entries
+    return array
+
+
+def _mixed(entries: list[Any]) -> bool:
+    kinds = {_kind(entry) for entry in entries}
+    return len(kinds) > 1 or "missing" in kinds
+
+
+def _kind(entry: Any) -> str:
+    if entry is None or _is_na(entry):
+        return "missing"
+    if isinstance(entry, (bool, np.bool_)):
+        return "bool"
+    if isinstance(entry, (int, float, np.integer, np.floating)):
+        return "number"
+    return type(entry).__name__
+
+
+def _is_na(entry: Any) -> bool:
+    return type(entry).__name__ in {"NAType", "NaTType"}
+
+
+_MARKERS: dict[str, Callable[[Any], bool]] = {
+    "-1": lambda v: isinstance(v, (int, float, np.integer, np.floating)) and not isinstance(v, bool) and v == -1,
+    "None": lambda v: v is None,
+    "NaN": lambda v: isinstance(v, (float, np.floating)) and v != v,
+    "NA": lambda v: type(v).__name__ == "NAType",
+    "NaT": lambda v: type(v).__name__ == "NaTType",
+}
+
+
+def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
+    """Where `values` is unlabelled, and the one marker it uses."""
+    if values.dtype.kind in "iu":
+        return values == -1, -1
+    if values.dtype.kind == "f":
+        found = {"-1": values == -1, "NaN": np.isnan(values)}
+    elif values.dtype == object:
+        found = {name: np.fromiter(map(test, values), bool, len(values)) for name, test in _MARKERS.items()}
+    else:
+        return np.zeros(len(values), dtype=bool), -1
+    used = {name: mask for name, mask in found.items() if mask.any()}
+    if len(used) > 1:
+        counts = " and ".join(f"{name} ({mask.sum()} rows)" for name, mask in used.items())
+        raise ValueError(
+            f"y uses two different markers for unlabelled rows: {counts}. Use one of them, or say which one "
+            "means unlabelled with the parameter `unlabeled` if the other is a class."
+        )
+    for mask in used.values():
+        return mask, values[np.argmax(mask)]
+    return np.zeros(len(values), dtype=bool), -1
+
+
+def _match_marker(values: np.ndarray, marker: Any) -> tuple[np.ndarray, Any]:
+    """Where `values` equals the marker the user named; anything else that is missing is an error."""
+    same = next((test for test in _MARKERS.values() if test(marker)), lambda v: type_matches(v, marker))
+    missing = np.fromiter(map(same, values), bool, len(values))
+    others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
+    if others:
+        raise ValueError(
+            f"y holds {', '.join(sorted(others))} beside the marker unlabeled={marker!r}: a missing value cannot "
+            'be a class. Replace it, or leave unlabeled="auto".'
+        )
+    return missing, marker
+
+
+def type_matches(value: Any, marker: Any) -> bool:
+    """Equality that does not take True for 1 or raise for unlike types."""
+    if isinstance(value, (bool, np.bool_)) != isinstance(marker, (bool, np.bool_)):
+        return False
+    return bool(value == marker)
+
+
+def _tidy(known: np.ndarray) -> np.ndarray:
+    """The labelled entries in the narrowest type that holds them all."""
+    if known.dtype != object:
+        return known
+    kinds = {_kind(entry) for entry in known}
+    if len(kinds) > 1:
+        names = ", ".join(sorted({type(entry).__name__ for entry in known}))
+        raise TypeError(
+            f"y mixes labels of different types ({names}): they cannot be put in order. "
+            "Convert them to one type, for example with str()."
+        )
+    if kinds == {"str"}:
+        return np.asarray(known, dtype=str)
+    if kinds <= {"number", "bool"}:
+        return np.asarray(list(known))
+    return known
+
+
+def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
+    if used and known.dtype.kind in "UO" and not isinstance(marker, str) and str(marker) in set(known):
+        raise ValueError(
+            f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text beside it. "
+            "Rename the class, or write unlabelled rows as None."
+        )
+
+
+def _fits(marker: Any, classes: np.ndarray) -> bool:
+    """Whether an array of the classes' type can hold the marker."""
+    if isinstance(marker, (bool, np.bool_)):
+        return classes.dtype.kind == "b"
+    if isinstance(marker, (int, np.integer)):
+        return classes.dtype.kind == "i" or classes.dtype.kind == "f"
+    return isinstance(marker, (float, np.floating)) and classes.dtype.kind == "f"

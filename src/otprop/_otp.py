@@ -1,0 +1,311 @@
+"""OTP, the estimator: parameters, validation and attributes around the rounds of the propagation."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from dataclasses import replace
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils import Tags
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from otprop._base import Propagator
+from otprop._labels import Labels
+from otprop._progress import progress
+from otprop._propagation import Propagation, Round, Snapshot
+from otprop._replay import Given, Replay
+from otprop.geometry.cost import RowCost, nearest_costs
+from otprop.geometry.identical import first_of_each
+from otprop.geometry.pairs import Pairs, check_cost, check_cost_matrix, make_pairs
+
+AUTO_EPSILON = 0.1  # times the median cost from an unlabelled row to its nearest labelled one
+MAX_AUTO_ROWS = 2000  # how many rows decide on epsilon where none is unlabelled
+
+
+class OTP(Propagator):
+    """Optimal Transport Propagation: label the unlabelled rows of a table.
+
+    Labels are transported from the labelled rows to the others by entropic optimal transport. Rows whose
+    class is certain get their label and help with the rest in the next round, until every row has one. This
+    is Algorithm 1 of El Hamri, Bennani and Falih, "Label Propagation Through Optimal Transport", IJCNN 2021,
+    with every plan solved to its tolerance.
+
+    Parameters
+    ----------
+    cost : str or callable, default="sqeuclidean"
+        What it costs to carry a label from one row to another (Eq. 8): "sqeuclidean", any other metric of
+        scikit-learn's ``pairwise_distances``, a callable of two rows, or "precomputed" for an X that is the
+        matrix of costs itself.
+    epsilon : "auto" or float, default="auto"
+        Entropic regularisation (Eq. 9), in the units of the cost. Small values let only the nearest labelled
+        rows speak. "auto" takes a tenth of the median cost from an unlabelled row to its nearest labelled one.
+    alpha : float, default=0.9
+        Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
+        labelled (Eq. 15).
+    max_rounds : int or None, default=None
+        The last of these rounds labels all that is left. None: as many as it takes.
+    min_round_share : float, default=0.0
+        At least this share of the rows still unlabelled gets a label in every round, certain or not.
+    tol : float, default=1e-6
+        L1 error accepted in each marginal of the plan, of a total mass of one.
+    max_iter : int, default=20000
+        Iterations of the solver per round.
+    unlabeled : default="auto"
+        What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
+    callback : callable or None, default=None
+        Called with the record of each round, as in ``rounds_``. Returning True stops after that round: rows
+        still unlabelled then keep the marker in ``transduction_``, with the distribution and certainty they
+        had last and -1 in ``round_``.
+    verbose : int, default=0
+        Show the rounds: as a progress bar where a terminal is attached, in the log "otprop" elsewhere.
+
+    Attributes
+    ----------
+    classes_ : ndarray of shape (n_classes,)
+    transduction_ : ndarray of shape (n_rows,)
+        A label for every row.
+    label_distributions_ : ndarray of shape (n_rows, n_classes)
+        The class probabilities with which each row was labelled.
+    certainty_ : ndarray of shape (n_rows,)
+        Eq. 12, from 0 (all classes alike) to 1 (one class); 1 for the given labels.
+    round_ : ndarray of int of shape (n_rows,)
+        The round in which each row was labelled; 0 where the label was given.
+    rounds_ : list of Round
+        A record per round: rows, threshold, solver iterations, marginal errors, gaps, seconds.
+    epsilon_ : float
+        The epsilon used.
+    n_iter_ : int
+        Number of rounds, at least 1.
+    n_features_in_ : int
+    feature_names_in_ : ndarray, where X has names for its columns
+
+    Notes
+    -----
+    ``predict`` asks of a new row what the rounds would have said of it, had it been one more unlabelled row
+    without mass: it goes through the rounds with the potentials of each, and takes its class from the first
+    whose threshold it passes, or from the one in which it was most certain. The potentials of the last round
+    alone would not do: they belong to the few rows that were left by then. A row identical to one with a
+    given label has that label.
+
+    ``sample_weight`` counts labelled rows: a weight of 2 is the same row twice. Rows labelled in a round join
+    with weight 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop import OTP
+    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    >>> model = OTP().fit(X, ["left", None, None, "right", None, None])
+    >>> model.transduction_
+    array(['left', 'left', 'left', 'right', 'right', 'right'], dtype='<U5')
+    >>> model.predict([[0.3], [0.9]])
+    array(['left', 'right'], dtype='<U5')
+    """
+
+    def __init__(
+        self,
+        cost: str | Callable[[np.ndarray, np.ndarray], float] = "sqeuclidean",
+        *,
+        epsilon: float | str = "auto",
+        alpha: float = 0.9,
+        max_rounds: int | None = None,
+        min_round_share: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 20_000,
+        unlabeled: Any = "auto",
+        callback: Callable[[Round], Any] | None = None,
+        verbose: int | bool = 0,
+    ) -> None:
+        self.cost = cost
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.max_rounds = max_rounds
+        self.min_round_share = min_round_share
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unlabeled = unlabeled
+        self.callback = callback
+        self.verbose = verbose
+
+    @classmethod
+    def paper(cls, epsilon: float | str = "auto", alpha: float = 0.9) -> Self:
+        """Algorithm 1 as printed: squared Euclidean cost, uniform marginals, alpha with the rule of Eq. 15.
+
+        Parameters
+        ----------
+        epsilon : float or "auto"
+        alpha : float
+
+        Returns
+        -------
+        OTP, not yet fitted
+        """
+        return cls(cost="sqeuclidean", epsilon=epsilon, alpha=alpha, max_rounds=None, min_round_share=0.0)
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+        """Label every row of X.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            With ``cost="precomputed"`` the costs between all rows, of shape (n_rows, n_rows).
+        y : array-like of shape (n_rows,)
+            Labels of any one type, with a marker where a row is unlabelled.
+        sample_weight : array-like of shape (n_rows,) or None
+            Weights of the labelled rows; those of the others are not used.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        X, labels = self._read(X, y, accept_sparse=False if self.cost == "precomputed" else "csr")
+        if self.cost == "precomputed":
+            check_cost_matrix(X, len(X))
+        weights = _row_weights(sample_weight, labels)
+        pairs = make_pairs(X, self.cost)
+        sources = labels.labeled[weights[labels.labeled] > 0]
+        row_cost = RowCost(pairs, labels.unlabeled, sources)
+        epsilon = self._choose_epsilon(row_cost, X)
+        # float32 costs move no logarithm of the plan by more than twice the tolerance
+        row_cost.narrow(2 * self.tol * 2.0**24 * epsilon)
+        run = Propagation(
+            row_cost,
+            labels.codes,
+            weights,
+            len(labels.classes),
+            epsilon=epsilon,
+            alpha=self.alpha,
+            max_rounds=self.max_rounds,
+            min_round_share=self.min_round_share,
+            tol=self.tol,
+            max_iter=self.max_iter,
+        )
+        self.epsilon_ = epsilon * pairs.scale if isinstance(self.epsilon, str) else float(self.epsilon)
+        self.rounds_ = self._run(run, len(labels.unlabeled))
+        self.certainty_, self.round_ = run.certainty, run.round
+        self.n_iter_ = max(1, len(self.rounds_))
+        self._replay = self._make_replay(X, pairs, run, labels, sources)
+        return self._set_labels(labels, run.codes, run.distributions)
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of new rows; see the notes of the class for how they come about.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            With ``cost="precomputed"`` the costs to the training rows, of shape (n_rows, n_training_rows).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
+        """
+        check_is_fitted(self)
+        sparse = False if self.cost == "precomputed" else "csr"
+        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        if self.cost == "precomputed":
+            check_cost_matrix(X, self.n_features_in_)
+        return self._replay.distributions(X)
+
+    def __sklearn_tags__(self) -> Tags:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = self.cost != "precomputed"
+        tags.input_tags.pairwise = self.cost == "precomputed"
+        return tags
+
+    def _run(self, run: Propagation, n_rows: int) -> list[Round]:
+        rounds: list[Round] = []
+        with progress(n_rows, self.verbose) as show:
+            for round_ in run:
+                round_ = replace(round_, epsilon=self.epsilon_)
+                rounds.append(round_)
+                show(round_)
+                if self.callback is not None and self.callback(round_) is True:
+                    break
+        missed = [round_ for round_ in rounds if not round_.converged]
+        if missed:
+            worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
+            warnings.warn(
+                f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(rounds)} rounds (largest "
+                f"error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: {self.epsilon_:.3g}), "
+                f"max_iter or tol.",
+                ConvergenceWarning,
+                stacklevel=3,
+            )
+        return rounds
+
+    def _choose_epsilon(self, cost: RowCost, X: Any) -> float:
+        """Epsilon in the units of `cost`."""
+        if not isinstance(self.epsilon, str):
+            with np.errstate(over="ignore", divide="ignore"):
+                scaled = np.float64(self.epsilon) / cost.pairs.scale
+            return float(np.clip(scaled, 1e-300, 1e300))
+        if len(cost.targets):
+            near = nearest_costs(cost)
+        else:  # nothing to label: distances between the given rows, each taken once
+            rows = cost.sources[first_of_each(X[cost.sources])][:MAX_AUTO_ROWS]
+            between = cost.pairs.columns(rows)(rows)
+            np.fill_diagonal(between, np.inf)
+            near = between.min(axis=1)
+        near = near[np.isfinite(near) & (near > 0)]
+        return AUTO_EPSILON * float(np.median(near)) if len(near) else 1.0
+
+    def _make_replay(self, X: Any, pairs: Pairs, run: Propagation, labels: Labels, sources: np.ndarray) -> Replay:
+        snapshots = run.snapshots
+        if not snapshots:  # nothing was unlabelled: every given row has its say, by its weight
+            f = run.epsilon * np.log(run.weights[sources])
+            snapshots = [Snapshot(sources, labels.codes[sources], f, threshold=0.0)]
+        given = Given(sources, labels.codes[sources], run.weights[sources])
+        return Replay(X, pairs, snapshots, run.epsilon, given, len(labels.classes), self.cost == "precomputed")
+
+    def _check_parameters(self) -> None:
+        check_cost(self.cost)
+        if isinstance(self.epsilon, str):
+            if self.epsilon != "auto":
+                raise ValueError(f"epsilon must be 'auto' or a positive number, got {self.epsilon!r}.")
+        else:
+            _check_number("epsilon", self.epsilon, 0, np.inf, "a positive number or 'auto'", open_low=True)
+        _check_number("alpha", self.alpha, 0, 1, "a number from 0 to 1")
+        _check_number("min_round_share", self.min_round_share, 0, 1, "a number from 0 to 1")
+        _check_number("tol", self.tol, 0, 1, "a number above 0 and up to 1", open_low=True)
+        _check_number("max_iter", self.max_iter, 1, np.inf, "a whole number, 1 or more", Integral)
+        if self.max_rounds is not None:
+            _check_number("max_rounds", self.max_rounds, 1, np.inf, "None or a whole number, 1 or more", Integral)
+        if self.callback is not None and not callable(self.callback):
+            raise TypeError(f"callback must be None or a function of one round, got {self.callback!r}.")
+
+
+def _check_number(
+    name: str, value: Any, low: float, high: float, accepted: str, kind: Any = Real, open_low: bool = False
+) -> None:
+    if not isinstance(value, kind) or isinstance(value, bool):
+        raise TypeError(f"{name} must be {accepted}, got {value!r} of type {type(value).__name__}.")
+    inside = (low < value if open_low else low <= value) and value <= high and value < np.inf
+    if not inside:
+        raise ValueError(f"{name} must be {accepted}, got {value!r}.")
+
+
+def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
+    """A weight for every row: as given for the labelled ones, 1 for the others."""
+    weights = np.ones(len(labels.codes))
+    if sample_weight is None:
+        return weights
+    given = np.asarray(sample_weight, dtype=np.float64)
+    if given.ndim == 0:
+        given = np.full(len(weights), float(given))
+    if given.shape != weights.shape:
+        raise ValueError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
+    given = given[labels.labeled]
+    if not given.any():
+        raise ValueError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(
+            "sample_weight must be finite and not negative; "
+            f"got values from {given.min()} to {given.max()} on the labelled rows."
+        )
+    weights[labels.labeled] = given
+    return weights

@@ -1,0 +1,48 @@
+"""Showing the rounds as they happen: a bar on a terminal, the log elsewhere, never plain printing."""
+
+from __future__ import annotations
+
+import logging
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Protocol
+
+from otprop._propagation import Round
+
+logger = logging.getLogger("otprop")
+
+
+class Show(Protocol):
+    def __call__(self, round_: Round) -> None: ...
+
+
+@contextmanager
+def progress(n_rows: int, verbose: int | bool) -> Iterator[Show]:
+    """A function to call after every round; `n_rows` are to be labelled in all."""
+    if verbose and sys.stderr.isatty():
+        from rich.console import Console
+        from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
+
+        columns = (
+            TextColumn("labelling"),
+            BarColumn(),
+            TextColumn("{task.completed}/{task.total} rows, round {task.fields[round]}"),
+            TimeRemainingColumn(),
+        )
+        with Progress(*columns, console=Console(stderr=True)) as bar:
+            task = bar.add_task("", total=n_rows, round=0)
+            yield lambda round_: bar.update(task, advance=len(round_.rows), round=round_.number)
+    else:
+        level = logging.INFO if verbose else logging.DEBUG
+        yield lambda round_: logger.log(
+            level,
+            "round %d: %d of %d rows labelled above certainty %.4f, %d iterations to error %.1e in %.3f s",
+            round_.number,
+            len(round_.rows),
+            round_.n_unlabeled,
+            round_.threshold,
+            round_.iterations,
+            round_.source_error,
+            round_.seconds,
+        )

@@ -1,0 +1,102 @@
+"""What the rounds would have said of a new row."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from otprop._propagation import Snapshot, certainty
+from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
+from otprop.geometry.identical import row_keys
+from otprop.geometry.pairs import Pairs
+
+
+@dataclass(frozen=True)
+class Given:
+    """The rows whose label was given: where they are in the table, their class numbers and weights."""
+
+    rows: np.ndarray
+    codes: np.ndarray
+    weights: np.ndarray
+
+
+class Replay:
+    """Carries new rows through the rounds as targets without mass, which change nothing for the others.
+
+    With the target side of the plan eliminated, a row's class probabilities in a round follow from the
+    sources' potentials alone, so a round is kept as those and its threshold. A row takes its probabilities
+    from the first round whose threshold it passes, or else from the one in which it was most certain. For the
+    rows of the training table that is what happened to them.
+    """
+
+    def __init__(
+        self,
+        rows: Any,
+        pairs: Pairs,
+        snapshots: list[Snapshot],
+        epsilon: float,
+        given: Given,
+        n_classes: int,
+        precomputed: bool,
+    ) -> None:
+        self.pairs, self.snapshots, self.epsilon, self.n_classes = pairs, snapshots, epsilon, n_classes
+        self.given, self._precomputed = given, precomputed
+        self._known: dict[bytes, list[int]] = {}
+        if not precomputed:
+            for position, key in enumerate(row_keys(rows[given.rows])):
+                self._known.setdefault(key, []).append(position)
+
+    def distributions(self, new: Any) -> np.ndarray:
+        """Class probabilities of each row of `new`."""
+        sources = self.snapshots[-1].sources  # those of the earlier rounds are the first of these
+        columns = self.pairs.columns(sources, new)
+        out = np.empty((new.shape[0], self.n_classes))
+        lines = lines_per_block(len(sources), 4 * BLOCK_BYTES)
+        for start in range(0, len(out), lines):
+            here = np.arange(start, min(start + lines, len(out)))
+            out[here] = self._through_rounds(columns(here))
+        self._keep_given(new, out)
+        return out
+
+    def _through_rounds(self, costs: np.ndarray) -> np.ndarray:
+        answer = np.full((len(costs), self.n_classes), 1.0 / self.n_classes)
+        most = np.full(len(costs), -1.0)
+        left = np.arange(len(costs))
+        for snapshot in self.snapshots:
+            shares = self._shares(costs[left, : len(snapshot.f)], snapshot)
+            scores = certainty(shares)
+            better = (scores > most[left]) | (scores >= snapshot.threshold)
+            answer[left[better]] = shares[better]
+            most[left[better]] = scores[better]
+            left = left[scores < snapshot.threshold]
+            if len(left) == 0:
+                break
+        return answer
+
+    def _shares(self, costs: np.ndarray, snapshot: Snapshot) -> np.ndarray:
+        """Eq. 10 and 11 from the sources' potentials."""
+        logs = snapshot.f - costs
+        logs -= logs.max(axis=1, keepdims=True)
+        with np.errstate(over="ignore"):
+            logs /= self.epsilon
+        shares = np.exp(logs, out=logs) @ np.eye(self.n_classes)[snapshot.classes]
+        return shares / shares.sum(axis=1, keepdims=True)
+
+    def _keep_given(self, new: Any, out: np.ndarray) -> None:
+        """Rows identical to given ones have their label; of several labels, each by its weight."""
+        for line, positions in enumerate(self._matches(new)):
+            if len(positions):
+                codes, weights = self.given.codes[positions], self.given.weights[positions]
+                out[line] = np.bincount(codes, weights, minlength=self.n_classes) / weights.sum()
+
+    def _matches(self, new: Any) -> Iterator[np.ndarray | list[int]]:
+        """For each new row the positions of the given rows it is identical to."""
+        if self._precomputed:
+            for line in new[:, self.given.rows]:
+                yield np.flatnonzero(line == 0)
+        else:
+            for key in row_keys(new):
+                yield self._known.get(key, [])

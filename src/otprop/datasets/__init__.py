@@ -1,0 +1,10 @@
+"""Data sets by name, wherever they live, or from a file of one's own.
+
+The seven of the paper, some larger or smaller ones, and how the benchmark prepares each.
+"""
+
+from otprop.datasets._dataset import Dataset
+from otprop.datasets._load import Description, describe, load, names
+from otprop.datasets._prepare import prepare
+
+__all__ = ["Dataset", "Description", "describe", "load", "names", "prepare"]

@@ -1,0 +1,112 @@
+"""How far apart are two rows of a table: any metric of scikit-learn, a callable, or a matrix given."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from difflib import get_close_matches
+from typing import Any, Protocol
+
+import numpy as np
+from sklearn import config_context
+from sklearn.metrics import pairwise_distances
+
+from otprop.geometry.euclidean import EuclideanPairs
+
+Columns = Callable[[np.ndarray], np.ndarray]
+Metric = Callable[[np.ndarray, np.ndarray], float]
+
+METRICS = (
+    *("sqeuclidean", "euclidean", "cityblock", "cosine", "correlation", "chebyshev", "canberra", "braycurtis"),
+    *("manhattan", "minkowski", "seuclidean", "mahalanobis", "l1", "l2", "hamming", "jaccard", "dice"),
+    *("rogerstanimoto", "russellrao", "sokalsneath", "yule", "haversine"),
+)
+
+
+class Pairs(Protocol):
+    """The costs between rows of a table, `scale` of them making one of the user's units."""
+
+    scale: float
+
+    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
+        """A function of row numbers: the costs from those rows (of `new`, if given) to the `sources`."""
+        ...
+
+
+class MetricPairs:
+    """Costs by a metric of scikit-learn, or a callable of two rows."""
+
+    scale = 1.0
+
+    def __init__(self, rows: Any, metric: str | Metric) -> None:
+        self.rows, self.metric = rows, metric
+        self._parameters: dict[str, np.ndarray] = {}
+        if metric == "seuclidean":  # what these measure depends on all rows, not on the two
+            self._parameters["V"] = np.maximum(np.var(rows, axis=0, ddof=1), np.finfo(float).tiny)
+        elif metric == "mahalanobis":
+            self._parameters["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows.T)))
+
+    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
+        lines = self.rows if new is None else new
+        there = self.rows[sources]
+
+        def block(here: np.ndarray) -> np.ndarray:
+            with config_context(assume_finite=True):
+                costs = pairwise_distances(lines[here], there, metric=self.metric, **self._parameters)
+            if not (np.isfinite(costs).all() and (costs >= 0).all()):
+                raise ValueError(
+                    f"cost={self.metric!r} gave a negative, infinite or NaN cost for some pair of rows; "
+                    "costs must be finite and not negative. Choose another metric, or rescale X."
+                )
+            return np.asarray(costs, dtype=np.float64)
+
+        return block
+
+
+class MatrixPairs:
+    """Costs given as a matrix: line i, column j is the cost from row i to row j."""
+
+    scale = 1.0
+
+    def __init__(self, matrix: np.ndarray) -> None:
+        self.matrix = matrix
+
+    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
+        matrix = self.matrix if new is None else new
+        return lambda here: matrix[np.ix_(here, sources)]
+
+
+def make_pairs(X: Any, cost: str | Metric) -> Pairs:
+    """The costs between the rows of `X` that the parameter `cost` of the estimator names."""
+    if isinstance(cost, str) and cost == "precomputed":
+        return MatrixPairs(X)
+    if isinstance(cost, str) and cost in ("sqeuclidean", "euclidean", "l2"):
+        return EuclideanPairs(X, squared=cost == "sqeuclidean")
+    return MetricPairs(X, cost)
+
+
+def check_cost(cost: Any) -> None:
+    """Refuse a `cost` that no pair of rows could have."""
+    if callable(cost) or (isinstance(cost, str) and (cost in METRICS or cost == "precomputed")):
+        return
+    if not isinstance(cost, str):
+        raise TypeError(f"cost must be the name of a metric, 'precomputed' or a callable, got {cost!r}.")
+    near = get_close_matches(cost, METRICS, n=1)
+    raise ValueError(
+        f"cost={cost!r} is not a known metric{f'; did you mean {near[0]!r}?' if near else '.'} "
+        f"Accepted: 'precomputed', a callable, or one of {', '.join(METRICS)}."
+    )
+
+
+def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
+    """Refuse a precomputed cost that is not a square matrix (or one line a new row) of costs."""
+    if matrix.shape[1] != n_columns:
+        raise ValueError(
+            f"X must be a square matrix of costs with cost='precomputed', one line and one column a training row: "
+            f"got shape {matrix.shape}, expected {n_columns} columns."
+        )
+    if (matrix < 0).any():
+        line, column = np.argwhere(matrix < 0)[0]
+        raise ValueError(
+            f"X holds the negative cost {matrix[line, column]} (line {line}, column {column}); with "
+            "cost='precomputed' every cost must be 0 or more."
+        )

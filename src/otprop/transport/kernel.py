@@ -1,0 +1,166 @@
+"""The Gibbs kernel with potentials absorbed into it, built block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otprop.geometry.cost import MEMORY_LIMIT, Cost
+
+DENSITY_LIMIT = 0.2  # with more entries than this share a dense product is the faster one
+SINGLE_PRECISION_SIZE = 2**18  # entries; smaller kernels gain nothing from float32
+SINGLE_PRECISION_TOL = 5e-7  # float32 products are good to about 1e-7 of the mass
+SUM_LENGTH = 512  # float32 numbers added up before the sum goes on in float64
+REACH = 12.0
+
+
+class Kernel:
+    """``K[j, i] = exp((f_i + g_j - C_ji) / epsilon)``, with g such that every line sums to one.
+
+    A line is the conditional plan of its target (Eq. 10) at the absorbed potentials, so all entries lie in
+    [0, 1] whatever the cost and the epsilon: nothing over- or underflows that matters. Sources may then be
+    rescaled by up to ``exp(reach)`` before the kernel has to be built again.
+
+    This class never stores the kernel: each product goes over the cost again. `build_kernel` chooses it only
+    where the cost itself is too large for memory.
+
+    Attributes
+    ----------
+    g : ndarray
+    reach : float
+    noise : float, how far a marginal computed with the kernel may be off in L1, by rounding
+    products : int, how many products with the kernel or its transpose were taken
+    """
+
+    reach = REACH
+    noise = 1e-14
+
+    def __init__(self, cost: Cost, f: np.ndarray, epsilon: float) -> None:
+        self.products = 0
+        self.g = np.empty(cost.shape[0])
+        self._cost, self._f, self._epsilon = cost, f, epsilon
+        self._fill()
+
+    def sum_over_sources(self, scaling: np.ndarray) -> np.ndarray:
+        """``K @ scaling``, one number a target."""
+        self.products += 1
+        return np.concatenate([entries @ scaling for _, entries in self._blocks()])
+
+    def sum_over_targets(self, scaling: np.ndarray) -> np.ndarray:
+        """``K.T @ scaling``, one number a source."""
+        self.products += 1
+        return np.sum([scaling[lines] @ entries for lines, entries in self._blocks()], axis=0)
+
+    def _fill(self) -> None:
+        for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+            self.g[lines] = -top - self._epsilon * np.log(np.exp(logs, out=logs).sum(axis=1))
+
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+            logs += ((self.g[lines] + top) / self._epsilon)[:, None]
+            yield lines, np.exp(logs, out=logs)
+
+
+class DenseKernel(Kernel):
+    """The kernel as an array, in float32 where that is good enough."""
+
+    def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, dtype: type) -> None:
+        self.matrix: np.ndarray = np.empty(cost.shape, dtype=dtype)
+        self.reach = 30.0 if dtype is np.float32 else 100.0  # nothing is left out, and little underflows
+        self.noise = 1e-7 if dtype is np.float32 else 1e-14
+        super().__init__(cost, f, epsilon)
+
+    def _fill(self) -> None:
+        for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+            out = self.matrix[lines]
+            out[:] = logs
+            np.exp(out, out=out)
+            total = out.sum(axis=1, dtype=np.float64)
+            out /= total.astype(out.dtype)[:, None]
+            self.g[lines] = -top - self._epsilon * np.log(total)
+
+    def sum_over_sources(self, scaling: np.ndarray) -> np.ndarray:
+        self.products += 1
+        return np.asarray(self.matrix @ scaling.astype(self.matrix.dtype, copy=False), dtype=np.float64)
+
+    def sum_over_targets(self, scaling: np.ndarray) -> np.ndarray:
+        self.products += 1
+        if self.matrix.dtype == np.float64:
+            return np.asarray(scaling @ self.matrix)
+        total = np.zeros(self.matrix.shape[1])
+        scaling = scaling.astype(np.float32)
+        for start in range(0, len(scaling), SUM_LENGTH):
+            piece = slice(start, start + SUM_LENGTH)
+            total += scaling[piece] @ self.matrix[piece]
+        return total
+
+
+class SparseKernel(Kernel):
+    """The kernel without the entries too small to matter, which at small epsilon are nearly all."""
+
+    def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, cutoff: float, max_entries: float) -> None:
+        self._cutoff, self._max_entries = cutoff, max_entries
+        self.matrix: Any = None  # a csr_array; None where more entries matter than allowed
+        super().__init__(cost, f, epsilon)
+
+    def _fill(self) -> None:
+        columns, data, counts, n_kept = [], [], [], 0
+        for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+            mask = logs > -self._cutoff
+            count = np.count_nonzero(mask, axis=1)
+            n_kept += int(count.sum())
+            if n_kept * len(self.g) > self._max_entries * lines.stop:
+                return
+            entries = np.exp(logs[mask])
+            total = np.add.reduceat(entries, np.cumsum(count) - count)
+            entries /= np.repeat(total, count)
+            self.g[lines] = -top - self._epsilon * np.log(total)
+            columns.append(np.nonzero(mask)[1].astype(np.int32))
+            data.append(entries)
+            counts.append(count)
+        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
+        shape = self._cost.shape
+        self.matrix = sp.csr_array((np.concatenate(data), np.concatenate(columns), starts), shape=shape)
+
+    def sum_over_sources(self, scaling: np.ndarray) -> np.ndarray:
+        self.products += 1
+        return np.asarray(self.matrix @ scaling)
+
+    def sum_over_targets(self, scaling: np.ndarray) -> np.ndarray:
+        self.products += 1
+        return np.asarray(self.matrix.T @ scaling)
+
+
+def build_kernel(cost: Cost, f: np.ndarray, epsilon: float, tol: float) -> Kernel:
+    """The kernel at source potentials `f`, in the form that suits its size and how many entries matter."""
+    size = cost.shape[0] * cost.shape[1]
+    if cost.shape[1] > 16:
+        cutoff = -np.log(tol) + 10.0 + REACH
+        max_entries = DENSITY_LIMIT * size if cost.stored else min(DENSITY_LIMIT * size, MEMORY_LIMIT / 32)
+        sparse = SparseKernel(cost, f, epsilon, cutoff, max_entries)
+        if sparse.matrix is not None:
+            return sparse
+    if not cost.stored:
+        return Kernel(cost, f, epsilon)
+    single = tol >= SINGLE_PRECISION_TOL and size > SINGLE_PRECISION_SIZE
+    return DenseKernel(cost, f, epsilon, np.float32 if single else np.float64)
+
+
+def log_kernel(cost: Cost, f: np.ndarray, epsilon: float) -> Iterator[tuple[slice, np.ndarray, np.ndarray]]:
+    """Blocks of ``(f_i - C_ji - top_j) / epsilon`` and ``top_j``, the largest ``f_i - C_ji`` of each line.
+
+    The array is overwritten by the next block.
+    """
+    buffer = np.empty(0)
+    for lines, block in cost.blocks():
+        if buffer.size < block.size:
+            buffer = np.empty(block.size)
+        logs = np.subtract(f, block, out=buffer[: block.size].reshape(block.shape))
+        top = logs.max(axis=1)
+        logs -= top[:, None]
+        with np.errstate(over="ignore"):  # to minus infinity: no mass at all
+            logs /= epsilon
+        yield lines, logs, top

@@ -1,0 +1,134 @@
+"""Entropic optimal transport between two weighted sets of rows (Eq. 9), solved to its tolerance.
+
+The targets' marginal is met exactly in every step, as in a Sinkhorn half-step. What remains is a concave
+function of the sources' potentials, climbed by Newton steps at one epsilon (`stage`). Epsilon comes down in
+stages from the range of the cost, each starting from the potentials of the one before.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from otprop.geometry.cost import ArrayCost, Cost
+from otprop.transport.result import TransportResult
+from otprop.transport.stage import Stage
+
+FIRST_STAGE = 8.0  # the first epsilon: the range of the cost over this
+MAX_STAGES = 60
+# Epsilon is divided by the first number from stage to stage, and each stage but the last is solved up to the
+# second. Where the coarse way leaves mass stranded between rows that no longer exchange any, the fine one does not.
+COARSE, FINE = (4.0, 1e-2), (2.0, 0.0)
+
+
+def sinkhorn(
+    cost: np.ndarray,
+    a: np.ndarray,
+    b: np.ndarray,
+    epsilon: float,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+    f: np.ndarray | None = None,
+) -> TransportResult:
+    """Solve Eq. 9 for a cost matrix with one line a source and one column a target, as the paper writes it.
+
+    Parameters
+    ----------
+    cost : ndarray of shape (n_sources, n_targets)
+    a, b : ndarray, positive weights of the sources and of the targets; each is scaled to a mass of one
+    epsilon : float > 0
+    tol : float, the larger of the two marginals' L1 errors that is accepted
+    max_iter : int, in products with the kernel and its transpose
+    f : ndarray of shape (n_sources,), potentials to start from
+
+    Returns
+    -------
+    TransportResult
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop.transport import sinkhorn
+    >>> result = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2), np.ones(2), epsilon=0.1)
+    >>> result.converged
+    True
+    >>> result.plan().round(4)
+    array([[0.5, 0. ],
+           [0. , 0.5]])
+    """
+    cost = np.asarray(cost, dtype=np.float64)
+    a, b = (np.asarray(weights, dtype=np.float64) for weights in (a, b))
+    if cost.shape != (len(a), len(b)):
+        raise ValueError(f"cost has shape {cost.shape}, expected (len(a), len(b)) = {(len(a), len(b))}.")
+    if not np.isfinite(cost).all():
+        raise ValueError("cost contains NaN or infinity; every entry must be finite.")
+    for name, weights in (("a", a), ("b", b)):
+        if not (np.isfinite(weights).all() and (weights > 0).all()):
+            raise ValueError(f"{name} must be positive and finite, got values from {weights.min()} to {weights.max()}.")
+    if not (np.isfinite(epsilon) and epsilon > 0):
+        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
+    lines = ArrayCost(np.ascontiguousarray(cost.T))
+    result = solve(lines, a / a.sum(), b / b.sum(), float(epsilon), tol=tol, max_iter=max_iter, f=f)
+    return result.without_kernel()
+
+
+def solve(
+    cost: Cost,
+    a: np.ndarray,
+    b: np.ndarray,
+    epsilon: float,
+    *,
+    tol: float = 1e-6,
+    max_iter: int = 20_000,
+    f: np.ndarray | None = None,
+) -> TransportResult:
+    """Solve Eq. 9 for a cost in blocks and weights of unit mass; see `sinkhorn`."""
+    answers: list[TransportResult] = []
+    used = 0
+    if f is not None:
+        stage = Stage(cost, a, b, epsilon, f, tol)
+        stage.run(tol, max_iter)
+        used = stage.iterations
+        answers.append(stage.result(tol, used))
+    for factor, stage_tol in (COARSE, FINE):
+        if answers and (answers[-1].converged or used >= max_iter):
+            break
+        answers = [answer.without_kernel() for answer in answers]
+        stage, used = _descend(cost, a, b, epsilon, tol, factor, max(stage_tol, tol), used, max_iter)
+        answers.append(stage.result(tol, used))
+    return min(answers, key=lambda answer: answer.source_error)
+
+
+def _descend(
+    cost: Cost,
+    a: np.ndarray,
+    b: np.ndarray,
+    epsilon: float,
+    tol: float,
+    factor: float,
+    stage_tol: float,
+    used: int,
+    max_iter: int,
+) -> tuple[Stage, int]:
+    """Bring epsilon down stage by stage. Returns the last stage and the iterations used so far."""
+    log_a = np.log(a)
+    phi = np.zeros(len(a))  # plan = a_i b_j exp((phi_i + psi_j - C_ij) / epsilon): these hardly depend on epsilon
+    for stage_epsilon in _schedule(cost, epsilon, factor):
+        last = stage_epsilon == epsilon
+        stage = Stage(cost, a, b, stage_epsilon, phi + stage_epsilon * log_a, tol)
+        stage.run(tol if last else stage_tol, max_iter - used, every_source=not last)
+        used += stage.iterations
+        phi = stage.f - stage_epsilon * log_a
+    return stage, used
+
+
+def _schedule(cost: Cost, epsilon: float, factor: float) -> list[float]:
+    low, high = np.inf, -np.inf
+    for _, block in cost.blocks():
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+    first = (high - low) / FIRST_STAGE
+    if first <= epsilon:
+        return [epsilon]
+    decades = np.log(first) - np.log(epsilon)
+    n_stages = min(int(decades / np.log(factor)), MAX_STAGES)
+    return [*(float(np.exp(np.log(epsilon) + decades * k / (n_stages + 1))) for k in range(n_stages, 0, -1)), epsilon]

@@ -1,0 +1,32 @@
+"""What the tests share."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+
+def find_data_folder() -> Path | None:
+    """The folder of the benchmark data sets: OTPROP_DATA, or shared/data beside the checkout."""
+    given = os.environ.get("OTPROP_DATA")
+    folder = Path(given) if given else Path(__file__).resolve().parents[2] / "shared" / "data"
+    return folder if folder.is_dir() else None
+
+
+_DATA_FOLDER = find_data_folder()  # once, before any test changes the environment
+_NO_DATA = "the benchmark data sets are not here: set OTPROP_DATA, or put them into ../shared/data"
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    if item.get_closest_marker("data") and _DATA_FOLDER is None:
+        pytest.skip(_NO_DATA)
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder of the benchmark data sets; the test is skipped where there is none."""
+    if _DATA_FOLDER is None:
+        pytest.skip(_NO_DATA)
+    return _DATA_FOLDER
