@@ -1,4 +1,4 @@
-"""Does the solver reach its tolerance in every round of `OTP.paper` on the paper's seven data sets?
+"""Whether the solver reaches its tolerance in every round of `OTP.paper` on the paper's seven data sets.
 
 Writes a line a cell to benchmarks/results/convergence.csv as soon as it is done; run again, it goes on with the
 cells that are missing. Digits and MNIST are followed for 20 rounds, the others to the end.
@@ -10,9 +10,9 @@ import argparse
 import time
 import warnings
 
-from common import PAPER_DATASETS, PERCENTAGES, load, nearest_neighbor_cost, partly_labelled, read_csv, write_csv
 from sklearn.exceptions import ConvergenceWarning
 
+from common import PAPER_DATASETS, PERCENTAGES, load, nearest_neighbor_cost, partly_labelled, read_csv, write_csv
 from otprop import OTP
 
 FACTORS = (0.01, 0.1, 1.0, 10.0)

@@ -6,6 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
+
+settings.register_profile("fixed", derandomize=True, max_examples=50)  # the same examples in every run
+settings.register_profile("search", max_examples=1000)  # HYPOTHESIS_PROFILE=search looks for new ones
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 def find_data_folder() -> Path | None:

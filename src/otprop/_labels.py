@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.exceptions import DataConversionWarning
-from sklearn.utils.multiclass import check_classification_targets
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 
@@ -69,7 +68,7 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
         )
     known = _tidy(known)
     _refuse_lookalike(known, marker, bool(missing.any()))
-    check_classification_targets(known)
+    _refuse_continuous(known)
     classes, numbers = np.unique(known, return_inverse=True)
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = numbers
@@ -80,7 +79,9 @@ def _as_column(y: Any) -> np.ndarray:
     """`y` as a one-dimensional array, whichever library it came from."""
     if y is None:
         raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
-    if hasattr(y, "to_numpy"):  # pandas and polars, nullable columns included
+    if hasattr(y, "to_list") and not isinstance(getattr(y, "dtype", None), np.dtype):
+        y = y.to_list()  # nullable columns of pandas and polars: as an array, integers would become floats
+    elif hasattr(y, "to_numpy"):
         y = y.to_numpy()
     if not isinstance(y, np.ndarray):
         y = _from_sequence(y)
@@ -204,6 +205,17 @@ def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
             f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text beside it. "
             "Rename the class, or write unlabelled rows as None."
         )
+
+
+def _refuse_continuous(known: np.ndarray) -> None:
+    if known.dtype.kind == "f" and (known != np.floor(known)).any():
+        example = known[known != np.floor(known)][0]
+        raise ValueError(
+            f"Unknown label type: continuous. y holds numbers such as {example}, which are not classes. "
+            "Bin them, or convert them to text if they are names."
+        )
+    if known.dtype.kind == "c":
+        raise ValueError("Unknown label type: complex. Complex data not supported as labels.")
 
 
 def _fits(marker: Any, classes: np.ndarray) -> bool:

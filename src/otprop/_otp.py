@@ -18,7 +18,7 @@ from otprop._labels import Labels
 from otprop._progress import progress
 from otprop._propagation import Propagation, Round, Snapshot
 from otprop._replay import Given, Replay
-from otprop.geometry.cost import RowCost, nearest_costs
+from otprop.geometry.cost import RowCost, nearest_and_largest
 from otprop.geometry.identical import first_of_each
 from otprop.geometry.pairs import Pairs, check_cost, check_cost_matrix, make_pairs
 
@@ -245,14 +245,18 @@ class OTP(Propagator):
                 scaled = np.float64(self.epsilon) / cost.pairs.scale
             return float(np.clip(scaled, 1e-300, 1e300))
         if len(cost.targets):
-            near = nearest_costs(cost)
+            near, largest = nearest_and_largest(cost)
         else:  # nothing to label: distances between the given rows, each taken once
             rows = cost.sources[first_of_each(X[cost.sources])][:MAX_AUTO_ROWS]
             between = cost.pairs.columns(rows)(rows)
+            largest = float(between.max())
             np.fill_diagonal(between, np.inf)
             near = between.min(axis=1)
         near = near[np.isfinite(near) & (near > 0)]
-        return AUTO_EPSILON * float(np.median(near)) if len(near) else 1.0
+        if len(near) == 0:
+            return 1.0
+        resolved = 2.0**-48 * largest / self.tol  # below it, rounding beside the largest cost would exceed tol
+        return max(AUTO_EPSILON * float(np.median(near)), resolved)
 
     def _make_replay(self, X: Any, pairs: Pairs, run: Propagation, labels: Labels, sources: np.ndarray) -> Replay:
         snapshots = run.snapshots

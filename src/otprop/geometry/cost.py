@@ -55,14 +55,13 @@ class RowCost:
     ----------
     pairs : Pairs, the costs between any rows of the table
     targets, sources : row numbers of the unlabelled and of the labelled rows
-    memory_limit : bytes; where the costs need more they are computed in each pass and never stored
+    memory_limit : bytes (None: MEMORY_LIMIT); where the costs need more they are computed in each pass and never
+        stored
     """
 
-    def __init__(
-        self, pairs: Pairs, targets: np.ndarray, sources: np.ndarray, memory_limit: int = MEMORY_LIMIT
-    ) -> None:
+    def __init__(self, pairs: Pairs, targets: np.ndarray, sources: np.ndarray, memory_limit: int | None = None) -> None:
         self.pairs, self.targets, self.sources = pairs, targets, sources
-        self._memory_limit = memory_limit
+        self._memory_limit = MEMORY_LIMIT if memory_limit is None else memory_limit
         self._float32_below = 0.0
         self._stored: list[np.ndarray] = list(self._computed()) if self._fits() else []
         self._is_stored = self._fits()
@@ -107,14 +106,15 @@ class RowCost:
             stay = ~moved[start : start + len(block)]
             part = old_targets[start : start + len(block)][stay]
             start += len(block)
-            self._store(self._extended(block, stay, new_columns(part)))
+            if len(part):
+                self._store(self._extended(block, stay, new_columns(part)))
 
     def _store(self, block: np.ndarray) -> None:
         """Add a block to the stored ones, joining those that have become small and cutting the large."""
         last = self._stored[-1] if self._stored else None
         if last is not None and last.dtype == block.dtype and last.nbytes + block.nbytes <= BLOCK_BYTES:
             self._stored[-1] = np.concatenate([last, block])
-        elif len(block):
+        else:
             self._stored.extend(np.array_split(block, -(-block.nbytes // (2 * BLOCK_BYTES))))
 
     def _extended(self, block: np.ndarray, stay: np.ndarray, new: np.ndarray) -> np.ndarray:
@@ -140,9 +140,10 @@ class RowCost:
         return block
 
 
-def nearest_costs(cost: Cost) -> np.ndarray:
-    """The cost from each target to the nearest source."""
-    return np.concatenate([block.min(axis=1) for _, block in cost.blocks()])
+def nearest_and_largest(cost: Cost) -> tuple[np.ndarray, float]:
+    """The cost from each target to its nearest source, and the largest cost of all."""
+    both = [(block.min(axis=1), float(block.max())) for _, block in cost.blocks()]
+    return np.concatenate([nearest for nearest, _ in both]), max(largest for _, largest in both)
 
 
 def lines_per_block(n_columns: int, block_bytes: int) -> int:

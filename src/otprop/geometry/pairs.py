@@ -7,8 +7,8 @@ from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn import config_context
-from sklearn.metrics import pairwise_distances
 
 from otprop.geometry.euclidean import EuclideanPairs
 
@@ -38,7 +38,7 @@ class MetricPairs:
     scale = 1.0
 
     def __init__(self, rows: Any, metric: str | Metric) -> None:
-        self.rows, self.metric = rows, metric
+        self.rows, self.metric = _narrow_indices(rows), metric
         self._parameters: dict[str, np.ndarray] = {}
         if metric == "seuclidean":  # what these measure depends on all rows, not on the two
             self._parameters["V"] = np.maximum(np.var(rows, axis=0, ddof=1), np.finfo(float).tiny)
@@ -46,10 +46,12 @@ class MetricPairs:
             self._parameters["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows.T)))
 
     def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
-        lines = self.rows if new is None else new
+        lines = self.rows if new is None else _narrow_indices(new)
         there = self.rows[sources]
 
         def block(here: np.ndarray) -> np.ndarray:
+            from sklearn.metrics import pairwise_distances  # slow to import, and not needed for the default cost
+
             with config_context(assume_finite=True):
                 costs = pairwise_distances(lines[here], there, metric=self.metric, **self._parameters)
             if not (np.isfinite(costs).all() and (costs >= 0).all()):
@@ -73,6 +75,14 @@ class MatrixPairs:
     def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
         matrix = self.matrix if new is None else new
         return lambda here: matrix[np.ix_(here, sources)]
+
+
+def _narrow_indices(rows: Any) -> Any:
+    """Sparse rows with the index type that all of scikit-learn's metrics read."""
+    if sp.issparse(rows) and max(rows.nnz, *rows.shape) < 2**31:
+        rows = sp.csr_array(rows)
+        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
+    return rows
 
 
 def make_pairs(X: Any, cost: str | Metric) -> Pairs:

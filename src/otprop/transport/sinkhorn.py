@@ -116,7 +116,7 @@ def _descend(
     for stage_epsilon in _schedule(cost, epsilon, factor):
         last = stage_epsilon == epsilon
         stage = Stage(cost, a, b, stage_epsilon, phi + stage_epsilon * log_a, tol)
-        stage.run(tol if last else stage_tol, max_iter - used, every_source=not last)
+        stage.run(tol if last else stage_tol, max_iter - used, last)
         used += stage.iterations
         phi = stage.f - stage_epsilon * log_a
     return stage, used

@@ -1,0 +1,58 @@
+"""Parameters are refused in words: the argument, what came, what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    words: Iterable[str] = (),
+) -> None:
+    """Refuse `value` unless it is a finite number inside the open (above, below) or closed (least, most) bounds."""
+    words = tuple(words)
+    if isinstance(value, str) and value in words:
+        return
+    bounds = [
+        f"{sign} {bound:g}"
+        for sign, bound in ((">", above), (">=", least), ("<", below), ("<=", most))
+        if bound is not None
+    ]
+    accepted = " or ".join([*(repr(word) for word in words), f"a finite number {' and '.join(bounds)}".rstrip()])
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise TypeError(f"{name} must be {accepted}; got {value!r} of type {type(value).__name__}.")
+    number = float(value)
+    inside = (
+        np.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (below is None or number < below)
+        and (most is None or number <= most)
+    )
+    if not inside:
+        raise ValueError(f"{name} must be {accepted}; got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int = 1) -> None:
+    """Refuse `value` unless it is a whole number of at least `least`."""
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise TypeError(f"{name} must be an integer >= {least}; got {value!r} of type {type(value).__name__}.")
+    if int(value) < least:
+        raise ValueError(f"{name} must be an integer >= {least}; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse `value` unless it is one of the `choices`."""
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, choices))}; got {value!r}.")

@@ -1,0 +1,84 @@
+"""The paper's Figure 1: labelled rows as triangles, the others filling in with their class, round by round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.decomposition import PCA
+from sklearn.utils.validation import check_is_fitted
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from otprop._otp import OTP
+
+MAX_PANELS = 6
+
+
+def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
+    """Draw how labels spread over the rows, in two dimensions by PCA.
+
+    Parameters
+    ----------
+    model : OTP, fitted on `X`
+    X : array-like of shape (n_rows, n_features)
+    n_panels : int, how many moments to show, the start and the end among them
+
+    Returns
+    -------
+    matplotlib Figure (needs ``pip install otprop[plot]``)
+    """
+    check_is_fitted(model)
+    try:
+        from matplotlib import colormaps
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise ImportError("drawing the rounds needs matplotlib: pip install 'otprop[plot]'") from error
+    X = np.asarray(X, dtype=np.float64)
+    if len(X) != len(model.round_):
+        raise ValueError(f"X has {len(X)} rows, but the model was fitted on {len(model.round_)}: pass the same X.")
+    points = PCA(n_components=2).fit_transform(X) if X.shape[1] > 1 else np.column_stack([X, np.zeros(len(X))])
+    codes = model.label_distributions_.argmax(axis=1)
+    colors = colormaps["tab10" if len(model.classes_) <= 10 else "turbo"](
+        np.arange(len(model.classes_)) if len(model.classes_) <= 10 else np.linspace(0, 1, len(model.classes_))
+    )
+    moments = _moments(model.round_, n_panels)
+    n_columns = min(3, len(moments))
+    n_lines = -(-len(moments) // n_columns)
+    figure = Figure(figsize=(4.2 * n_columns, 3.7 * n_lines + 0.5), layout="constrained")
+    axes = figure.subplots(n_lines, n_columns, squeeze=False).ravel()
+    for axis in axes[len(moments) :]:
+        axis.set_visible(False)
+    for axis, moment in zip(axes, moments, strict=False):
+        _draw(axis, points, codes, model.round_, moment, colors)
+    handles = [
+        axes[0].scatter([], [], color=color, marker="o", label=str(name))
+        for name, color in zip(model.classes_, colors, strict=True)
+    ]
+    handles.append(axes[0].scatter([], [], color="0.3", marker="^", label="given label"))
+    handles.append(axes[0].scatter([], [], facecolor="none", edgecolor="0.6", marker="o", label="unlabelled yet"))
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 6), frameon=False)
+    return figure
+
+
+def _moments(round_: np.ndarray, n_panels: int) -> list[int]:
+    """Rounds to stop at: the start, the end, and between them where the labelled rows grew evenly."""
+    last = int(round_.max())
+    if last + 1 <= n_panels:
+        return list(range(last + 1))
+    done = np.array([(round_[round_ > 0] <= number).mean() for number in range(last + 1)])
+    even = [int(np.argmax(done >= share)) for share in np.linspace(0, 1, n_panels)[1:-1]]
+    early = list(range(1, n_panels))
+    return sorted({0, *even, last, *early[: n_panels - len({0, *even, last})]})
+
+
+def _draw(axis: Any, points: np.ndarray, codes: np.ndarray, round_: np.ndarray, moment: int, colors: Any) -> None:
+    given, done = round_ == 0, (round_ > 0) & (round_ <= moment)
+    rest = ~given & ~done
+    axis.scatter(*points[rest].T, facecolor="none", edgecolor="0.7", s=18, linewidth=0.8)
+    axis.scatter(*points[done].T, color=colors[codes[done]], s=18)
+    axis.scatter(*points[given].T, color=colors[codes[given]], marker="^", s=60, edgecolor="black", linewidth=0.7)
+    axis.set_title(f"round {moment}: {done.sum()} of {(~given).sum()} labelled" if moment else "given labels")
+    axis.set_xticks([])
+    axis.set_yticks([])

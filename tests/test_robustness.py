@@ -1,0 +1,164 @@
+"""Any finite input works, and what should not matter does not."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from scipy.stats import ortho_group
+from sklearn.exceptions import ConvergenceWarning
+
+from otprop import OTP
+
+SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
+
+
+@st.composite
+def tables(draw, max_rows=25):
+    """Rows with duplicates and constant features, at any scale, and any pattern of labels."""
+    n_rows = draw(st.integers(2, max_rows))
+    n_features = draw(st.integers(1, 4))
+    X = draw(arrays(float, (n_rows, n_features), elements=st.floats(-1, 1, width=32)))
+    if draw(st.booleans()):
+        X[:, 0] = 1.0
+    if draw(st.booleans()):
+        X[n_rows // 2 :] = X[0]
+    X = X * 10.0 ** draw(st.integers(-150, 150))
+    n_classes = draw(st.integers(1, 4))
+    y = draw(arrays(int, n_rows, elements=st.integers(-1, n_classes - 1)))
+    assume((y != -1).any())
+    return X, y
+
+
+def check(model, X, y):
+    given_rows = y != -1
+    assert (model.transduction_[given_rows] == y[given_rows]).all()
+    assert np.isin(model.transduction_, model.classes_).all()
+    for values in (model.label_distributions_, model.certainty_, model.predict_proba(X)):
+        assert np.isfinite(values).all()
+    assert (model.certainty_ >= 0).all()
+    assert (model.certainty_ <= 1).all()
+    np.testing.assert_allclose(model.label_distributions_.sum(axis=1), 1, atol=1e-9)
+    np.testing.assert_allclose(model.predict_proba(X).sum(axis=1), 1, atol=1e-9)
+
+
+@SETTINGS
+@given(table=tables(), alpha=st.floats(0, 1))
+def test_any_finite_table_and_any_pattern_of_labels_is_labelled(table, alpha):
+    X, y = table
+    model = OTP(alpha=alpha).fit(X, y)
+    check(model, X, y)
+    assert all(round_.converged for round_ in model.rounds_)
+
+
+@SETTINGS
+@given(table=tables(), exponent=st.integers(-12, 12))
+def test_any_epsilon_ends_with_finite_answers_converged_or_not(table, exponent):
+    X, y = table
+    spread = float(np.ptp(X))
+    epsilon = min(max(10.0**exponent * spread**2, 1e-300), 1e300)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        check(OTP.paper(epsilon=epsilon).fit(X, y), X, y)
+
+
+@pytest.mark.parametrize(
+    ("X", "y"),
+    [
+        ([[0.0], [0.0], [0.0]], [0, 1, -1]),
+        ([[1.0], [2.0]], [0, -1]),
+        ([[1.0], [2.0], [3.0]], [0, 1, 2]),
+        ([[1.0], [2.0], [3.0], [4.0], [5.0]], [0, 1, 1, 0, -1]),
+        ([[0.0], [1e300], [-1e300]], [0, 1, -1]),
+        ([[5e-324], [0.0], [1e-320]], [0, 1, -1]),
+        ([[1e9], [1e9 + 1e-6], [1e9 + 2e-6]], [0, 1, -1]),
+        ([[0.0], [1.0], [1e8], [0.1]], [0, 1, -1, -1]),
+        ([[0.0], [1.0], [1e-9], [1e-9]], [0, -1, -1, -1]),
+    ],
+)
+def test_awkward_tables_are_labelled(X, y):
+    X, y = np.array(X), np.array(y)
+    check(OTP().fit(X, y), X, y)
+
+
+def test_a_thousand_classes_with_one_label_each():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(1500, 3))
+    y = np.where(np.arange(1500) < 1000, np.arange(1500), -1)
+    model = OTP().fit(X, y)
+    check(model, X, y)
+
+
+@st.composite
+def blobs(draw):
+    """Rows without ties, in two or three clouds that touch, a third of them labelled."""
+    rng = np.random.default_rng(draw(st.integers(0, 10_000)))
+    n_rows, n_classes = draw(st.integers(12, 40)), draw(st.integers(2, 3))
+    truth = np.arange(n_rows) % n_classes
+    X = rng.normal(size=(n_rows, 3)) + 1.5 * truth[:, None]
+    y = np.where(np.arange(n_rows) < max(n_classes, n_rows // 3), truth, -1)
+    return X, y, rng
+
+
+def same(first, second, order=slice(None)):
+    """Both models gave the same labels, where every decision of the first was clear."""
+    gaps = [min(round_.threshold_gap, round_.class_gap) for round_ in first.rounds_]
+    assume(min(gaps) > 1e-6)
+    assert (second.transduction_ == first.transduction_[order]).all()
+    assert (second.round_ == first.round_[order]).all()
+    np.testing.assert_allclose(second.certainty_, first.certainty_[order], atol=1e-5)
+
+
+@SETTINGS
+@given(data=blobs(), epsilon=st.sampled_from(["auto", 0.05, 0.5, 3.0]))
+def test_the_order_of_the_rows_does_not_matter(data, epsilon):
+    X, y, rng = data
+    order = rng.permutation(len(X))
+    same(OTP(epsilon=epsilon).fit(X, y), OTP(epsilon=epsilon).fit(X[order], y[order]), order)
+
+
+@SETTINGS
+@given(data=blobs(), epsilon=st.sampled_from(["auto", 0.5]))
+def test_the_names_and_the_order_of_the_classes_do_not_matter(data, epsilon):
+    X, y, _ = data
+    names = np.array(["zebra", "mole", "ant"], dtype=object)
+    first = OTP(epsilon=epsilon).fit(X, y)
+    second = OTP(epsilon=epsilon).fit(X, np.where(y == -1, None, names[y]))
+    gaps = [min(round_.threshold_gap, round_.class_gap) for round_ in first.rounds_]
+    assume(min(gaps) > 1e-6)
+    assert (second.transduction_ == names[first.transduction_]).all()
+    assert (second.round_ == first.round_).all()
+
+
+@SETTINGS
+@given(data=blobs(), spreads=st.sampled_from([1.0, 1e3, 1e6]))
+def test_moving_all_rows_does_not_matter(data, spreads):
+    X, y, _ = data
+    same(OTP().fit(X, y), OTP().fit(X + spreads * np.ptp(X), y))
+
+
+@SETTINGS
+@given(data=blobs())
+def test_turning_all_rows_does_not_matter(data):
+    X, y, rng = data
+    rotation = ortho_group.rvs(3, random_state=int(rng.integers(1000)))
+    same(OTP().fit(X, y), OTP().fit(X @ rotation, y))
+
+
+@SETTINGS
+@given(data=blobs(), exponent=st.floats(-100, 100))
+def test_scaling_the_rows_does_not_matter_with_automatic_epsilon(data, exponent):
+    X, y, _ = data
+    same(OTP().fit(X, y), OTP().fit(X * 10.0**exponent, y))
+
+
+@SETTINGS
+@given(data=blobs(), exponent=st.floats(-100, 100))
+def test_scaling_the_rows_and_epsilon_by_the_square_does_not_matter(data, exponent):
+    X, y, _ = data
+    scale = 10.0**exponent
+    same(OTP(epsilon=0.2).fit(X, y), OTP(epsilon=0.2 * scale**2).fit(X * scale, y))
