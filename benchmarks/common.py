@@ -42,15 +42,19 @@ def nearest_neighbor_cost(X: np.ndarray) -> float:
     return float(np.median(distances[:, 1] ** 2))
 
 
+def commit() -> str:
+    """The commit of the checkout, "unknown" outside of one."""
+    command = ["git", "rev-parse", "--short", "HEAD"]
+    found = subprocess.run(command, capture_output=True, text=True, check=False, cwd=Path(__file__).parent)
+    return found.stdout.strip() or "unknown"
+
+
 def header() -> list[str]:
     """Lines for the top of a result: the command, the version and commit, the day, the machine."""
-    commit = subprocess.run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=False, cwd=Path(__file__).parent
-    ).stdout.strip()
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     return [
         f"# command: {command}",
-        f"# otprop {otprop.__version__}, commit {commit or 'unknown'}, {datetime.now(UTC):%Y-%m-%d}",
+        f"# otprop {otprop.__version__}, commit {commit()}, {datetime.now(UTC):%Y-%m-%d}",
         f"# Python {platform.python_version()}, NumPy {np.__version__}, {platform.machine()}",
     ]
 

@@ -12,7 +12,16 @@ import warnings
 
 from sklearn.exceptions import ConvergenceWarning
 
-from common import PAPER_DATASETS, PERCENTAGES, load, nearest_neighbor_cost, partly_labelled, read_csv, write_csv
+from common import (
+    PAPER_DATASETS,
+    PERCENTAGES,
+    commit,
+    load,
+    nearest_neighbor_cost,
+    partly_labelled,
+    read_csv,
+    write_csv,
+)
 from otprop import OTP
 
 FACTORS = (0.01, 0.1, 1.0, 10.0)
@@ -45,6 +54,7 @@ def cell(name: str, percent: int, factor: float) -> dict[str, object]:
         "iterations": sum(round_.iterations for round_ in rounds),
         "most_iterations": max(round_.iterations for round_ in rounds),
         "seconds": f"{time.perf_counter() - start:.2f}",
+        "commit": commit(),
     }
 
 

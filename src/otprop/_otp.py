@@ -169,10 +169,14 @@ class OTP(Propagator):
         weights = _row_weights(sample_weight, labels)
         pairs = make_pairs(X, self.cost)
         sources = labels.labeled[weights[labels.labeled] > 0]
-        row_cost = RowCost(pairs, labels.unlabeled, sources)
-        epsilon = self._choose_epsilon(row_cost, X)
-        # float32 costs move no logarithm of the plan by more than twice the tolerance
-        row_cost.narrow(2 * self.tol * 2.0**24 * epsilon)
+        if isinstance(self.epsilon, str):
+            row_cost = RowCost(pairs, labels.unlabeled, sources)
+            epsilon = self._auto_epsilon(row_cost, X)
+            row_cost.narrow(self._single_precision_limit(epsilon))
+        else:
+            epsilon = _in_units_of(pairs.scale, self.epsilon)
+            limit = self._single_precision_limit(epsilon)
+            row_cost = RowCost(pairs, labels.unlabeled, sources, float32_below=limit)
         run = Propagation(
             row_cost,
             labels.codes,
@@ -238,12 +242,12 @@ class OTP(Propagator):
             )
         return rounds
 
-    def _choose_epsilon(self, cost: RowCost, X: Any) -> float:
-        """Epsilon in the units of `cost`."""
-        if not isinstance(self.epsilon, str):
-            with np.errstate(over="ignore", divide="ignore"):
-                scaled = np.float64(self.epsilon) / cost.pairs.scale
-            return float(np.clip(scaled, 1e-300, 1e300))
+    def _single_precision_limit(self, epsilon: float) -> float:
+        """Costs up to this may be rounded to float32: no logarithm of the plan moves by more than twice `tol`."""
+        return 2 * self.tol * 2.0**24 * epsilon
+
+    def _auto_epsilon(self, cost: RowCost, X: Any) -> float:
+        """The automatic epsilon, in the units of `cost`."""
         if len(cost.targets):
             near, largest = nearest_and_largest(cost)
         else:  # nothing to label: distances between the given rows, each taken once
@@ -281,6 +285,12 @@ class OTP(Propagator):
             _check_number("max_rounds", self.max_rounds, 1, np.inf, "None or a whole number, 1 or more", Integral)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be None or a function of one round, got {self.callback!r}.")
+
+
+def _in_units_of(scale: float, epsilon: float) -> float:
+    """`epsilon` over `scale`, kept within what a float can hold."""
+    with np.errstate(over="ignore", divide="ignore"):
+        return float(np.clip(np.float64(epsilon) / scale, 1e-300, 1e300))
 
 
 def _check_number(

@@ -57,12 +57,20 @@ class RowCost:
     targets, sources : row numbers of the unlabelled and of the labelled rows
     memory_limit : bytes (None: MEMORY_LIMIT); where the costs need more they are computed in each pass and never
         stored
+    float32_below : blocks of costs up to this are kept in float32
     """
 
-    def __init__(self, pairs: Pairs, targets: np.ndarray, sources: np.ndarray, memory_limit: int | None = None) -> None:
+    def __init__(
+        self,
+        pairs: Pairs,
+        targets: np.ndarray,
+        sources: np.ndarray,
+        memory_limit: int | None = None,
+        float32_below: float = 0.0,
+    ) -> None:
         self.pairs, self.targets, self.sources = pairs, targets, sources
         self._memory_limit = MEMORY_LIMIT if memory_limit is None else memory_limit
-        self._float32_below = 0.0
+        self._float32_below = float32_below
         self._stored: list[np.ndarray] = list(self._computed()) if self._fits() else []
         self._is_stored = self._fits()
 

@@ -22,15 +22,15 @@ class EuclideanPairs:
 
     def __init__(self, rows: Any, squared: bool = True) -> None:
         self.squared = squared
-        largest = abs(rows).max() if rows.shape[0] else 0.0
-        self._first = _power_of_two(largest)
+        self._first = _power_of_two(_largest(rows))
         rows = rows / self._first
         self._center: np.ndarray | None = None
         if not sp.issparse(rows):
             self._center = np.median(rows[:: max(1, len(rows) // CENTER_ROWS)], axis=0)
             rows -= self._center
-        self._second = _power_of_two(abs(rows).max())
-        self.rows = rows / self._second
+        self._second = _power_of_two(_largest(rows))
+        rows /= self._second
+        self.rows = rows
         self.norms = row_norms(self.rows, squared=True)
         with np.errstate(over="ignore", under="ignore"):
             unit = np.float64(self._first) * self._second
@@ -60,6 +60,11 @@ class EuclideanPairs:
         if not sp.issparse(new):
             np.clip(new, -1e150, 1e150, out=new)
         return new, row_norms(new, squared=True)
+
+
+def _largest(rows: Any) -> float:
+    """The largest absolute value, without a copy of the rows."""
+    return max(float(rows.max()), -float(rows.min()))
 
 
 def _power_of_two(size: float) -> float:

@@ -107,23 +107,27 @@ class SparseKernel(Kernel):
         super().__init__(cost, f, epsilon)
 
     def _fill(self) -> None:
-        columns, data, counts, n_kept = [], [], [], 0
+        n_targets, n_sources = self._cost.shape
+        starts = np.zeros(n_targets + 1, dtype=np.int64)
+        capacity = (
+            int(self._max_entries) + n_sources * n_targets // 50 + n_sources
+        )  # memory not written to costs nothing
+        data, columns = np.empty(capacity), np.empty(capacity, dtype=np.int32)
         for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
             mask = logs > -self._cutoff
             count = np.count_nonzero(mask, axis=1)
-            n_kept += int(count.sum())
-            if n_kept * len(self.g) > self._max_entries * lines.stop:
+            first = int(starts[lines.start])
+            last = first + int(count.sum())
+            if last * n_targets > self._max_entries * lines.stop or last > capacity:
                 return
+            starts[lines.start + 1 : lines.stop + 1] = first + np.cumsum(count)
             entries = np.exp(logs[mask])
-            total = np.add.reduceat(entries, np.cumsum(count) - count)
+            total = np.add.reduceat(entries, starts[lines] - first)
             entries /= np.repeat(total, count)
             self.g[lines] = -top - self._epsilon * np.log(total)
-            columns.append(np.nonzero(mask)[1].astype(np.int32))
-            data.append(entries)
-            counts.append(count)
-        starts = np.concatenate([[0], np.cumsum(np.concatenate(counts))])
-        shape = self._cost.shape
-        self.matrix = sp.csr_array((np.concatenate(data), np.concatenate(columns), starts), shape=shape)
+            data[first:last], columns[first:last] = entries, np.nonzero(mask)[1]
+        used = int(starts[-1])
+        self.matrix = sp.csr_array((data[:used], columns[:used], starts), shape=self._cost.shape)
 
     def sum_over_sources(self, scaling: np.ndarray) -> np.ndarray:
         self.products += 1

@@ -118,8 +118,11 @@ def _descend(
         stage = Stage(cost, a, b, stage_epsilon, phi + stage_epsilon * log_a, tol)
         stage.run(tol if last else stage_tol, max_iter - used, last)
         used += stage.iterations
+        if last:
+            return stage, used
         phi = stage.f - stage_epsilon * log_a
-    return stage, used
+        del stage  # lets go of its kernel before the next one is built
+    raise AssertionError("the schedule ends with epsilon itself")
 
 
 def _schedule(cost: Cost, epsilon: float, factor: float) -> list[float]:

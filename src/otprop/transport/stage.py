@@ -18,7 +18,8 @@ from otprop.transport.result import TransportResult
 
 FAR = 7.0  # a source that ships less than exp(-FAR) of its share is far from it
 NEAR = 1.0  # log ratio within which every source is near its share
-MARGIN = 1e-3  # Newton's last steps are cheap: where rounding allows, the error goes this far below tol
+MARGIN = 1e-3  # small problems are solved this far below tol, where rounding allows: their last steps cost little
+SMALL = 2**16  # entries
 MAX_STEPS = 300
 MAX_STALLED = 12  # steps without progress after which a stage gives up
 TINY = 1e-300
@@ -60,13 +61,14 @@ class Stage:
         return self.kernel.noise + 2.0**-53 * size / self.epsilon
 
     def run(self, tol: float, max_iter: int, last: bool = True) -> None:
-        """Step until the sources' marginal is within `tol`: well within in the last stage, if rounding allows.
+        """Step until the sources' marginal is within `tol`: well within in the last stage of a small problem.
 
         In the stages before, each source must be near its own share too, however small that is.
         """
         plain, best, stalled = False, np.inf, 0
         noise = self.noise
-        aim = max(tol * MARGIN, 10 * noise) if last and noise < tol * MARGIN else tol - noise
+        small = len(self.a) * len(self.b) <= SMALL and noise < tol * MARGIN
+        aim = max(tol * MARGIN, 10 * noise) if last and small else tol - noise
         for _ in range(MAX_STEPS):
             log_ratio = np.log(self.a) - np.log(self.r)
             near = last or np.abs(log_ratio).max() <= NEAR

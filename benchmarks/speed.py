@@ -1,0 +1,221 @@
+"""Time and memory of the paper's rounds beside the same rounds over POT, in one run.
+
+For Digits and MNIST at 5 and 35 % labels and two epsilons: the first five rounds by `OTP.paper` and by the same loop
+over the fastest of POT's solvers that reaches the tolerance. POT gets, free of charge, the loosest of its own
+thresholds that gives the marginal error asked for; a solver that needs longer than the limit is cut off and its time
+and error stand as a lower bound. Then Iris, and the import. Writes benchmarks/results/speed*.csv.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import ot
+from sklearn.datasets import load_iris
+
+from common import load, nearest_neighbor_cost, partly_labelled, write_csv
+from otprop import OTP
+from otprop._propagation import certainty
+
+TOL, ALPHA, N_ROUNDS = 1e-6, 0.9, 5
+POT_SOLVERS = ("sinkhorn", "sinkhorn_stabilized", "sinkhorn_epsilon_scaling", "sinkhorn_log", "greenkhorn")
+THRESHOLDS = (1e-6, 1e-7, 1e-8, 1e-9, 1e-10)
+
+
+@dataclass
+class Outcome:
+    """A plan by POT: how long it took, its error, and whether that is within the tolerance."""
+
+    plan: np.ndarray
+    seconds: float
+    error: float
+
+    @property
+    def reached(self) -> bool:
+        return self.error <= TOL
+
+
+def pot_plan(cost: np.ndarray, epsilon: float, method: str, limit: float) -> Outcome:
+    """The quickest run of a POT solver within the tolerance, or its best within `limit` seconds."""
+    a, b = np.full(len(cost), 1 / len(cost)), np.full(cost.shape[1], 1 / cost.shape[1])
+
+    def run(threshold: float, max_iter: int) -> Outcome:
+        start = time.perf_counter()
+        with warnings.catch_warnings(), np.errstate(all="ignore"):
+            warnings.simplefilter("ignore")
+            plan = ot.sinkhorn(a, b, cost, epsilon, method=method, stopThr=threshold, numItermax=max_iter)
+        seconds = time.perf_counter() - start
+        error = max(np.abs(plan.sum(axis=1) - a).sum(), np.abs(plan.sum(axis=0) - b).sum())
+        return Outcome(plan, seconds, error if np.isfinite(error) else np.inf)
+
+    outcome = run(TOL, 20)
+    if outcome.reached:
+        return outcome
+    max_iter = int(np.clip(20 * limit / max(outcome.seconds, 1e-3), 20, 100_000))
+    for threshold in THRESHOLDS:
+        outcome = run(threshold, max_iter)
+        if outcome.reached or outcome.seconds > 0.8 * limit:
+            break
+    return outcome
+
+
+def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit: float) -> dict[str, object]:
+    """The first rounds of Algorithm 1 over a POT solver, the cost computed in each as the authors do."""
+    y, n_classes = y.copy(), int(y.max()) + 1
+    solving = rest = 0.0
+    errors, sizes = [], []
+    for _ in range(N_ROUNDS):
+        sources, targets = np.flatnonzero(y != -1), np.flatnonzero(y == -1)
+        start = time.perf_counter()
+        cost = ot.dist(X[sources], X[targets])
+        rest += time.perf_counter() - start
+        outcome = pot_plan(cost, epsilon, method, limit)
+        solving += outcome.seconds
+        errors.append(outcome.error)
+        start = time.perf_counter()
+        with np.errstate(all="ignore"):
+            shares = (np.eye(n_classes)[y[sources]].T @ (outcome.plan / outcome.plan.sum(axis=0))).T
+        scores = np.nan_to_num(certainty(np.nan_to_num(shares, nan=1.0 / n_classes)))
+        chosen = scores > ALPHA
+        if not chosen.any():
+            chosen = scores >= scores.max() - 1e-9
+        y[targets[chosen]] = shares[chosen].argmax(axis=1)
+        rest += time.perf_counter() - start
+        sizes.append(int(chosen.sum()))
+        if not outcome.reached:
+            break
+    return {"solving": solving, "all": solving + rest, "error": max(errors), "labelled": sizes}
+
+
+def our_rounds(X: np.ndarray, y: np.ndarray, epsilon: float) -> dict[str, object]:
+    model = OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=lambda round_: round_.number >= N_ROUNDS)
+    start = time.perf_counter()
+    model.fit(X, y)
+    seconds = time.perf_counter() - start
+    return {
+        "solving": sum(round_.seconds for round_ in model.rounds_),
+        "all": seconds,
+        "error": max(max(round_.source_error, round_.target_error) for round_ in model.rounds_),
+        "labelled": [len(round_.rows) for round_ in model.rounds_],
+    }
+
+
+def best_of(times: int, run: Callable[[], dict[str, object]]) -> dict[str, object]:
+    return min((run() for _ in range(times)), key=lambda result: result["all"])
+
+
+def peak_memory(name: str, percent: int, epsilon: float) -> dict[str, float]:
+    """Peak memory of our rounds, in a process of its own: MB above what was there with X loaded."""
+    command = [sys.executable, __file__, "--memory", name, str(percent), repr(epsilon)]
+    return json.loads(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+
+
+def measure_memory(name: str, percent: int, epsilon: float) -> None:
+    X, y = load(name)
+    y = partly_labelled(y, percent, seed=0)
+    our_rounds(X[:200], np.where(np.arange(200) < 100, np.arange(200) % 2, -1), 1.0)
+    with open("/proc/self/clear_refs", "w") as file:
+        file.write("5")  # forget the peak so far (Linux)
+    before = _status("VmRSS")
+    sizes: list[int] = []
+
+    def watch(round_: object) -> bool:
+        sizes.append(round_.n_labeled * round_.n_unlabeled)
+        return round_.number >= N_ROUNDS
+
+    OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=watch).fit(X, y)
+    above = _status("VmHWM") - before - X.nbytes / 2**20  # a working copy of X is what X needs
+    largest = 8 * max(sizes) / 2**20
+    print(json.dumps({"above_X": above, "largest_cost": largest, "ratio": above / largest}))
+
+
+def _status(field: str) -> float:
+    with open("/proc/self/status") as file:
+        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(field))
+
+
+def compare(options: argparse.Namespace) -> list[dict[str, object]]:
+    rows = []
+    for name in options.datasets:
+        X, truth = load(name)
+        near = nearest_neighbor_cost(X)
+        for percent in (5, 35):
+            y = partly_labelled(truth, percent, seed=0)
+            sources, targets = np.flatnonzero(y != -1), np.flatnonzero(y == -1)
+            for factor in (0.1, 1.0):
+                epsilon = factor * near
+                ours = best_of(2, lambda y=y, epsilon=epsilon, X=X: our_rounds(X, y, epsilon))
+                cost = ot.dist(X[sources], X[targets])
+                first = {m: pot_plan(cost, epsilon, m, options.limit) for m in POT_SOLVERS}
+                there = [m for m in POT_SOLVERS if first[m].reached] or list(POT_SOLVERS)
+                method = min(there, key=lambda m: first[m].seconds if first[m].reached else first[m].error)
+                first.clear()
+                pot = pot_rounds(X, y, epsilon, method, options.limit)
+                same = len(pot["labelled"]) == N_ROUNDS and pot["labelled"] == ours["labelled"]
+                rows.append(
+                    {
+                        "dataset": name,
+                        "percent": percent,
+                        "epsilon_over_nn": factor,
+                        "otprop_seconds": f"{ours['all']:.2f}",
+                        "otprop_rounds_seconds": f"{ours['solving']:.2f}",
+                        "otprop_error": f"{ours['error']:.1e}",
+                        "pot_solver": method,
+                        "pot_reached_tol": len(pot["labelled"]) == N_ROUNDS and pot["error"] <= TOL,
+                        "pot_rounds": len(pot["labelled"]),
+                        "pot_seconds": f"{pot['all']:.2f}",
+                        "pot_solver_seconds": f"{pot['solving']:.2f}",
+                        "pot_error": f"{pot['error']:.1e}",
+                        "same_rows_labelled": same,
+                        "ratio_all": f"{pot['all'] / ours['all']:.1f}",
+                        "ratio_rounds": f"{pot['solving'] / ours['solving']:.1f}",
+                    }
+                    | {f"memory_{k}": f"{v:.2f}" for k, v in peak_memory(name, percent, epsilon).items()}
+                )
+                print(rows[-1], flush=True)
+    return rows
+
+
+def small_things() -> list[dict[str, object]]:
+    iris = load_iris()
+    y = partly_labelled(iris.target, 5, seed=0)
+    fits = []
+    for _ in range(20):
+        start = time.perf_counter()
+        OTP().fit(iris.data, y)
+        fits.append(time.perf_counter() - start)
+    rows: list[dict[str, object]] = [{"what": "OTP().fit on Iris, 5 % labelled", "seconds": f"{min(fits):.4f}"}]
+    for module in ("otprop", "sklearn.base"):
+        code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+        runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
+        rows.append({"what": f"import {module}", "seconds": f"{min(runs):.3f}"})
+    return rows
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--datasets", nargs="+", default=["digits", "mnist10k"])
+    parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a POT solver is cut off")
+    parser.add_argument("--memory", nargs=3, metavar=("DATASET", "PERCENT", "EPSILON"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    if options.memory:
+        name, percent, epsilon = options.memory
+        measure_memory(name, int(percent), float(epsilon))
+        return
+    small = small_things()
+    for row in small:
+        print(*row.values())
+    write_csv("speed_small.csv", small)
+    write_csv("speed.csv", compare(options))
+
+
+if __name__ == "__main__":
+    main()
