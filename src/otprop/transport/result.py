@@ -24,6 +24,8 @@ class TransportResult:
     iterations : int, each the work of one Sinkhorn iteration: a product with the kernel and one with its
         transpose
     converged : bool, both errors are within the tolerance
+    cost : Cost, what was solved
+    kernel, scaling : the solver's last state, where it was kept
     """
 
     f: np.ndarray

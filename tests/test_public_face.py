@@ -1,0 +1,64 @@
+"""What a user finds: names, docstrings, examples that run."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import inspect
+import pkgutil
+
+import pytest
+
+import otprop
+
+MODULES = sorted(
+    module.name for module in pkgutil.walk_packages(otprop.__path__, "otprop.") if not module.name.endswith("__main__")
+)
+PUBLIC_PACKAGES = ("otprop", "otprop.transport", "otprop.baselines", "otprop.datasets", "otprop.model_selection")
+
+
+def public_objects():
+    for package in PUBLIC_PACKAGES:
+        module = importlib.import_module(package)
+        for name in module.__all__:
+            if inspect.isclass(thing := getattr(module, name)) or inspect.isfunction(thing):
+                yield pytest.param(thing, id=f"{package}.{name}")
+
+
+@pytest.mark.parametrize("thing", list(public_objects()))
+def test_every_parameter_of_a_public_name_is_documented(thing):
+    text = inspect.getdoc(thing) or ""
+    assert len(text.splitlines()[0]) > 10
+    for name in inspect.signature(thing).parameters:
+        if name not in ("self", "args", "kwargs"):
+            assert name in text, f"{thing.__name__} does not mention {name}"
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_the_examples_in_docstrings_run(name):
+    module = importlib.import_module(name)
+    assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
+
+
+def test_the_version_is_that_of_the_package():
+    from importlib.metadata import version
+
+    assert otprop.__version__ == version("otprop")
+
+
+def test_the_rounds_can_be_drawn(tmp_path):
+    from sklearn.datasets import load_iris
+
+    from otprop.report.rounds import plot_rounds
+
+    X, y = load_iris(return_X_y=True)
+    y[::2] = -1
+    model = otprop.OTP().fit(X, y)
+    figure = plot_rounds(model, X)
+    panels = [axis for axis in figure.axes if axis.get_visible()]
+    assert panels[0].get_title() == "given labels"
+    assert panels[-1].get_title() == f"round {len(model.rounds_)}: 75 of 75 labelled"
+    figure.savefig(tmp_path / "rounds.png")
+    assert (tmp_path / "rounds.png").stat().st_size > 10_000
+    with pytest.raises(ValueError, match="X has 10 rows, but the model was fitted on 150"):
+        plot_rounds(model, X[:10])
