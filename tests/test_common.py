@@ -10,7 +10,7 @@ from otprop import OTP
 EXPECTED = {"check_classifiers_classes": "feeds y in {-1, 1}, and -1 means unlabelled here"}
 
 
-@pytest.mark.filterwarnings("ignore:The transport plan did not reach tol")
+@pytest.mark.filterwarnings("ignore:The transport plan did not reach tol", "ignore:y holds -1 and 1 only")
 @parametrize_with_checks(
     [OTP(), OTP.paper(epsilon=0.5), OTP(cost="cityblock", max_rounds=3, min_round_share=0.2)],
     expected_failed_checks=lambda estimator: EXPECTED,

@@ -76,6 +76,7 @@ def test_eq_13_a_row_gets_its_most_probable_class():
     assert (model.label_distributions_.argmax(axis=1) == [0, 1, 0, 1]).all()
 
 
+@pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")
 @settings(deadline=None)
 @given(n_rows=st.integers(3, 30), n_labelled=st.integers(2, 10), seed=st.integers(0, 1000), alpha=st.floats(0, 1))
 def test_eq_14_every_round_labels_a_row_and_no_row_is_lost(n_rows, n_labelled, seed, alpha):

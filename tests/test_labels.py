@@ -71,7 +71,8 @@ def test_a_marker_of_ones_own_makes_minus_one_a_class():
 
 
 def test_true_is_not_the_marker_one():
-    assert encode_labels(np.array([True, False, True]), unlabeled=1).codes.tolist() == [1, 0, 1]
+    with pytest.warns(UserWarning, match="unlabeled=1 does not occur in y"):
+        assert encode_labels(np.array([True, False, True]), unlabeled=1).codes.tolist() == [1, 0, 1]
 
 
 def test_no_row_needs_to_be_unlabelled():

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import pickle
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -13,13 +14,15 @@ import scipy.sparse as sp
 from sklearn import config_context
 from sklearn.base import clone
 from sklearn.datasets import load_digits, load_iris
-from sklearn.exceptions import ConvergenceWarning
+from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score, pairwise_distances
 from sklearn.model_selection import GridSearchCV, train_test_split
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from otprop import OTP
+
+GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 
 
 def hide(y, share, seed=0):
@@ -156,9 +159,10 @@ def test_any_metric_of_scikit_learn_can_be_the_cost(iris, metric):
 
 
 def test_a_callable_can_be_the_cost(iris):
-    X, _, y = iris
-    by_name = OTP(cost="cityblock").fit(X[::3], y[::3])
-    by_call = OTP(cost=lambda one, other: float(np.abs(one - other).sum())).fit(X[::3], y[::3])
+    X, truth, _ = iris
+    X, y = X[::3], hide(truth[::3], 0.2)
+    by_name = OTP(cost="cityblock").fit(X, y)
+    by_call = OTP(cost=lambda one, other: float(np.abs(one - other).sum())).fit(X, y)
     assert (by_name.transduction_ == by_call.transduction_).all()
 
 
@@ -286,12 +290,59 @@ def test_costs_too_large_for_memory_give_the_same_labels(iris, fitted, monkeypat
     np.testing.assert_allclose(model.label_distributions_, fitted.label_distributions_, atol=1e-5)
 
 
+@pytest.mark.parametrize("answer", [True, 1, np.True_])
+def test_any_true_answer_of_a_callback_stops(iris, answer):
+    X, _, y = iris
+    assert len(OTP(callback=lambda round_: answer).fit(X, y).rounds_) == 1
+
+
+def test_a_fit_that_fails_leaves_no_half_fitted_model(iris):
+    X, _, y = iris
+
+    def fail(round_):
+        raise RuntimeError("stop here")
+
+    model = OTP().fit(X, y)
+    with pytest.raises(RuntimeError, match="stop here"):
+        model.set_params(callback=fail).fit(X[:, :2], y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
+
+
+def test_rows_may_be_dense_in_fit_and_sparse_in_predict(iris, fitted):
+    X, _, _ = iris
+    np.testing.assert_allclose(fitted.predict_proba(sp.csr_matrix(X)), fitted.predict_proba(X), atol=1e-9)
+
+
+def test_huge_weights_do_not_overflow(iris):
+    X, _, y = iris
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # rows labelled later weigh next to nothing beside them
+        model = OTP().fit(X, y, sample_weight=np.full(len(y), 1.7e308))
+    assert np.isfinite(model.label_distributions_).all()
+
+
+def test_minus_one_and_one_are_warned_of():
+    with pytest.warns(UserWarning, match="y holds -1 and 1 only"):
+        OTP().fit([[0.0], [1.0], [0.2]], [-1, 1, -1])
+
+
+@pytest.mark.parametrize(
+    ("y", "parameters", "message"),
+    [
+        (np.array(["a", "nan", "b", "a"]), {}, "class 'nan' and no unlabelled row"),
+        (["a", "", "b", "a"], {}, "class '' and no unlabelled row"),
+        (["a", "x", "b", "a"], {"unlabeled": "?"}, "unlabeled='\\?' does not occur in y"),
+    ],
+)
+def test_a_marker_that_was_likely_meant_is_pointed_out(y, parameters, message):
+    with pytest.warns(UserWarning, match=message):
+        OTP(**parameters).fit(GOOD[0], y)
+
+
 def test_an_unfitted_model_says_so():
     with pytest.raises(Exception, match="not fitted"):
         OTP().predict([[0.0]])
-
-
-GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 
 
 @pytest.mark.parametrize(
@@ -304,19 +355,26 @@ GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
         ({}, GOOD[0], [0, 1, -1], ValueError, "inconsistent numbers of samples"),
         ({"cost": "precomputed"}, GOOD[0], GOOD[1], ValueError, r"square matrix of costs .* got shape \(4, 1\)"),
         ({"cost": "precomputed"}, -np.ones((4, 4)), GOOD[1], ValueError, "negative cost -1.0"),
-        ({"epsilon": 0}, *GOOD, ValueError, "epsilon must be a positive number or 'auto', got 0"),
-        ({"epsilon": -1.0}, *GOOD, ValueError, "epsilon must be .*, got -1.0"),
-        ({"epsilon": "small"}, *GOOD, ValueError, "epsilon must be 'auto' or a positive number, got 'small'"),
-        ({"epsilon": None}, *GOOD, TypeError, "epsilon must be .*, got None of type NoneType"),
-        ({"epsilon": np.nan}, *GOOD, ValueError, "epsilon must be .*, got nan"),
-        ({"alpha": 1.5}, *GOOD, ValueError, "alpha must be a number from 0 to 1, got 1.5"),
-        ({"alpha": -0.1}, *GOOD, ValueError, "alpha must be a number from 0 to 1, got -0.1"),
-        ({"alpha": "high"}, *GOOD, TypeError, "alpha must be a number from 0 to 1, got 'high'"),
+        ({"epsilon": 0}, *GOOD, ValueError, "epsilon must be 'auto' or a finite number > 0; got 0"),
+        ({"epsilon": -1.0}, *GOOD, ValueError, "epsilon must be .*; got -1.0"),
+        ({"epsilon": "small"}, *GOOD, TypeError, "epsilon must be 'auto' or a finite number > 0; got 'small'"),
+        ({"epsilon": None}, *GOOD, TypeError, "epsilon must be .*; got None of type NoneType"),
+        ({"epsilon": np.nan}, *GOOD, ValueError, "epsilon must be .*; got nan"),
+        ({"alpha": 1.5}, *GOOD, ValueError, "alpha must be a finite number >= 0 and <= 1; got 1.5"),
+        ({"alpha": -0.1}, *GOOD, ValueError, "alpha must be .*; got -0.1"),
+        ({"alpha": "high"}, *GOOD, TypeError, "alpha must be .*; got 'high' of type str"),
         ({"cost": "euclidian"}, *GOOD, ValueError, "cost='euclidian' is not a known metric; did you mean 'euclidean'"),
         ({"cost": 3}, *GOOD, TypeError, "cost must be the name of a metric"),
-        ({"max_rounds": 0}, *GOOD, ValueError, "max_rounds must be None or a whole number"),
-        ({"max_iter": 2.5}, *GOOD, TypeError, "max_iter must be a whole number"),
+        ({"max_rounds": 0}, *GOOD, ValueError, "max_rounds must be an integer >= 1; got 0"),
+        ({"max_iter": 2.5}, *GOOD, TypeError, "max_iter must be an integer >= 1; got 2.5"),
         ({"tol": 0.0}, *GOOD, ValueError, "tol must be"),
+        ({"verbose": "loud"}, *GOOD, TypeError, "verbose must be a whole number or a boolean; got 'loud'"),
+        ({"cost": "haversine"}, *GOOD, ValueError, "haversine' takes two columns"),
+        ({"cost": "chebyshev"}, sp.csr_array(np.eye(4)), GOOD[1], ValueError, "does not take sparse rows"),
+        ({}, GOOD[0], "0011", TypeError, "y must be a column of labels, one a row; got str"),
+        ({}, GOOD[0], {0: 1}, TypeError, "y must be a column of labels, one a row; got dict"),
+        ({}, GOOD[0], 3, TypeError, "y must be a column of labels, one a row; got int"),
+        ({"unlabeled": [-1, 0]}, *GOOD, TypeError, "unlabeled must be one value"),
         ({"callback": "print"}, *GOOD, TypeError, "callback must be None or a function"),
         ({"cost": lambda a, b: -1.0}, *GOOD, ValueError, "negative, infinite or NaN cost"),
     ],
@@ -332,8 +390,9 @@ def test_bad_input_is_refused_by_name(parameters, X, y, error, message):
         ([1.0, 1.0], r"sample_weight has shape \(2,\), expected \(4,\)"),
         ([-1.0, 1.0, 1.0, 1.0], "sample_weight must be finite and not negative"),
         ([0.0, 0.0, 1.0, 1.0], "sample_weight is zero for every labelled row"),
+        (["a"] * 4, "sample_weight must be numbers"),
     ],
 )
 def test_bad_weights_are_refused(weights, message):
-    with pytest.raises(ValueError, match=message):
+    with pytest.raises((ValueError, TypeError), match=message):
         OTP().fit(*GOOD, sample_weight=weights)

@@ -25,7 +25,8 @@ class Propagator(ClassifierMixin, BaseEstimator):
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         checks = {"dtype": np.float64, "ensure_min_samples": 2} | checks
-        X = validate_data(self, X, **checks)
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
+            X = validate_data(self, X, **checks)
         labels = encode_labels(y, self.unlabeled)
         check_consistent_length(X, labels.codes)
         return X, labels

@@ -69,7 +69,14 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     known = _tidy(known)
     _refuse_lookalike(known, marker, bool(missing.any()))
     _refuse_continuous(known)
-    classes, numbers = np.unique(known, return_inverse=True)
+    try:
+        classes, numbers = np.unique(known, return_inverse=True)
+    except TypeError as error:
+        kind = type(known[0]).__name__
+        raise TypeError(
+            f"y holds labels of type {kind}, which cannot be put in order. Convert them to text."
+        ) from error
+    _warn_of_likely_marker(classes, bool(missing.any()))
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = numbers
     return Labels(codes, classes, marker)
@@ -79,6 +86,11 @@ def _as_column(y: Any) -> np.ndarray:
     """`y` as a one-dimensional array, whichever library it came from."""
     if y is None:
         raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
+    if isinstance(y, (str, bytes, dict, set)) or not (hasattr(y, "__iter__") or hasattr(y, "__array__")):
+        raise TypeError(f"y must be a column of labels, one a row; got {type(y).__name__}.")
+    if getattr(y, "shape", ())[1:] == (1,) and hasattr(y, "columns"):  # a data frame: its column keeps its type
+        _warn_of_column()
+        y = y[y.columns[0]]
     if hasattr(y, "to_list") and not isinstance(getattr(y, "dtype", None), np.dtype):
         y = y.to_list()  # nullable columns of pandas and polars: as an array, integers would become floats
     elif hasattr(y, "to_numpy"):
@@ -86,18 +98,22 @@ def _as_column(y: Any) -> np.ndarray:
     if not isinstance(y, np.ndarray):
         y = _from_sequence(y)
     if y.ndim == 2 and y.shape[1] == 1:
-        warnings.warn(
-            "A column-vector y was passed when a 1d array was expected. "
-            "Please change the shape of y to (n_samples,), for example using ravel().",
-            DataConversionWarning,
-            stacklevel=4,
-        )
+        _warn_of_column()
         y = y[:, 0]
     if y.ndim != 1:
         raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
     return y
+
+
+def _warn_of_column() -> None:
+    warnings.warn(
+        "A column-vector y was passed when a 1d array was expected. "
+        "Please change the shape of y to (n_samples,), for example using ravel().",
+        DataConversionWarning,
+        stacklevel=6,
+    )
 
 
 def _from_sequence(y: Any) -> np.ndarray:
@@ -163,8 +179,12 @@ def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
 
 def _match_marker(values: np.ndarray, marker: Any) -> tuple[np.ndarray, Any]:
     """Where `values` equals the marker the user named; anything else that is missing is an error."""
-    same = next((test for test in _MARKERS.values() if test(marker)), lambda v: type_matches(v, marker))
+    if isinstance(marker, (list, tuple, dict, set, np.ndarray)):
+        raise TypeError(f"unlabeled must be one value or 'auto'; got {marker!r}.")
+    same = next((test for test in _MARKERS.values() if test(marker)), lambda v: _same_value(v, marker))
     missing = np.fromiter(map(same, values), bool, len(values))
+    if not missing.any():
+        warnings.warn(f"unlabeled={marker!r} does not occur in y: no row is unlabelled.", UserWarning, stacklevel=5)
     others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
     if others:
         raise ValueError(
@@ -174,7 +194,7 @@ def _match_marker(values: np.ndarray, marker: Any) -> tuple[np.ndarray, Any]:
     return missing, marker
 
 
-def type_matches(value: Any, marker: Any) -> bool:
+def _same_value(value: Any, marker: Any) -> bool:
     """Equality that does not take True for 1 or raise for unlike types."""
     if isinstance(value, (bool, np.bool_)) != isinstance(marker, (bool, np.bool_)):
         return False
@@ -203,7 +223,7 @@ def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
     if used and known.dtype.kind in "UO" and not isinstance(marker, str) and str(marker) in set(known):
         raise ValueError(
             f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text beside it. "
-            "Rename the class, or write unlabelled rows as None."
+            "Rename the class, or mark unlabelled rows by something else."
         )
 
 
@@ -214,8 +234,27 @@ def _refuse_continuous(known: np.ndarray) -> None:
             f"Unknown label type: continuous. y holds numbers such as {example}, which are not classes. "
             "Bin them, or convert them to text if they are names."
         )
+    if known.dtype.kind == "f" and np.isinf(known).any():
+        raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
     if known.dtype.kind == "c":
         raise ValueError("Unknown label type: complex. Complex data not supported as labels.")
+
+
+LIKELY_MARKERS = {"", "nan", "none", "null", "na", "n/a", "<na>", "-1", "?"}
+
+
+def _warn_of_likely_marker(classes: np.ndarray, some_unlabelled: bool) -> None:
+    """Text that other tools write for a missing value is a class here; where nothing is unlabelled, say so."""
+    if some_unlabelled or classes.dtype.kind != "U":
+        return
+    likely = [name for name in classes.tolist() if name.strip().lower() in LIKELY_MARKERS]
+    if likely:
+        warnings.warn(
+            f"y has the class {likely[0]!r} and no unlabelled row. If that text marks unlabelled rows, pass "
+            f"unlabeled={likely[0]!r}.",
+            UserWarning,
+            stacklevel=4,
+        )
 
 
 def _fits(marker: Any, classes: np.ndarray) -> bool:

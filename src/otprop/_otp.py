@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
-from numbers import Integral, Real
 from typing import Any, Self
 
 import numpy as np
@@ -14,11 +13,12 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._base import Propagator
+from otprop._checks import check_count, check_number
 from otprop._labels import Labels
 from otprop._progress import progress
 from otprop._propagation import Propagation, Round, Snapshot
 from otprop._replay import Given, Replay
-from otprop.geometry.cost import RowCost, nearest_and_largest
+from otprop.geometry.cost import RowCost, cost_summary
 from otprop.geometry.identical import first_of_each
 from otprop.geometry.pairs import Pairs, check_cost, check_cost_matrix, make_pairs
 
@@ -42,7 +42,9 @@ class OTP(Propagator):
         matrix of costs itself.
     epsilon : "auto" or float, default="auto"
         Entropic regularisation (Eq. 9), in the units of the cost. Small values let only the nearest labelled
-        rows speak. "auto" takes a tenth of the median cost from an unlabelled row to its nearest labelled one.
+        rows speak. "auto" takes a tenth of the median cost from an unlabelled row to its nearest labelled one
+        (rows that repeat a labelled one aside), or what double precision can just resolve beside the mean cost if
+        that is more.
     alpha : float, default=0.9
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
         labelled (Eq. 15).
@@ -57,7 +59,7 @@ class OTP(Propagator):
     unlabeled : default="auto"
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     callback : callable or None, default=None
-        Called with the record of each round, as in ``rounds_``. Returning True stops after that round: rows
+        Called with the record of each round, as in ``rounds_``. Returning something true stops after that round: rows
         still unlabelled then keep the marker in ``transduction_``, with the distribution and certainty they
         had last and -1 in ``round_``.
     verbose : int, default=0
@@ -88,8 +90,10 @@ class OTP(Propagator):
     ``predict`` asks of a new row what the rounds would have said of it, had it been one more unlabelled row
     without mass: it goes through the rounds with the potentials of each, and takes its class from the first
     whose threshold it passes, or from the one in which it was most certain. The potentials of the last round
-    alone would not do: they belong to the few rows that were left by then. A row identical to one with a
-    given label has that label.
+    alone would not do: they belong to the few rows that were left by then. Of runs with very many rounds only
+    some of the later ones are kept, so that rows labelled in between may differ from ``transduction_``. A row
+    identical to one with a given label is predicted to have that label, even if it was an unlabelled row that
+    the balance of the masses gave another in ``transduction_``.
 
     ``sample_weight`` counts labelled rows: a weight of 2 is the same row twice. Rows labelled in a round join
     with weight 1.
@@ -163,9 +167,11 @@ class OTP(Propagator):
         self
         """
         self._check_parameters()
+        self.__dict__.pop("_replay", None)  # whatever happens now, the old model is no more
         X, labels = self._read(X, y, accept_sparse=False if self.cost == "precomputed" else "csr")
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
+        _warn_of_binary_labels(labels)
         weights = _row_weights(sample_weight, labels)
         pairs = make_pairs(X, self.cost)
         sources = labels.labeled[weights[labels.labeled] > 0]
@@ -189,8 +195,9 @@ class OTP(Propagator):
             tol=self.tol,
             max_iter=self.max_iter,
         )
-        self.epsilon_ = epsilon * pairs.scale if isinstance(self.epsilon, str) else float(self.epsilon)
-        self.rounds_ = self._run(run, len(labels.unlabeled))
+        reported = epsilon * pairs.scale if isinstance(self.epsilon, str) else float(self.epsilon)
+        self.rounds_ = self._run(run, len(labels.unlabeled), reported)
+        self.epsilon_ = reported
         self.certainty_, self.round_ = run.certainty, run.round
         self.n_iter_ = max(1, len(self.rounds_))
         self._replay = self._make_replay(X, pairs, run, labels, sources)
@@ -221,21 +228,24 @@ class OTP(Propagator):
         tags.input_tags.pairwise = self.cost == "precomputed"
         return tags
 
-    def _run(self, run: Propagation, n_rows: int) -> list[Round]:
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_replay")
+
+    def _run(self, run: Propagation, n_rows: int, epsilon: float) -> list[Round]:
         rounds: list[Round] = []
         with progress(n_rows, self.verbose) as show:
             for round_ in run:
-                round_ = replace(round_, epsilon=self.epsilon_)
+                round_ = replace(round_, epsilon=epsilon)
                 rounds.append(round_)
                 show(round_)
-                if self.callback is not None and self.callback(round_) is True:
+                if self.callback is not None and self.callback(round_):
                     break
         missed = [round_ for round_ in rounds if not round_.converged]
         if missed:
             worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
             warnings.warn(
                 f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(rounds)} rounds (largest "
-                f"error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: {self.epsilon_:.3g}), "
+                f"error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: {epsilon:.3g}), "
                 f"max_iter or tol.",
                 ConvergenceWarning,
                 stacklevel=3,
@@ -249,18 +259,20 @@ class OTP(Propagator):
     def _auto_epsilon(self, cost: RowCost, X: Any) -> float:
         """The automatic epsilon, in the units of `cost`."""
         if len(cost.targets):
-            near, largest = nearest_and_largest(cost)
+            near, near_sources, mean = cost_summary(cost)
         else:  # nothing to label: distances between the given rows, each taken once
             rows = cost.sources[first_of_each(X[cost.sources])][:MAX_AUTO_ROWS]
             between = cost.pairs.columns(rows)(rows)
-            largest = float(between.max())
+            mean = float(between.mean())
             np.fill_diagonal(between, np.inf)
-            near = between.min(axis=1)
-        near = near[np.isfinite(near) & (near > 0)]
-        if len(near) == 0:
-            return 1.0
-        resolved = 2.0**-48 * largest / self.tol  # below it, rounding beside the largest cost would exceed tol
-        return max(AUTO_EPSILON * float(np.median(near)), resolved)
+            near = near_sources = between.min(axis=1)
+        apart = near[np.isfinite(near) & (near > 0)]
+        wanted = float(np.median(apart)) if len(apart) else mean  # all rows repeat a labelled one: the usual distance
+        if wanted == 0:
+            return 1.0  # all rows are the same row, and any epsilon gives the same plan
+        usual = float(near[np.isfinite(near)].mean()) + float(near_sources[np.isfinite(near_sources)].mean())
+        resolved = 2.0**-52 * usual / self.tol  # below it, rounding of the potentials alone would exceed tol
+        return max(AUTO_EPSILON * wanted, resolved)
 
     def _make_replay(self, X: Any, pairs: Pairs, run: Propagation, labels: Labels, sources: np.ndarray) -> Replay:
         snapshots = run.snapshots
@@ -272,19 +284,17 @@ class OTP(Propagator):
 
     def _check_parameters(self) -> None:
         check_cost(self.cost)
-        if isinstance(self.epsilon, str):
-            if self.epsilon != "auto":
-                raise ValueError(f"epsilon must be 'auto' or a positive number, got {self.epsilon!r}.")
-        else:
-            _check_number("epsilon", self.epsilon, 0, np.inf, "a positive number or 'auto'", open_low=True)
-        _check_number("alpha", self.alpha, 0, 1, "a number from 0 to 1")
-        _check_number("min_round_share", self.min_round_share, 0, 1, "a number from 0 to 1")
-        _check_number("tol", self.tol, 0, 1, "a number above 0 and up to 1", open_low=True)
-        _check_number("max_iter", self.max_iter, 1, np.inf, "a whole number, 1 or more", Integral)
+        check_number("epsilon", self.epsilon, above=0, words=["auto"])
+        check_number("alpha", self.alpha, least=0, most=1)
+        check_number("min_round_share", self.min_round_share, least=0, most=1)
+        check_number("tol", self.tol, above=0, most=1)
+        check_count("max_iter", self.max_iter)
         if self.max_rounds is not None:
-            _check_number("max_rounds", self.max_rounds, 1, np.inf, "None or a whole number, 1 or more", Integral)
+            check_count("max_rounds", self.max_rounds)
         if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be None or a function of one round, got {self.callback!r}.")
+            raise TypeError(f"callback must be None or a function of one round; got {self.callback!r}.")
+        if not isinstance(self.verbose, (bool, int, np.bool_, np.integer)):
+            raise TypeError(f"verbose must be a whole number or a boolean; got {self.verbose!r}.")
 
 
 def _in_units_of(scale: float, epsilon: float) -> float:
@@ -293,22 +303,15 @@ def _in_units_of(scale: float, epsilon: float) -> float:
         return float(np.clip(np.float64(epsilon) / scale, 1e-300, 1e300))
 
 
-def _check_number(
-    name: str, value: Any, low: float, high: float, accepted: str, kind: Any = Real, open_low: bool = False
-) -> None:
-    if not isinstance(value, kind) or isinstance(value, bool):
-        raise TypeError(f"{name} must be {accepted}, got {value!r} of type {type(value).__name__}.")
-    inside = (low < value if open_low else low <= value) and value <= high and value < np.inf
-    if not inside:
-        raise ValueError(f"{name} must be {accepted}, got {value!r}.")
-
-
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
     """A weight for every row: as given for the labelled ones, 1 for the others."""
     weights = np.ones(len(labels.codes))
     if sample_weight is None:
         return weights
-    given = np.asarray(sample_weight, dtype=np.float64)
+    try:
+        given = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise TypeError(f"sample_weight must be numbers, one a row; got {sample_weight!r}.") from error
     if given.ndim == 0:
         given = np.full(len(weights), float(given))
     if given.shape != weights.shape:
@@ -323,3 +326,14 @@ def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         )
     weights[labels.labeled] = given
     return weights
+
+
+def _warn_of_binary_labels(labels: Labels) -> None:
+    """Labels -1 and 1 are a usual way to write two classes, but -1 means unlabelled here."""
+    if labels.classes.tolist() == [1] and len(labels.unlabeled) and labels.marker == -1:
+        warnings.warn(
+            "y holds -1 and 1 only. -1 marks an unlabelled row here, so every row gets the class 1. If both are "
+            "classes, name another marker with the parameter `unlabeled`.",
+            UserWarning,
+            stacklevel=3,
+        )

@@ -1,14 +1,16 @@
-"""Showing the rounds as they happen: a bar on a terminal, the log elsewhere, never plain printing."""
+"""Showing the rounds as they happen: a bar on a terminal or in a notebook, the log elsewhere, never plain print."""
 
 from __future__ import annotations
 
 import logging
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from otprop._propagation import Round
+
+if TYPE_CHECKING:
+    from rich.console import Console
 
 logger = logging.getLogger("otprop")
 
@@ -17,11 +19,19 @@ class Show(Protocol):
     def __call__(self, round_: Round) -> None: ...
 
 
+def _console() -> Console | None:
+    """A terminal or a notebook to draw on, if there is one."""
+    from rich.console import Console
+
+    console = Console(stderr=True)
+    return console if console.is_terminal or console.is_jupyter else None
+
+
 @contextmanager
 def progress(n_rows: int, verbose: int | bool) -> Iterator[Show]:
     """A function to call after every round; `n_rows` are to be labelled in all."""
-    if verbose and sys.stderr.isatty():
-        from rich.console import Console
+    console = _console() if verbose else None
+    if console is not None:
         from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
 
         columns = (
@@ -30,7 +40,7 @@ def progress(n_rows: int, verbose: int | bool) -> Iterator[Show]:
             TextColumn("{task.completed}/{task.total} rows, round {task.fields[round]}"),
             TimeRemainingColumn(),
         )
-        with Progress(*columns, console=Console(stderr=True)) as bar:
+        with Progress(*columns, console=console) as bar:
             task = bar.add_task("", total=n_rows, round=0)
             yield lambda round_: bar.update(task, advance=len(round_.rows), round=round_.number)
     else:

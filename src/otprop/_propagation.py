@@ -15,6 +15,7 @@ from otprop.transport.sinkhorn import solve
 from otprop.transport.stage import source_potentials
 
 TIE = 1e-9  # certainties this near to each other are equal (Eq. 15)
+SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
 CLOSE = 1e-3  # certainties of a quick look this near to a decision are computed again, exactly
 
 
@@ -168,6 +169,7 @@ class Propagation:
     def _solve(self) -> TransportResult:
         """Eq. 7 and 9: the plan between the two sides as they are now."""
         a = self.weights[self.cost.sources]
+        a = a / a.max()
         n_targets = len(self.cost.targets)
         return solve(
             self.cost,
@@ -210,16 +212,18 @@ class Propagation:
         if len(self.cost.targets) == 0:
             return
         weights = self.weights[self.cost.sources]
+        weights = weights / weights.max()
         a_new = (weights / weights.sum())[-n_new:]
         new = slice(len(weights) - n_new, None)
         f_new = source_potentials(self.cost, a_new, plan.g[~chosen], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
-        """Keep the first rounds and, later on, one for every hundredth of the rows."""
+        """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
         self._unseen += n_rows
         last = n_rows == len(self.cost.targets)
-        if self.n_rounds <= 32 or last or 100 * self._unseen >= len(self.codes):
+        kept = sum(len(snapshot.f) for snapshot in self.snapshots[-1:]) * len(self.snapshots)
+        if kept <= SNAPSHOT_NUMBERS or last or 100 * self._unseen >= len(self.codes):
             sources = self.cost.sources.copy()
             self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))
             self._unseen = 0

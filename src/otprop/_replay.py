@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 
 from otprop._propagation import Snapshot, certainty
 from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
@@ -29,7 +30,7 @@ class Replay:
     With the target side of the plan eliminated, a row's class probabilities in a round follow from the
     sources' potentials alone, so a round is kept as those and its threshold. A row takes its probabilities
     from the first round whose threshold it passes, or else from the one in which it was most certain. For the
-    rows of the training table that is what happened to them.
+    unlabelled rows of the training table that is what happened to them, where all rounds were kept.
     """
 
     def __init__(
@@ -43,7 +44,7 @@ class Replay:
         precomputed: bool,
     ) -> None:
         self.pairs, self.snapshots, self.epsilon, self.n_classes = pairs, snapshots, epsilon, n_classes
-        self.given, self._precomputed = given, precomputed
+        self.given, self._precomputed, self._sparse = given, precomputed, sp.issparse(rows)
         self._known: dict[bytes, list[int]] = {}
         if not precomputed:
             for position, key in enumerate(row_keys(rows[given.rows])):
@@ -51,6 +52,8 @@ class Replay:
 
     def distributions(self, new: Any) -> np.ndarray:
         """Class probabilities of each row of `new`."""
+        if sp.issparse(new) != self._sparse:  # rows are compared in the form they had in training
+            new = sp.csr_array(new) if self._sparse else new.toarray()
         sources = self.snapshots[-1].sources  # those of the earlier rounds are the first of these
         columns = self.pairs.columns(sources, new)
         out = np.empty((new.shape[0], self.n_classes))

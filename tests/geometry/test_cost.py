@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import otprop.geometry.cost
-from otprop.geometry.cost import RowCost, nearest_and_largest
+from otprop.geometry.cost import RowCost, cost_summary
 from otprop.geometry.pairs import MatrixPairs
 
 
@@ -94,7 +94,8 @@ def test_only_small_costs_are_kept_in_single_precision(matrix, monkeypatch):
     assert all((block.dtype == np.float32) == (block.max() <= limit) for _, block in cost.blocks())
 
 
-def test_the_nearest_source_of_every_target_and_the_largest_cost_are_found(matrix):
-    nearest, largest = nearest_and_largest(RowCost(MatrixPairs(matrix), np.arange(10, 60), np.arange(10)))
-    np.testing.assert_array_equal(nearest, matrix[10:, :10].min(axis=1))
-    assert largest == matrix[10:, :10].max()
+def test_the_nearest_row_of_every_row_and_the_mean_cost_are_found(matrix):
+    of_targets, of_sources, mean = cost_summary(RowCost(MatrixPairs(matrix), np.arange(10, 60), np.arange(10)))
+    np.testing.assert_array_equal(of_targets, matrix[10:, :10].min(axis=1))
+    np.testing.assert_array_equal(of_sources, matrix[10:, :10].min(axis=0))
+    assert mean == pytest.approx(matrix[10:, :10].mean())

@@ -206,12 +206,17 @@ def test_a_block_of_one_line_or_of_all_lines_is_the_same_to_the_solver():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"epsilon": 0.0}, "epsilon must be a positive number"),
-        ({"epsilon": np.nan}, "epsilon must be a positive number"),
+        ({"epsilon": 0.0}, "epsilon must be a finite number > 0"),
+        ({"epsilon": np.nan}, "epsilon must be a finite number > 0"),
         ({"a": np.array([0.5, -0.5])}, "a must be positive"),
         ({"b": np.array([1.0, 0.0, 1.0])}, "b must be positive"),
         ({"a": np.ones(5)}, r"cost has shape \(2, 3\), expected .* \(5, 3\)"),
         ({"cost": np.full((2, 3), np.inf)}, "cost contains NaN or infinity"),
+        ({"f": np.array([np.nan, 0.0])}, "f must hold a finite potential for each of the 2 sources"),
+        ({"f": np.zeros(1)}, "f must hold a finite potential for each of the 2 sources"),
+        ({"tol": -1.0}, "tol must be"),
+        ({"max_iter": 0}, "max_iter must be an integer >= 1"),
+        ({"cost": np.ones((0, 3)), "a": np.ones(0)}, r"cost has shape \(0, 3\)"),
     ],
 )
 def test_bad_arguments_are_named(change, message):

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._base import Propagator
-from otprop.baselines._checks import check_choice, check_count, check_number
+from otprop._checks import check_choice, check_count, check_number
 from otprop.baselines._rows import Frame, blocks
 from otprop.baselines.graph import SMALLEST_SIGMA, auto_sigma, matrix_dtype, squared_distances
 

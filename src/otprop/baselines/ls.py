@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from otprop.baselines._checks import check_number
+from otprop._checks import check_number
 from otprop.baselines._kernels import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, distributions, iterate, knn_graph, one_hot
 

@@ -148,10 +148,14 @@ class RowCost:
         return block
 
 
-def nearest_and_largest(cost: Cost) -> tuple[np.ndarray, float]:
-    """The cost from each target to its nearest source, and the largest cost of all."""
-    both = [(block.min(axis=1), float(block.max())) for _, block in cost.blocks()]
-    return np.concatenate([nearest for nearest, _ in both]), max(largest for _, largest in both)
+def cost_summary(cost: Cost) -> tuple[np.ndarray, np.ndarray, float]:
+    """The cost from each target to its nearest source, from each source to its nearest target, and the mean."""
+    of_targets, of_sources, total = [], np.full(cost.shape[1], np.inf), 0.0
+    for _, block in cost.blocks():
+        of_targets.append(block.min(axis=1))
+        np.minimum(of_sources, block.min(axis=0), out=of_sources)
+        total += float(block.sum(dtype=np.float64))
+    return np.concatenate(of_targets), of_sources, total / (cost.shape[0] * cost.shape[1])
 
 
 def lines_per_block(n_columns: int, block_bytes: int) -> int:

@@ -22,6 +22,9 @@ METRICS = (
 )
 
 
+SPARSE_METRICS = ("sqeuclidean", "euclidean", "l2", "cityblock", "manhattan", "l1", "cosine")
+
+
 class Pairs(Protocol):
     """The costs between rows of a table, `scale` of them making one of the user's units."""
 
@@ -89,6 +92,12 @@ def make_pairs(X: Any, cost: str | Metric) -> Pairs:
     """The costs between the rows of `X` that the parameter `cost` of the estimator names."""
     if isinstance(cost, str) and cost == "precomputed":
         return MatrixPairs(X)
+    if sp.issparse(X) and cost not in SPARSE_METRICS:
+        raise ValueError(
+            f"cost={cost!r} does not take sparse rows. Use one of {', '.join(SPARSE_METRICS)}, or X.toarray()."
+        )
+    if cost == "haversine" and X.shape[1] != 2:
+        raise ValueError(f"cost='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}.")
     if isinstance(cost, str) and cost in ("sqeuclidean", "euclidean", "l2"):
         return EuclideanPairs(X, squared=cost == "sqeuclidean")
     return MetricPairs(X, cost)

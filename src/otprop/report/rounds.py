@@ -5,8 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
+
+from otprop._checks import check_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -30,12 +33,13 @@ def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
     matplotlib Figure (needs ``pip install otprop[plot]``)
     """
     check_is_fitted(model)
+    check_count("n_panels", n_panels, least=2)
     try:
         from matplotlib import colormaps
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ImportError("drawing the rounds needs matplotlib: pip install 'otprop[plot]'") from error
-    X = np.asarray(X, dtype=np.float64)
+    X = X.toarray() if issparse(X) else np.asarray(X, dtype=np.float64)
     if len(X) != len(model.round_):
         raise ValueError(f"X has {len(X)} rows, but the model was fitted on {len(model.round_)}: pass the same X.")
     points = PCA(n_components=2).fit_transform(X) if X.shape[1] > 1 else np.column_stack([X, np.zeros(len(X))])
@@ -68,9 +72,11 @@ def _moments(round_: np.ndarray, n_panels: int) -> list[int]:
     if last + 1 <= n_panels:
         return list(range(last + 1))
     done = np.array([(round_[round_ > 0] <= number).mean() for number in range(last + 1)])
-    even = [int(np.argmax(done >= share)) for share in np.linspace(0, 1, n_panels)[1:-1]]
-    early = list(range(1, n_panels))
-    return sorted({0, *even, last, *early[: n_panels - len({0, *even, last})]})
+    chosen = {0, last, *(int(np.argmax(done >= share)) for share in np.linspace(0, 1, n_panels)[1:-1])}
+    for number in range(1, last):  # most rows often go in one round: fill up with the next ones
+        if len(chosen) < n_panels:
+            chosen.add(number)
+    return sorted(chosen)
 
 
 def _draw(axis: Any, points: np.ndarray, codes: np.ndarray, round_: np.ndarray, moment: int, colors: Any) -> None:

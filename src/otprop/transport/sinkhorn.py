@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from otprop._checks import check_count, check_number
 from otprop.geometry.cost import ArrayCost, Cost
 from otprop.transport.result import TransportResult
 from otprop.transport.stage import Stage
@@ -56,17 +57,24 @@ def sinkhorn(
     array([[0.5, 0. ],
            [0. , 0.5]])
     """
+    check_number("epsilon", epsilon, above=0)
+    check_number("tol", tol, above=0, most=1)
+    check_count("max_iter", max_iter)
     cost = np.asarray(cost, dtype=np.float64)
-    a, b = (np.asarray(weights, dtype=np.float64) for weights in (a, b))
-    if cost.shape != (len(a), len(b)):
-        raise ValueError(f"cost has shape {cost.shape}, expected (len(a), len(b)) = {(len(a), len(b))}.")
+    a, b = (np.atleast_1d(np.asarray(weights, dtype=np.float64)) for weights in (a, b))
+    if cost.shape != (len(a), len(b)) or cost.size == 0:
+        raise ValueError(
+            f"cost has shape {cost.shape}, expected (len(a), len(b)) = {(len(a), len(b))}, both 1 or more."
+        )
     if not np.isfinite(cost).all():
         raise ValueError("cost contains NaN or infinity; every entry must be finite.")
     for name, weights in (("a", a), ("b", b)):
         if not (np.isfinite(weights).all() and (weights > 0).all()):
             raise ValueError(f"{name} must be positive and finite, got values from {weights.min()} to {weights.max()}.")
-    if not (np.isfinite(epsilon) and epsilon > 0):
-        raise ValueError(f"epsilon must be a positive number, got {epsilon!r}.")
+    if f is not None:
+        f = np.asarray(f, dtype=np.float64)
+        if f.shape != a.shape or not np.isfinite(f).all():
+            raise ValueError(f"f must hold a finite potential for each of the {len(a)} sources; got shape {f.shape}.")
     lines = ArrayCost(np.ascontiguousarray(cost.T))
     result = solve(lines, a / a.sum(), b / b.sum(), float(epsilon), tol=tol, max_iter=max_iter, f=f)
     return result.without_kernel()
@@ -132,6 +140,6 @@ def _schedule(cost: Cost, epsilon: float, factor: float) -> list[float]:
     first = (high - low) / FIRST_STAGE
     if first <= epsilon:
         return [epsilon]
-    decades = np.log(first) - np.log(epsilon)
-    n_stages = min(int(decades / np.log(factor)), MAX_STAGES)
-    return [*(float(np.exp(np.log(epsilon) + decades * k / (n_stages + 1))) for k in range(n_stages, 0, -1)), epsilon]
+    distance = np.log(first) - np.log(epsilon)
+    n_stages = min(int(distance / np.log(factor)), MAX_STAGES)
+    return [*(float(np.exp(np.log(epsilon) + distance * k / (n_stages + 1))) for k in range(n_stages, 0, -1)), epsilon]

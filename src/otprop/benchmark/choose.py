@@ -1,0 +1,185 @@
+"""Choosing parameters in two ways that are never mixed, and the results they lead to."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from otprop.benchmark.grids import Grid, Params
+from otprop.benchmark.jobs import HIDDEN, TRUTH, Plan, can_tune, parts
+from otprop.benchmark.methods import Setting
+from otprop.benchmark.protocol import Cell, draw
+from otprop.benchmark.store import Store
+from otprop.benchmark.workspace import Data
+
+ORACLE_SCORE = "nmi_unlabelled"
+ROUNDING = 1e-12  # scores this near to the best are as good
+
+NOTHING_TO_CHOOSE, BY_DEFAULT, BY_HIDING, BY_TRUTH = "nothing to choose", "default", "hidden labels", "truth"
+
+
+@dataclass(frozen=True)
+class Choice:
+    """The candidate used for a cell.
+
+    Attributes
+    ----------
+    params : dict
+    chosen_by : {"nothing to choose", "default", "hidden labels", "truth"}
+    hidden_score : float, mean accuracy on the hidden labels, NaN where none were hidden
+    """
+
+    params: Params
+    chosen_by: str
+    hidden_score: float = float("nan")
+
+
+def best(grid: Grid, candidates: list[Params], values: list[float]) -> int:
+    """The best candidate; of equally good ones that nearest to the default in the grid, then the first.
+
+    Parameters
+    ----------
+    grid : Grid
+    candidates : list of dict
+    values : list of float, the greater the better
+
+    Returns
+    -------
+    int
+    """
+    top = max(values)
+    near = [i for i, value in enumerate(values) if value >= top - ROUNDING]
+    return min(near, key=lambda i: (grid.steps_from_default(candidates[i]), i))
+
+
+def honest(data: Data, method: str, setting: Setting, cell: Cell, store: Store) -> Choice:
+    """The candidate that best finds hidden labels of this cell; the truth is not looked at.
+
+    Parameters
+    ----------
+    data : Data
+    method : str
+    setting : Setting
+    cell : Cell
+    store : Store, with the results on hidden labels
+
+    Returns
+    -------
+    Choice
+    """
+    candidates = setting.grid.candidates()
+    if len(candidates) == 1:
+        return Choice(candidates[0], NOTHING_TO_CHOOSE)
+    if not can_tune(data, cell):
+        return Choice(setting.grid.default, BY_DEFAULT)
+    values = [
+        _get(store, parts(data, method, params, cell, HIDDEN, setting.draws))["accuracy"] for params in candidates
+    ]
+    number = best(setting.grid, candidates, values)
+    return Choice(candidates[number], BY_HIDING, values[number])
+
+
+def oracle(data: Data, method: str, setting: Setting, cells: list[Cell], store: Store) -> Choice:
+    """The candidate with the best mean NMI over the splits of one percentage, by the true classes.
+
+    Parameters
+    ----------
+    data : Data
+    method : str
+    setting : Setting
+    cells : list of Cell, all splits of one percentage
+    store : Store, with the results of all candidates
+
+    Returns
+    -------
+    Choice
+    """
+    candidates = setting.grid.candidates()
+    if len(candidates) == 1:
+        return Choice(candidates[0], NOTHING_TO_CHOOSE)
+    values = [
+        float(
+            np.mean(
+                [_get(store, parts(data, method, params, cell, TRUTH, setting.draws))[ORACLE_SCORE] for cell in cells]
+            )
+        )
+        for params in candidates
+    ]
+    return Choice(candidates[best(setting.grid, candidates, values)], BY_TRUTH)
+
+
+def _get(store: Store, wanted: dict[str, Any]) -> dict[str, Any]:
+    found = store.get(wanted)
+    if found is None:
+        raise LookupError(f"no result in {store.folder} for {wanted}: it has not been computed.")
+    return found
+
+
+def choices(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[tuple[str, Cell, Choice, Setting]]:
+    """What is used for every method and cell of a data set.
+
+    Parameters
+    ----------
+    plan : Plan
+    data : Data
+    store : Store
+    tuning : {"honest", "oracle"}
+
+    Yields
+    ------
+    method, cell, choice, setting
+    """
+    for name in plan.methods:
+        setting = plan.setting(name, data)
+        cells = plan.cells(setting)
+        if tuning == "honest":
+            for cell in cells:
+                yield name, cell, honest(data, name, setting, cell, store), setting
+            continue
+        for percent in plan.percents:
+            here = [cell for cell in cells if cell.percent == percent]
+            choice = oracle(data, name, setting, here, store)
+            for cell in here:
+                yield name, cell, choice, setting
+
+
+def rows(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[dict[str, Any]]:
+    """The lines of the table of results for a data set.
+
+    Parameters
+    ----------
+    plan : Plan
+    data : Data
+    store : Store, complete
+    tuning : {"honest", "oracle"}
+
+    Yields
+    ------
+    dict
+    """
+    for name, cell, choice, setting in choices(plan, data, store, tuning):
+        key = parts(data, name, choice.params, cell, TRUTH, setting.draws)
+        value = _get(store, key)
+        yield {
+            "dataset": data.name,
+            "method": name,
+            "percent": cell.percent,
+            "split": cell.split,
+            "labels": cell.labels,
+            "tuning": tuning,
+            **{score: value[score] for score in value if score != "seconds"},
+            "n_rows": len(data.y),
+            "n_labelled": int(np.count_nonzero(draw(data.y, cell) >= 0)),
+            "params": choice.params,
+            "chosen_by": choice.chosen_by,
+            "hidden_score": choice.hidden_score,
+            "n_candidates": len(setting.grid.candidates()),
+            "thinned": setting.thinned,
+            "seconds": value["seconds"],
+            "version": key["version"],
+            "code": key["code"],
+            "data": data.fingerprint,
+        }

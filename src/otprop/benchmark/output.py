@@ -1,0 +1,197 @@
+"""The files a run leaves behind: CSV with all lines, Markdown with the tables."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from otprop.benchmark.methods import METHODS
+from otprop.benchmark.ranks import mean_ranks
+from otprop.benchmark.store import write_whole
+from otprop.benchmark.tables import Entry, Line, Table, make_table
+
+COLUMNS = (
+    *("dataset", "method", "percent", "split", "labels", "tuning"),
+    *("nmi_unlabelled", "ari_unlabelled", "accuracy_unlabelled", "nmi_all", "ari_all", "accuracy_all"),
+    *("n_rows", "n_labelled", "params", "chosen_by", "hidden_score", "n_candidates", "thinned", "seconds"),
+    *("version", "code", "data"),
+)
+
+
+@dataclass(frozen=True)
+class Origin:
+    """Where results come from, for the head of every file.
+
+    Attributes
+    ----------
+    command : str
+    version : str
+    commit : str, empty where it is not known
+    date : str
+    """
+
+    command: str
+    version: str
+    commit: str
+    date: str
+
+    def items(self) -> list[tuple[str, str]]:
+        """Pairs of what and which, those not known left out.
+
+        Returns
+        -------
+        list of (str, str)
+        """
+        pairs = [("command", self.command), ("version", self.version), ("commit", self.commit), ("date", self.date)]
+        return [(name, " ".join(value.split())) for name, value in pairs if value]
+
+
+def csv_text(lines: Sequence[Line], origin: Origin) -> str:
+    """All lines as CSV, behind '#' lines that say where they come from.
+
+    Parameters
+    ----------
+    lines : sequence of dict
+    origin : Origin
+
+    Returns
+    -------
+    str
+    """
+    out = io.StringIO()
+    for name, value in origin.items():
+        out.write(f"# {name}: {value}\n")
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for line in lines:
+        writer.writerow([_field(name, line[name]) for name in COLUMNS])
+    return out.getvalue()
+
+
+def _field(name: str, value: Any) -> Any:
+    if name == "params":
+        return json.dumps(value, sort_keys=True)
+    if name == "seconds":
+        return f"{value:.4g}"
+    if isinstance(value, float):
+        return "" if value != value else f"{value:.10g}"
+    return value
+
+
+def read_csv(path: Path) -> list[Line]:
+    """Lines as `csv_text` wrote them.
+
+    Parameters
+    ----------
+    path : Path
+
+    Returns
+    -------
+    list of dict
+    """
+    with path.open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
+    return [{name: _value(name, text) for name, text in row.items()} for row in rows]
+
+
+_WORDS = ("dataset", "method", "labels", "tuning", "chosen_by", "thinned", "version", "code", "data")
+_COUNTS = ("split", "n_rows", "n_labelled", "n_candidates")
+
+
+def _value(name: str, text: str) -> Any:
+    if name == "params":
+        return json.loads(text)
+    if name in _COUNTS:
+        return int(text)
+    return text if name in _WORDS else float(text or "nan")
+
+
+def markdown_text(lines: Sequence[Line], origin: Origin, heading: str) -> str:
+    """The tables in Markdown.
+
+    Parameters
+    ----------
+    lines : sequence of dict
+    origin : Origin
+    heading : str
+
+    Returns
+    -------
+    str
+    """
+    blocks = [f"# {_plain(heading)}", "\n".join(f"- {name}: `{_plain(value)}`" for name, value in origin.items())]
+    for where in ("unlabelled", "all"):
+        for score in ("nmi", "ari", "accuracy"):
+            table = make_table(lines, score, where)
+            blocks += [f"## {table.title}", _markdown_table(table)]
+            if where == "unlabelled":
+                blocks.append(_rank_sentence(table))
+            blocks += ["\n".join(f"† {_plain(note)}." for note in table.notes)] if table.notes else []
+    return "\n\n".join(block for block in blocks if block) + "\n"
+
+
+def _plain(text: str) -> str:
+    """Text that Markdown takes for text: a file's name may hold anything."""
+    return text.replace("\\", "\\\\").replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
+
+
+def _markdown_table(table: Table) -> str:
+    """Ours, in brackets the difference to the paper's printed figure; the best in bold."""
+    head = ["data set", "labelled", *(METHODS[method].title for method in table.methods)]
+    body = [["---", "---:", *("---:" for _ in table.methods)]]
+    for dataset, percent in table.cells:
+        entries = [table.entries.get((dataset, percent, method)) for method in table.methods]
+        body.append([_plain(dataset), f"{percent:g} %", *(_cell(entry) for entry in entries)])
+        if any(entry is not None and entry.paper is not None for entry in entries):
+            body.append(["", "paper", *("" if e is None or e.paper is None else f"{e.paper:.4f}" for e in entries)])
+            body.append(
+                [
+                    "",
+                    "difference",
+                    *("" if e is None or e.difference is None else f"{e.difference:+.4f}" for e in entries),
+                ]
+            )
+    body.append(["mean", "", *(f"{table.averages[method][0]:.4f}" for method in table.methods)])
+    return "\n".join("| " + " | ".join(row) + " |" for row in [head, *body])
+
+
+def _cell(entry: Entry | None) -> str:
+    if entry is None:
+        return ""
+    text = f"**{entry.ours:.4f}**" if entry.best else f"{entry.ours:.4f}"
+    return text + ("†" if entry.thinned else "")
+
+
+def _rank_sentence(table: Table) -> str:
+    ranks = mean_ranks(table)
+    listed = ", ".join(f"{METHODS[m].title} {mean:.2f}" for m, mean in zip(ranks.methods, ranks.means, strict=True))
+    text = f"Mean ranks over {ranks.n_cells} cells, 1 is best: {listed}."
+    if ranks.critical == ranks.critical:
+        text += f" Critical difference (Nemenyi, 5 %): {ranks.critical:.2f}; Friedman p = {ranks.p_value:.2g}."
+    return text
+
+
+def write_files(folder: Path, stem: str, texts: dict[str, str]) -> list[Path]:
+    """Write `<stem>.<suffix>` for each suffix, each whole or not at all.
+
+    Parameters
+    ----------
+    folder : Path
+    stem : str
+    texts : dict of suffix to text
+
+    Returns
+    -------
+    list of Path
+    """
+    paths = []
+    for suffix, text in texts.items():
+        path = folder / f"{stem}.{suffix}"
+        write_whole(path, text)
+        paths.append(path)
+    return paths

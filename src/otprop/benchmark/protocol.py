@@ -1,0 +1,183 @@
+"""Which rows are labelled: the splits that all methods share, and the labels hidden from them for tuning."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, get_args
+
+import numpy as np
+from sklearn.model_selection import train_test_split
+
+from otprop._labels import UNLABELED
+from otprop.model_selection import HiddenLabelSplit
+
+PROTOCOL = 1  # raised when splits, draws or scores change their meaning: old results are then not used
+PERCENTS = (5, 15, 25, 35)
+N_SPLITS = 10
+HIDDEN_SHARE = 0.25  # of the given labels, hidden in each draw
+MOST_DRAWS = 5
+ENOUGH_HIDDEN = 250  # hidden labels in all draws together that are enough to compare two candidates
+LEAST_TO_TUNE = 2  # labels of every class; with fewer the declared default is used
+
+How = Literal["stratified", "random", "equal"]
+HOWS: tuple[str, ...] = get_args(How)
+
+
+class ProtocolError(ValueError):
+    """A data set that the protocol cannot be run on, said before anything runs."""
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One drawing of labels on one data set.
+
+    Attributes
+    ----------
+    percent : float, share of the rows that are labelled, in percent
+    split : int, the seed of the draw
+    labels : {"stratified", "random", "equal"}, how they are drawn
+    """
+
+    percent: float
+    split: int
+    labels: str = "stratified"
+
+
+def n_labels(n_rows: int, percent: float) -> int:
+    """How many rows are labelled: the share rounded down, as `train_test_split` does.
+
+    Parameters
+    ----------
+    n_rows : int
+    percent : float
+
+    Returns
+    -------
+    int
+    """
+    return int(np.floor(n_rows * percent / 100 + 1e-9))
+
+
+def draw(y: np.ndarray, cell: Cell) -> np.ndarray:
+    """The class numbers of the rows that a cell labels, -1 for the others.
+
+    Parameters
+    ----------
+    y : ndarray of int, the class number of every row
+    cell : Cell
+        "stratified" is ``train_test_split(stratify=y, random_state=split)``, "random" draws any rows but at
+        least one of each class, "equal" the same number of each class as far as its rows go.
+
+    Returns
+    -------
+    ndarray of int of shape (n_rows,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop.benchmark.protocol import Cell, draw
+    >>> y = np.repeat([0, 1], [30, 10])
+    >>> [np.bincount(draw(y, Cell(20, 0, how)) + 1)[1:].tolist() for how in ("stratified", "equal")]
+    [[6, 2], [4, 4]]
+    """
+    size = n_labels(len(y), cell.percent)
+    if cell.labels == "stratified":
+        chosen, _ = train_test_split(np.arange(len(y)), train_size=size, stratify=y, random_state=cell.split)
+    elif cell.labels == "random":
+        chosen = _random_rows(y, size, np.random.default_rng(cell.split))
+    else:
+        chosen = _equal_rows(y, size, np.random.default_rng(cell.split))
+    codes = np.full(len(y), UNLABELED, dtype=np.intp)
+    codes[chosen] = y[chosen]
+    return codes
+
+
+def _random_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """One row of each class, then any others."""
+    order = rng.permutation(len(y))
+    _, first = np.unique(y[order], return_index=True)
+    needed = order[first]
+    rest = order[~np.isin(order, needed)]
+    return np.concatenate([needed, rest[: size - len(needed)]])
+
+
+def _equal_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
+    """Class by class in turn, one row of each until `size` are drawn; a class that has given half its rows is out."""
+    members = [rng.permutation(np.flatnonzero(y == code)) for code in range(int(y.max()) + 1)]
+    members = [rows[: max(1, len(rows) // 2)] for rows in members]
+    order = rng.permutation(len(members))
+    turns = [rows[turn] for turn in range(max(map(len, members))) for k in order if turn < len(rows := members[k])]
+    return np.array(turns[:size], dtype=np.intp)
+
+
+def n_draws(n_labeled: int) -> int:
+    """How often labels are hidden: as often as it takes to hide 250 in all, at most five times.
+
+    Parameters
+    ----------
+    n_labeled : int
+
+    Returns
+    -------
+    int
+    """
+    per_draw = max(1, round(HIDDEN_SHARE * n_labeled))
+    return int(np.clip(np.ceil(ENOUGH_HIDDEN / per_draw), 1, MOST_DRAWS))
+
+
+def hidden_draws(codes: np.ndarray, split: int, most: int = MOST_DRAWS) -> list[np.ndarray]:
+    """The rows whose label is hidden, draw by draw; none where a class has a single label.
+
+    Parameters
+    ----------
+    codes : ndarray of int, class numbers, -1 where unlabelled
+    split : int, the seed
+    most : int, draw no more often than this
+
+    Returns
+    -------
+    list of ndarray of int
+    """
+    given = codes[codes != UNLABELED]
+    if np.bincount(given).min() < LEAST_TO_TUNE:
+        return []
+    splitter = HiddenLabelSplit(min(n_draws(len(given)), most), HIDDEN_SHARE, split)
+    return [hidden for _, hidden in splitter.split(None, codes)]
+
+
+def check_drawable(name: str, y: np.ndarray, percents: tuple[float, ...], n_splits: int, labels: str) -> None:
+    """Refuse a data set of which some split could not be drawn.
+
+    Parameters
+    ----------
+    name : str, for the message
+    y : ndarray of int
+    percents : tuple of float
+    n_splits : int
+    labels : {"stratified", "random", "equal"}
+    """
+    counts = np.bincount(y)
+    if np.count_nonzero(counts) < 2:
+        raise ProtocolError(f"the data set {name!r} has one class only; at least two are needed.")
+    small = int(counts[counts > 0].min())
+    if small < 2:
+        raise ProtocolError(
+            f"the data set {name!r} has a class with {small} row; a split needs at least 2 of every class, one to "
+            "label and one to find."
+        )
+    for percent in percents:
+        size = n_labels(len(y), percent)
+        if size < len(counts) or len(y) - size < len(counts):
+            raise ProtocolError(
+                f"{percent:g} % of the {len(y)} rows of {name!r} are {size} labels: too few (or too many) for "
+                f"{len(counts)} classes, of which each needs one labelled and one unlabelled row."
+            )
+        for split in range(n_splits):
+            drawn = draw(y, Cell(percent, split, labels))
+            lacking = np.setdiff1d(np.unique(y), drawn)
+            if len(lacking):
+                code = int(lacking[0])
+                raise ProtocolError(
+                    f"{percent:g} % of {name!r}, drawn {labels}, leaves class {code} ({counts[code]} rows) without a "
+                    f"label in split {split}. Use a larger percentage, or labels 'random' or 'equal'."
+                )

@@ -1,0 +1,64 @@
+"""The tables on the terminal."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from otprop.benchmark.methods import METHODS
+from otprop.benchmark.tables import Entry, Line, Table, make_table
+
+WIDE = 160  # columns where the output goes to a file
+
+
+def print_tables(lines: Sequence[Line]) -> None:
+    """Print the paper's two tables: ours, the paper's figure, the difference; the best in bold.
+
+    Parameters
+    ----------
+    lines : sequence of dict, of one way of tuning and of drawing labels
+    """
+    console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDE, highlight=False)
+    for score in ("nmi", "ari"):
+        table = make_table(lines, score)
+        per_table = max(3, (console.width - 34) // 10)
+        for start in range(0, len(table.methods), per_table):
+            console.print(_rich_table(table, table.methods[start : start + per_table]))
+        for note in table.notes:
+            console.print(Text(f"† {note}."))
+
+
+def _rich_table(table: Table, methods: tuple[str, ...]) -> RichTable:
+    out = RichTable(title=Text(table.title), title_justify="left", box=None, pad_edge=False)
+    out.add_column("data set", no_wrap=True, max_width=14)
+    out.add_column("", justify="right", no_wrap=True)
+    for method in methods:
+        out.add_column(Text(METHODS[method].title), justify="right", max_width=9)
+    for dataset, percent in table.cells:
+        entries = [table.entries.get((dataset, percent, method)) for method in methods]
+        out.add_row(Text(_short(dataset)), f"{percent:g} %", *_ours(entries))
+        if any(entry is not None and entry.paper is not None for entry in entries):
+            papers = [Text("" if e is None or e.paper is None else f"{e.paper:.4f}", style="dim") for e in entries]
+            gaps = [Text("" if e is None or e.difference is None else f"{e.difference:+.4f}") for e in entries]
+            out.add_row("", "paper", *papers)
+            out.add_row("", "diff", *gaps)
+    out.add_row("mean", "", *(f"{table.averages[method][0]:.4f}" for method in methods))
+    return out
+
+
+def _short(dataset: str) -> str:
+    """The end of a file's name, which tells it from others."""
+    return dataset if len(dataset) <= 14 else f"…{dataset[-13:]}"
+
+
+def _ours(entries: list[Entry | None]) -> Iterator[Text]:
+    for entry in entries:
+        if entry is None:
+            yield Text("")
+        else:
+            words = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
+            yield Text(words, style="bold" if entry.best else "")

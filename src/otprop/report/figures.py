@@ -1,0 +1,220 @@
+"""The figures of the benchmark: scores against labels, mean ranks, time against score."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from math import ceil, floor, log10
+
+from otprop.benchmark.methods import METHODS
+from otprop.benchmark.ranks import Ranks
+from otprop.benchmark.tables import Entry, Table
+from otprop.report.svg import drawing, line, marker, polyline, text, ticks
+
+Place = Callable[[float, float], tuple[float, float]]
+
+
+@dataclass(frozen=True)
+class Look:
+    """How a method is drawn."""
+
+    color: str
+    shape: str = "circle"
+    dash: str = "none"
+    width: float = 1.4
+
+
+_LOOKS = {
+    "otp": Look("#c2182b", "circle", width=2.8),
+    "otp-paper": Look("#ef7f1a", "square", width=2.2),
+    "released": Look("#8c564b", "diamond", width=2.2),
+    "lp": Look("#1f77b4", "circle"),
+    "ls": Look("#0f9fb0", "square"),
+    "lnp": Look("#7b52ab", "triangle"),
+    "cnmf": Look("#8a8a8a", "diamond"),
+    "plcc": Look("#a3a51c", "triangle"),
+    "1nn": Look("#2ca02c", "circle"),
+    "vote": Look("#67b267", "square"),
+    "logistic": Look("#d65fb0", "circle"),
+    "trees": Look("#222222", "square"),
+    "self-logistic": Look("#d65fb0", "triangle", "5 3"),
+    "self-trees": Look("#222222", "diamond", "5 3"),
+}
+_GRID, _AXIS = "#e4e4e4", "#555555"
+
+
+def look(method: str) -> Look:
+    """How a method is drawn, the same in every figure.
+
+    Parameters
+    ----------
+    method : str
+
+    Returns
+    -------
+    Look
+    """
+    return _LOOKS.get(method, Look("#444444"))
+
+
+def legend_mark(method: str) -> str:
+    """A short stroke with the method's mark.
+
+    Parameters
+    ----------
+    method : str
+
+    Returns
+    -------
+    str
+    """
+    how = look(method)
+    stroke = line(0, 7, 26, 7, stroke=how.color, stroke_width=how.width, stroke_dasharray=how.dash)
+    return drawing(26, 14, stroke + marker(how.shape, 13, 7, how.color), METHODS[method].title)
+
+
+def curves(table: Table, dataset: str) -> str:
+    """The score of every method against the share of labels on one data set.
+
+    Parameters
+    ----------
+    table : Table
+    dataset : str
+
+    Returns
+    -------
+    str
+    """
+    width, height, left, right, top, bottom = 330.0, 250.0, 42.0, 12.0, 28.0, 40.0
+    percents = sorted({percent for name, percent in table.cells if name == dataset})
+    values = {key: entry for key, entry in table.entries.items() if key[0] == dataset}
+    marks = ticks(min(e.ours for e in values.values()), max(e.ours for e in values.values()))
+    low, high = marks[0], marks[-1]
+    span = (percents[-1] - percents[0]) or 1.0
+
+    def place(percent: float, value: float) -> tuple[float, float]:
+        share = (percent - percents[0]) / span if len(percents) > 1 else 0.5
+        across = left + 8 + share * (width - left - right - 16)
+        return across, top + (high - value) / (high - low) * (height - top - bottom)
+
+    parts = [text(left, 18, f"{dataset}: {table.score.upper()}", font_weight="bold", font_size=13)]
+    for mark in marks:
+        y = place(percents[0], mark)[1]
+        parts.append(line(left, y, width - right, y, stroke=_GRID))
+        parts.append(text(left - 6, y + 4, f"{mark:g}", "end", fill=_AXIS))
+    for percent in percents:
+        parts.append(text(place(percent, low)[0], height - bottom + 16, f"{percent:g} %", "middle", fill=_AXIS))
+    parts.append(text((left + width - right) / 2, height - 6, "rows labelled", "middle", fill=_AXIS))
+    for method in reversed(table.methods):  # the first are drawn on top
+        parts.append(_curve(method, [(p, values[dataset, p, method]) for p in percents], place))
+    return drawing(width, height, "".join(parts), f"{table.title} against the share of labels on {dataset}")
+
+
+def _curve(method: str, points: list[tuple[float, Entry]], place: Place) -> str:
+    how, title = look(method), METHODS[method].title
+    where = [place(percent, entry.ours) for percent, entry in points]
+    strokes = polyline(where, stroke=how.color, stroke_width=how.width, stroke_dasharray=how.dash)
+    for (x, y), (percent, entry) in zip(where, points, strict=True):
+        note = f"{title}, {percent:g} %: {entry.ours:.4f}{', thinned' if entry.thinned else ''}"
+        strokes += marker(how.shape, x, y, how.color, note)
+    return strokes
+
+
+def rank_diagram(ranks: Ranks, what: str) -> str:
+    """Mean ranks on a line, the best on the left; bars join methods that are not told apart.
+
+    Parameters
+    ----------
+    ranks : Ranks
+    what : str, the score ranked
+
+    Returns
+    -------
+    str
+    """
+    n = len(ranks.methods)
+    width, left, right = 760.0, 170.0, 170.0
+    bars = ranks.groups()
+    axis = 64.0
+    first_label = axis + 22 + 9 * len(bars)
+    half = (n + 1) // 2
+    height = first_label + 20 * half + 14
+
+    def across(rank: float) -> float:
+        return left + (rank - 1) / max(n - 1, 1) * (width - left - right)
+
+    parts = [line(across(1), axis, across(max(n, 2)), axis, stroke=_AXIS)]
+    for rank in range(1, n + 1):
+        parts.append(line(across(rank), axis - 6, across(rank), axis, stroke=_AXIS))
+        parts.append(text(across(rank), axis - 10, str(rank), "middle", fill=_AXIS))
+    if ranks.critical == ranks.critical:
+        end = min(across(1 + ranks.critical), width - 20)
+        parts.append(line(across(1), 22, end, 22, stroke="#000", stroke_width=2.0))
+        parts.append(text(across(1), 15, f"critical difference {ranks.critical:.2f}", fill=_AXIS))
+    for number, (start, stop) in enumerate(bars):
+        y = axis + 12 + 9 * number
+        low, high = across(ranks.means[start]) - 4, across(ranks.means[stop]) + 4
+        parts.append(line(low, y, high, y, stroke="#333", stroke_width=3.5, stroke_linecap="round"))
+    for number, (method, mean) in enumerate(zip(ranks.methods, ranks.means, strict=True)):
+        on_left = number < half
+        y = first_label + 20 * (number if on_left else n - 1 - number) + 8
+        edge = left - 8 if on_left else width - right + 8
+        words = f"{METHODS[method].title} {mean:.2f}" if on_left else f"{mean:.2f} {METHODS[method].title}"
+        color = look(method).color
+        parts.append(polyline([(across(mean), axis), (across(mean), y), (edge, y)], stroke=color))
+        parts.append(text(edge + (-4 if on_left else 4), y + 4, words, "end" if on_left else "start"))
+    return drawing(width, height, "".join(parts), f"mean ranks by {what}")
+
+
+def time_against_score(seconds: dict[str, float], table: Table) -> str:
+    """Each method's mean score against the mean time of one labelling.
+
+    Parameters
+    ----------
+    seconds : dict of method to float
+    table : Table
+
+    Returns
+    -------
+    str
+    """
+    width, height, left, right, top, bottom = 760.0, 420.0, 56.0, 150.0, 18.0, 46.0
+    times = {method: max(seconds[method], 1e-6) for method in table.methods}
+    first, last = floor(log10(min(times.values()))), ceil(log10(max(times.values())) + 1e-9)
+    last = max(last, first + 1)
+    scores = {method: table.averages[method][0] for method in table.methods}
+    marks = ticks(min(scores.values()), max(scores.values()))
+
+    def place(time: float, score: float) -> tuple[float, float]:
+        across = left + (log10(time) - first) / (last - first) * (width - left - right)
+        return across, top + (marks[-1] - score) / (marks[-1] - marks[0]) * (height - top - bottom)
+
+    parts = []
+    for power in range(first, last + 1):
+        x = place(10.0**power, marks[0])[0]
+        parts.append(line(x, top, x, height - bottom, stroke=_GRID))
+        parts.append(text(x, height - bottom + 16, f"{10.0**power:g} s", "middle", fill=_AXIS))
+    for mark in marks:
+        y = place(10.0**first, mark)[1]
+        parts.append(line(left, y, width - right, y, stroke=_GRID))
+        parts.append(text(left - 6, y + 4, f"{mark:g}", "end", fill=_AXIS))
+    parts.append(text((left + width - right) / 2, height - 8, "seconds per labelling", "middle", fill=_AXIS))
+    taken: list[tuple[float, float]] = []
+    for method in sorted(table.methods, key=lambda name: -scores[name]):
+        x, y = place(times[method], scores[method])
+        words = METHODS[method].title
+        height_of = _free_height(taken, x, y)
+        taken.append((x, height_of))
+        note = f"{words}: mean {table.score.upper()} {scores[method]:.4f}, {times[method]:.3g} s"
+        if abs(height_of - y) > 6:
+            parts.append(line(x, y, x + 7, height_of, stroke="#aaa"))
+        parts.append(marker(look(method).shape, x, y, look(method).color, note, 4.5))
+        parts.append(text(x + 9, height_of + 4, words))
+    return drawing(width, height, "".join(parts), f"mean {table.score.upper()} against time")
+
+
+def _free_height(taken: list[tuple[float, float]], x: float, y: float) -> float:
+    """A height for a label beside (x, y) that keeps off the labels there are."""
+    while any(abs(y - other) < 14 and abs(x - there) < 130 for there, other in taken):
+        y += 2
+    return y

@@ -1,0 +1,48 @@
+"""The released loop does what the released code does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from otprop.benchmark.authors import import_pot, released_loop, squared_costs
+from otprop.benchmark.protocol import Cell, draw
+from otprop.benchmark.scores import nmi
+from otprop.benchmark.workspace import Data
+
+
+def test_it_labels_every_row_of_iris_about_as_well_as_measured_before(iris: Data) -> None:
+    pytest.importorskip("ot")
+    costs = squared_costs(iris.X)
+    scores = []
+    for split in range(3):
+        codes = draw(iris.y, Cell(35, split))
+        found = released_loop(costs, codes, 0.016)
+        assert (found[codes >= 0] == codes[codes >= 0]).all()
+        scores.append(nmi(iris.y[codes < 0], found[codes < 0]))
+    assert 0.75 < np.mean(scores) < 0.95
+
+
+def test_where_the_solver_underflows_it_votes_with_the_gibbs_kernel() -> None:
+    pytest.importorskip("ot")
+    X = np.array([[0.0], [1.0], [0.1], [0.2], [0.8], [0.95]])
+    found = released_loop(squared_costs(X), np.array([0, 1, -1, -1, -1, -1]), 1e-3)
+    assert found.tolist() == [0, 1, 0, 0, 1, 1]
+
+
+def test_a_row_too_far_for_floating_point_comes_out_without_a_label() -> None:
+    pytest.importorskip("ot")
+    X = np.array([[0.0], [1.0], [0.1], [50.0]])
+    found = released_loop(squared_costs(X), np.array([0, 1, -1, -1]), 0.01)
+    assert found.tolist() == [0, 1, 0, -1]
+
+
+def test_without_pot_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(name: str, *rest: Any) -> Any:
+        raise ImportError(name)
+
+    monkeypatch.setattr("otprop.benchmark.authors.importlib.import_module", refuse)
+    with pytest.raises(ImportError, match=r"otprop\[pot\]"):
+        import_pot()

@@ -1,0 +1,175 @@
+"""A plan is run once, tuned in two ways that do not mix, and scored on two sets of rows."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otprop.baselines import PLCC
+from otprop.benchmark import jobs
+from otprop.benchmark.choose import best, honest
+from otprop.benchmark.grids import Grid
+from otprop.benchmark.jobs import Plan, first_jobs, parts, scores
+from otprop.benchmark.methods import METHODS, find_method
+from otprop.benchmark.protocol import Cell, draw, hidden_draws
+from otprop.benchmark.run import Outcome, check_plan, run
+from otprop.benchmark.store import Store
+from otprop.benchmark.workspace import Data
+from otprop.model_selection import hidden_label_score
+from tests.benchmark.conftest import blobs
+
+
+@pytest.fixture
+def outcome(plan: Plan, small: Data, tmp_path: Path) -> Outcome:
+    with Store(tmp_path) as store:
+        return run(plan, [small], store)
+
+
+def test_there_is_a_line_for_every_method_percentage_split_and_way_of_tuning(outcome: Outcome) -> None:
+    for tuning in ("honest", "oracle"):
+        lines = outcome.lines[tuning]
+        assert len(lines) == 4 * 2 * 2
+        assert {line["tuning"] for line in lines} == {tuning}
+        assert all(0 <= line["nmi_unlabelled"] <= 1 for line in lines)
+
+
+def test_the_oracle_is_at_least_as_good_on_the_mean_as_any_honest_choice(outcome: Outcome) -> None:
+    def mean(tuning: str, method: str, percent: float) -> float:
+        chosen = [x for x in outcome.lines[tuning] if x["method"] == method and x["percent"] == percent]
+        return float(np.mean([x["nmi_unlabelled"] for x in chosen]))
+
+    for method in ("ls", "plcc"):
+        for percent in (10.0, 30.0):
+            assert mean("oracle", method, percent) >= mean("honest", method, percent) - 1e-12
+
+
+def test_the_oracle_makes_one_choice_a_percentage_the_honest_way_one_a_split(outcome: Outcome) -> None:
+    for line in outcome.lines["oracle"]:
+        others = [
+            x for x in outcome.lines["oracle"] if (x["method"], x["percent"]) == (line["method"], line["percent"])
+        ]
+        assert all(other["params"] == line["params"] for other in others)
+    assert {x["chosen_by"] for x in outcome.lines["oracle"]} == {"truth", "nothing to choose"}
+    assert {x["chosen_by"] for x in outcome.lines["honest"]} == {"hidden labels", "nothing to choose"}
+
+
+def test_the_honest_score_is_that_of_model_selection(small: Data, tmp_path: Path) -> None:
+    plan = Plan(("plcc",), (30.0,), 1)
+    with Store(tmp_path) as store:
+        [line] = run(plan, [small], store).lines["honest"]
+    codes = draw(small.y, Cell(30.0, 0))
+
+    class Same:
+        def split(self, X: object, y: np.ndarray) -> list[tuple[np.ndarray, np.ndarray]]:
+            return [(np.setdiff1d(np.flatnonzero(y >= 0), hidden), hidden) for hidden in hidden_draws(codes, 0)]
+
+    expected = hidden_label_score(PLCC(line["params"]["strength"]), small.X, codes, Same())
+    assert line["hidden_score"] == pytest.approx(expected.mean())
+
+
+def test_honest_tuning_alone_never_scores_more_than_it_uses(small: Data, tmp_path: Path) -> None:
+    plan = Plan(("plcc",), (30.0,), 2, tunings=("honest",))
+    with Store(tmp_path) as store:
+        lines = run(plan, [small], store).lines["honest"]
+        setting = plan.setting("plcc", small)
+        for params in setting.grid.candidates():
+            for cell in plan.cells(setting):
+                used = any(x["params"] == params and x["split"] == cell.split for x in lines)
+                assert (parts(small, "plcc", params, cell, "truth", setting.draws) in store) == used
+
+
+def test_the_default_is_used_and_said_where_a_class_has_one_label(tmp_path: Path) -> None:
+    rare = Data.of(blobs((60, 36, 4)))
+    with Store(tmp_path) as store:
+        lines = run(Plan(("plcc",), (25.0,), 2), [rare], store).lines["honest"]
+    assert {line["chosen_by"] for line in lines} == {"default"}
+    assert all(line["params"] == {"strength": 100.0} for line in lines)
+    assert all(np.isnan(line["hidden_score"]) for line in lines)
+
+
+def test_nothing_is_computed_twice(plan: Plan, small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with Store(tmp_path) as store:
+        first = run(plan, [small], store)
+        assert first_jobs(plan, small, store) == []
+    monkeypatch.setattr(jobs, "run_job", lambda job: pytest.fail("a finished job was run again"))
+    with Store(tmp_path) as store:
+        assert str(run(plan, [small], store).lines) == str(first.lines)
+
+
+def test_another_version_of_the_package_or_the_code_starts_afresh(
+    plan: Plan, small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Store(tmp_path) as store:
+        run(plan, [small], store)
+        monkeypatch.setattr(jobs, "__version__", "9.9")
+        assert {job.method for job in first_jobs(plan, small, store)} == set(plan.methods)
+        monkeypatch.undo()
+        monkeypatch.setattr("otprop.benchmark.methods._code_of", lambda modules: "changed" * ("otprop" in modules))
+        assert "otp" in {job.method for job in first_jobs(plan, small, store)}
+
+
+def test_the_same_name_with_other_rows_is_another_data_set(plan: Plan, small: Data, tmp_path: Path) -> None:
+    with Store(tmp_path) as store:
+        run(plan, [small], store)
+        assert first_jobs(plan, Data.of(blobs((40, 30, 30), seed=1)), store)
+
+
+def test_two_workers_find_what_one_finds(plan: Plan, small: Data, tmp_path: Path) -> None:
+    def without_times(outcome: Outcome) -> list[dict[str, object]]:
+        return [
+            {k: v for k, v in x.items() if k not in ("seconds", "hidden_score")}
+            for lines in outcome.lines.values()
+            for x in lines
+        ]
+
+    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
+        assert without_times(run(plan, [small], one)) == without_times(run(plan, [small], two, n_jobs=2))
+
+
+def test_scores_are_taken_on_the_unlabelled_rows_and_on_all() -> None:
+    y, codes = np.array([0, 0, 1, 1]), np.array([0, -1, 1, -1])
+    found = np.array([0, 1, 1, 1])
+    value = scores(y, found, codes)
+    assert value["accuracy_unlabelled"] == 0.5
+    assert value["accuracy_all"] == 0.75
+    assert scores(y, np.array([0, -1, 1, 1]), codes)["accuracy_unlabelled"] == 0.5  # no label is a wrong label
+
+
+def test_of_equally_good_candidates_the_one_nearest_to_the_default_is_taken() -> None:
+    grid = Grid({"k": (1, 2, 3, 4)}, {"k": 3})
+    candidates = grid.candidates()
+    assert candidates[best(grid, candidates, [0.9, 0.9, 0.5, 0.2])] == {"k": 2}
+    assert candidates[best(grid, candidates, [0.9, 0.9, 0.9, 0.9])] == {"k": 3}
+    assert candidates[best(grid, candidates, [0.9, 0.9, 0.9, 0.95])] == {"k": 4}
+
+
+def test_the_honest_choice_cannot_be_made_before_labels_were_hidden(small: Data, tmp_path: Path) -> None:
+    plan = Plan(("plcc",), (30.0,), 1)
+    with Store(tmp_path) as store, pytest.raises(LookupError, match="not been computed"):
+        honest(small, "plcc", plan.setting("plcc", small), Cell(30.0, 0), store)
+
+
+def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: Data) -> None:
+    large = replace(small, y=np.zeros(10_000, dtype=int))
+    plan = Plan(tuple(METHODS), (5.0,), 10)
+    assert plan.setting("otp-paper", large).thinned
+    assert len(plan.cells(plan.setting("otp-paper", large))) == 3
+    assert not plan.setting("ls", large).thinned
+    assert not replace(plan, full=True).setting("otp-paper", large).thinned
+    for name in METHODS:
+        grid = plan.setting(name, large).grid
+        assert grid.default in grid.candidates()
+
+
+def test_the_released_epsilon_is_used_where_the_authors_gave_one(iris: Data, small: Data) -> None:
+    assert find_method("released").setting("iris", 150).grid.candidates() == [{"raw_epsilon": 0.016}]
+    assert len(find_method("released").setting("heart", 270).grid.candidates()) == 7
+    assert not find_method("released").setting("digits", 5620).thinned  # one value: nothing to thin
+
+
+def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
+    with pytest.raises(ValueError, match=r"'lsp' is not a known method\. Known: otp, otp-paper, released, lp"):
+        check_plan(Plan(("lsp",), (5.0,)))

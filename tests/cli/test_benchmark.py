@@ -1,0 +1,244 @@
+"""The command: what it prints and writes, how it refuses, and that it survives being killed."""
+
+from __future__ import annotations
+
+import csv
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otprop import __version__
+from otprop.cli import main
+from tests.benchmark.conftest import blobs
+
+METHODS = ("otp", "ls", "plcc", "1nn")
+
+
+@pytest.fixture(scope="module")
+def table(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    dataset = blobs((40, 30, 30))
+    path = tmp_path_factory.mktemp("data") / "blobs.npz"
+    np.savez(path, X=dataset.X, y=dataset.y)
+    return path
+
+
+def _arguments(table: Path, out: Path, *more: str) -> list[str]:
+    chosen = ["--datasets", str(table), "--methods", *METHODS, "--percent", "10", "30", "--splits", "2"]
+    return ["benchmark", *chosen, "--jobs", "1", "--out", str(out), *more]
+
+
+def _lines(path: Path) -> list[dict[str, str]]:
+    """Everything but the times and the head."""
+    with path.open() as file:
+        rows = list(csv.DictReader(row for row in file if not row.startswith("#")))
+    return [{name: value for name, value in row.items() if name != "seconds"} for row in rows]
+
+
+def test_a_run_prints_the_tables_and_writes_three_files(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_arguments(table, tmp_path)) == 0
+    out, err = capsys.readouterr()
+    assert "NMI on the unlabelled rows" in out
+    assert "ARI on the unlabelled rows" in out
+    assert err == ""  # no bar where there is no terminal
+    assert "\x1b" not in out
+    assert {path.name for path in tmp_path.glob("stratified*")} == {
+        f"stratified-honest.{x}" for x in ("csv", "md", "html")
+    }
+    assert len(_lines(tmp_path / "stratified-honest.csv")) == 4 * 2 * 2
+
+
+def test_the_two_ways_of_tuning_go_to_files_of_their_own(table: Path, tmp_path: Path) -> None:
+    assert main(_arguments(table, tmp_path, "--tuning", "honest", "oracle", "--labels", "equal")) == 0
+    for tuning in ("honest", "oracle"):
+        lines = _lines(tmp_path / f"equal-{tuning}.csv")
+        assert {line["tuning"] for line in lines} == {tuning}
+        assert {line["labels"] for line in lines} == {"equal"}
+
+
+def test_the_paper_figure_and_the_difference_are_printed_for_its_data_sets(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert (
+        main(
+            [
+                "benchmark",
+                "--datasets",
+                "iris",
+                "--methods",
+                "1nn",
+                "plcc",
+                "--splits",
+                "1",
+                "--jobs",
+                "1",
+                "--out",
+                str(tmp_path),
+            ]
+        )
+        == 0
+    )
+    out = capsys.readouterr().out
+    assert "0.5187" in out  # PLCC on Iris at 5 %
+    assert "diff" in out
+
+
+def test_version_and_help() -> None:
+    command = [sys.executable, "-m", "otprop.cli"]
+    version = subprocess.run([*command, "--version"], capture_output=True, text=True, check=True)
+    assert version.stdout.strip() == f"otprop {__version__}"
+
+
+def test_the_help_begins_with_an_example_and_fits_a_screen(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["benchmark", "--help"]) == 0
+    text = capsys.readouterr().out
+    assert text.index("otprop benchmark --quick  ") < text.index("--datasets NAME")
+    assert len(text.splitlines()) <= 50
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        (["--datasets", "irsi"], "is not a known data set. Did you mean 'iris'"),
+        (["--datasets", "no/such.csv"], "there is no file"),
+        (["--datasets", "iris", "--methods", "lsp"], "is not a known method. Known: otp,"),
+        (["--datasets", "iris", "--percent", "0"], "between 0 and 100"),
+        (["--datasets", "iris", "--percent", "1"], "too few"),
+        (["--datasets", "iris", "--splits", "0"], "at least 1"),
+        (["--datasets", "iris", "--jobs", "0"], "--jobs must be at least 1"),
+        (["--labels", "mine"], "invalid choice"),
+    ],
+)
+def test_what_is_wrong_is_said_before_anything_runs(
+    arguments: list[str], said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = tmp_path / "out"
+    assert main(["benchmark", *arguments, "--out", str(out)]) == 2
+    assert said in capsys.readouterr().err
+    assert not out.exists()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("a,b,class\n1,2,x\n3,4,x\n5,6,x\n", "one class only"),
+        ("a,b,class\nu,v,x\nw,z,y\nu,z,x\n", "no numeric column"),
+        ("a,b,class\n" + "1,2,x\n" * 30 + "3,4,y\n", "a class with 1 row"),
+        ("a,b,class\n" + "1,2,x\n" * 60 + "3,4,y\n" * 2, "without a label"),
+    ],
+)
+def test_a_file_that_cannot_be_split_is_refused(
+    content: str, said: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pytest.importorskip("pandas")
+    path = tmp_path / "mine.csv"
+    path.write_text(content)
+    assert main(["benchmark", "--datasets", str(path), "--percent", "10", "--out", str(tmp_path / "out")]) == 2
+    assert said in capsys.readouterr().err
+
+
+def test_an_unwritable_folder_is_said_at_the_start(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    assert main(_arguments(table, tmp_path / "file" / "out")) == 1
+    assert "cannot be written" in capsys.readouterr().err
+
+
+def test_an_estimate_runs_nothing_and_ends_with_a_total(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(_arguments(table, tmp_path, "--estimate")) == 0
+    out = capsys.readouterr().out
+    assert [row.split()[1] for row in out.splitlines()[:-1]] == list(METHODS)
+    assert "hours of one core" in out.splitlines()[-1]
+    assert not list(tmp_path.glob("*.csv"))
+
+
+def _start(arguments: list[str]) -> subprocess.Popen[bytes]:
+    environment = os.environ | {"OMP_NUM_THREADS": "1"}
+    return subprocess.Popen(
+        [sys.executable, "-m", "otprop.cli", *arguments],
+        env=environment,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+        start_new_session=True,
+    )
+
+
+def _wait_until_larger(path: Path, size: int, process: subprocess.Popen[bytes]) -> bool:
+    """Whether the file grew before the process ended."""
+    deadline = time.monotonic() + 60
+    while process.poll() is None and time.monotonic() < deadline:
+        if path.exists() and path.stat().st_size > size:
+            return True
+        time.sleep(0.005)
+    return False
+
+
+def _wait_until_gone(session: int) -> None:
+    """Fail if a worker of a killed run is still there after a while."""
+    if not Path("/proc").is_dir():
+        return
+    deadline = time.monotonic() + 20
+    while any(_is_in_session(path, session) for path in Path("/proc").glob("[0-9]*/stat")):
+        assert time.monotonic() < deadline, "workers outlived the run that was killed"
+        time.sleep(0.1)
+
+
+def _is_in_session(stat: Path, session: int) -> bool:
+    try:
+        state, _, _, sid = stat.read_text().rpartition(")")[2].split()[:4]
+    except (OSError, ValueError):
+        return False
+    return int(sid) == session and state != "Z"
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="this system has no SIGKILL")
+def test_a_run_killed_again_and_again_ends_with_the_results_of_an_undisturbed_one(table: Path, tmp_path: Path) -> None:
+    chosen = (
+        "--methods",
+        "otp-paper",
+        "plcc",
+        "1nn",
+        "--percent",
+        "10",
+        "--splits",
+        "1",
+        "--tuning",
+        "honest",
+        "oracle",
+    )
+    assert main([*_arguments(table, tmp_path / "calm"), *chosen]) == 0
+    disturbed = tmp_path / "disturbed"
+    cells, kills, sizes = disturbed / "cells.jsonl", 0, [0]
+    for n_jobs in ("2", "1", "1"):
+        process = _start([*_arguments(table, disturbed), *chosen, "--jobs", n_jobs])
+        if _wait_until_larger(cells, sizes[-1], process):
+            process.kill()  # its workers are not told, and must not outlive it
+            kills += 1
+        process.wait(timeout=60)
+        sizes.append(cells.stat().st_size)
+        assert not list(disturbed.glob("*.csv"))
+        _wait_until_gone(process.pid)
+    assert kills == 3
+    assert sizes == sorted(set(sizes))  # each run went on from the one before
+    assert main([*_arguments(table, disturbed), *chosen]) == 0
+    for tuning in ("honest", "oracle"):
+        name = f"stratified-{tuning}.csv"
+        assert _lines(disturbed / name) == _lines(tmp_path / "calm" / name)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
+def test_an_interrupted_run_says_that_it_can_go_on(table: Path, tmp_path: Path) -> None:
+    process = _start([*_arguments(table, tmp_path), "--methods", "otp-paper", "--splits", "5"])
+    assert _wait_until_larger(tmp_path / "cells.jsonl", 0, process)
+    process.send_signal(signal.SIGINT)
+    assert process.wait(timeout=30) == 130

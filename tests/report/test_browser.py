@@ -1,0 +1,61 @@
+"""The page in a real browser, with no network: it is drawn, and nothing sticks out of a narrow window."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from otprop.benchmark.output import Origin
+from otprop.report.page import page
+from tests.benchmark.test_tables import line
+
+BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
+
+pytestmark = pytest.mark.skipif(BROWSER is None, reason="no Chromium binary was found on PATH")
+FLAGS = (
+    *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
+    *("--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars"),
+)
+
+
+@pytest.fixture(scope="module")
+def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    lines: list[dict[str, Any]] = [
+        line(dataset, method, percent, 0, base + percent / 200, params={"sigma": 1.0}, n_candidates=15)
+        for dataset in ("iris", "a-data-set-with-a-very-long-name-indeed.parquet")
+        for method, base in (("otp", 0.7), ("otp-paper", 0.4), ("released", 0.65), ("ls", 0.6), ("vote", 0.5))
+        for percent in (5.0, 15.0, 25.0)
+    ]
+    out = tmp_path_factory.mktemp("page") / "page.html"
+    out.write_text(page(lines, Origin("otprop benchmark", "0.1.0", "", "today"), "A run", "About it."))
+    return out
+
+
+def _browse(path: Path, *flags: str) -> str:
+    profile = path.parent / "profile"
+    command = [str(BROWSER), *FLAGS, f"--user-data-dir={profile}", *flags, path.as_uri()]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=True)
+    return done.stdout
+
+
+def test_a_browser_reads_the_page_as_it_was_meant(path: Path) -> None:
+    found = _browse(path, "--dump-dom")
+    assert found.count("<svg") == found.count("</svg>") >= 7
+    assert "About it." in found
+
+
+@pytest.mark.parametrize("width", [1400, 520])
+def test_the_page_is_drawn_with_a_margin_on_the_right(path: Path, width: int) -> None:
+    image = pytest.importorskip("matplotlib.image")
+    picture = path.parent / f"{width}.png"
+    _browse(path, f"--window-size={width},1600", f"--screenshot={picture}")
+    pixels = np.asarray(image.imread(picture))[:, :, :3]
+    assert pixels.shape[1] == width
+    dark = pixels.min(axis=2) < 0.6
+    assert dark.mean() > 0.005  # something is there
+    assert dark[:, -6:].sum() == 0  # and nothing is cut off at the edge
