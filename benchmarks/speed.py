@@ -21,6 +21,7 @@ import numpy as np
 import ot
 from sklearn.datasets import load_iris
 
+import otprop._propagation
 from common import load, nearest_neighbor_cost, partly_labelled, write_csv
 from otprop import OTP
 from otprop._propagation import certainty
@@ -67,6 +68,18 @@ def pot_plan(cost: np.ndarray, epsilon: float, method: str, limit: float) -> Out
     return outcome
 
 
+def fastest_solver(cost: np.ndarray, epsilon: float, limit: float) -> str:
+    """The POT solver that reaches the tolerance first, or the one that comes nearest within `limit` seconds."""
+    best, best_seconds, best_error = POT_SOLVERS[0], limit, np.inf
+    for method in POT_SOLVERS:
+        outcome = pot_plan(cost, epsilon, method, best_seconds)  # no solver need run longer than the best so far
+        faster = outcome.reached and (best_error > TOL or outcome.seconds < best_seconds)
+        if faster or (best_error > TOL and outcome.error < best_error):
+            best, best_error = method, outcome.error
+            best_seconds = outcome.seconds if outcome.reached else limit
+    return best
+
+
 def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit: float) -> dict[str, object]:
     """The first rounds of Algorithm 1 over a POT solver, the cost computed in each as the authors do."""
     y, n_classes = y.copy(), int(y.max()) + 1
@@ -97,11 +110,22 @@ def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit:
 
 def our_rounds(X: np.ndarray, y: np.ndarray, epsilon: float) -> dict[str, object]:
     model = OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=lambda round_: round_.number >= N_ROUNDS)
+    solving = 0.0
+
+    def timed_solve(*args, **kwargs):
+        nonlocal solving
+        start = time.perf_counter()
+        result = solve(*args, **kwargs)
+        solving += time.perf_counter() - start
+        return result
+
+    solve, otprop._propagation.solve = otprop._propagation.solve, timed_solve
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
+    otprop._propagation.solve = solve
     return {
-        "solving": sum(round_.seconds for round_ in model.rounds_),
+        "solving": solving,
         "all": seconds,
         "error": max(max(round_.source_error, round_.target_error) for round_ in model.rounds_),
         "labelled": [len(round_.rows) for round_ in model.rounds_],
@@ -166,17 +190,17 @@ def compare(options: argparse.Namespace) -> list[dict[str, object]]:
                         "percent": percent,
                         "epsilon_over_nn": factor,
                         "otprop_seconds": f"{ours['all']:.2f}",
-                        "otprop_rounds_seconds": f"{ours['solving']:.2f}",
+                        "otprop_solver_seconds": f"{ours['solving']:.2f}",
                         "otprop_error": f"{ours['error']:.1e}",
                         "pot_solver": method,
-                        "pot_reached_tol": len(pot["labelled"]) == N_ROUNDS and pot["error"] <= TOL,
+                        "pot_reached_tol": bool(len(pot["labelled"]) == N_ROUNDS and pot["error"] <= TOL),
                         "pot_rounds": len(pot["labelled"]),
                         "pot_seconds": f"{pot['all']:.2f}",
                         "pot_solver_seconds": f"{pot['solving']:.2f}",
                         "pot_error": f"{pot['error']:.1e}",
                         "same_rows_labelled": same,
                         "ratio_all": f"{pot['all'] / ours['all']:.1f}",
-                        "ratio_rounds": f"{pot['solving'] / ours['solving']:.1f}",
+                        "ratio_solver": f"{pot['solving'] / ours['solving']:.1f}",
                     }
                     | {f"memory_{k}": f"{v:.2f}" for k, v in peak_memory(name, percent, epsilon).items()}
                 )
@@ -193,10 +217,10 @@ def small_things() -> list[dict[str, object]]:
         OTP().fit(iris.data, y)
         fits.append(time.perf_counter() - start)
     rows: list[dict[str, object]] = [{"what": "OTP().fit on Iris, 5 % labelled", "seconds": f"{min(fits):.4f}"}]
-    for module in ("otprop", "sklearn.base"):
-        code = f"import time; t = time.perf_counter(); import {module}; print(time.perf_counter() - t)"
+    for statement in ("import otprop", "from otprop import OTP", "import sklearn.base"):
+        code = f"import time; t = time.perf_counter(); {statement}; print(time.perf_counter() - t)"
         runs = [float(subprocess.check_output([sys.executable, "-c", code])) for _ in range(5)]
-        rows.append({"what": f"import {module}", "seconds": f"{min(runs):.3f}"})
+        rows.append({"what": statement, "seconds": f"{min(runs):.3f}"})
     return rows
 
 

@@ -1,7 +1,26 @@
 """Label the unlabelled: optimal transport propagation, with a certainty for every row."""
 
-from otprop._otp import OTP
-from otprop._propagation import Round
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from otprop._otp import OTP
+    from otprop._propagation import Round
 
 __version__ = "0.1.0"
 __all__ = ["OTP", "Round", "__version__"]
+
+_HOMES = {"OTP": "otprop._otp", "Round": "otprop._propagation"}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for when it is asked for: scikit-learn takes a second, `otprop --help` need not."""
+    if name not in _HOMES:
+        raise AttributeError(f"module 'otprop' has no attribute {name!r}")
+    return getattr(import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOMES})

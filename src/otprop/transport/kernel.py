@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from joblib import cpu_count
 
 from otprop.geometry.cost import MEMORY_LIMIT, Cost
 
 DENSITY_LIMIT = 0.2  # with more entries than this share a dense product is the faster one
 SINGLE_PRECISION_SIZE = 2**18  # entries; smaller kernels gain nothing from float32
 SINGLE_PRECISION_TOL = 5e-7  # float32 products are good to about 1e-7 of the mass
+PARALLEL_SIZE = 2**20  # entries from which blocks are filled by several threads
 SUM_LENGTH = 512  # float32 numbers added up before the sum goes on in float64
 REACH = 12.0
 
@@ -74,13 +78,24 @@ class DenseKernel(Kernel):
         super().__init__(cost, f, epsilon)
 
     def _fill(self) -> None:
-        for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
-            out = self.matrix[lines]
-            out[:] = logs
-            np.exp(out, out=out)
-            total = out.sum(axis=1, dtype=np.float64)
-            out /= total.astype(out.dtype)[:, None]
-            self.g[lines] = -top - self._epsilon * np.log(total)
+        if self.matrix.size < PARALLEL_SIZE or n_threads() == 1:
+            for lines, block in self._cost.blocks():
+                self._fill_block(lines, block)
+        else:  # each block has its own place: the result does not depend on the threads
+            with ThreadPoolExecutor(n_threads()) as pool:
+                list(pool.map(lambda part: self._fill_block(*part), self._cost.blocks()))
+
+    def _fill_block(self, lines: slice, block: np.ndarray) -> None:
+        gain = self._f - block
+        top = gain.max(axis=1)
+        gain -= top[:, None]
+        out = self.matrix[lines]
+        with np.errstate(over="ignore"):  # to minus infinity: no mass at all
+            np.divide(gain, self._epsilon, out=out, casting="same_kind")
+        np.exp(out, out=out)
+        total = out.sum(axis=1, dtype=np.float64)
+        out /= total.astype(out.dtype)[:, None]
+        self.g[lines] = -top - self._epsilon * np.log(total)
 
     def sum_over_sources(self, scaling: np.ndarray) -> np.ndarray:
         self.products += 1
@@ -114,18 +129,18 @@ class SparseKernel(Kernel):
         )  # memory not written to costs nothing
         data, columns = np.empty(capacity), np.empty(capacity, dtype=np.int32)
         for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
-            mask = logs > -self._cutoff
-            count = np.count_nonzero(mask, axis=1)
+            kept = np.flatnonzero(logs.ravel() > -self._cutoff)
             first = int(starts[lines.start])
-            last = first + int(count.sum())
+            last = first + len(kept)
             if last * n_targets > self._max_entries * lines.stop or last > capacity:
                 return
+            line, columns[first:last] = np.divmod(kept, n_sources)
+            count = np.bincount(line, minlength=len(logs))
             starts[lines.start + 1 : lines.stop + 1] = first + np.cumsum(count)
-            entries = np.exp(logs[mask])
+            entries = np.exp(logs.ravel()[kept], out=data[first:last])
             total = np.add.reduceat(entries, starts[lines] - first)
             entries /= np.repeat(total, count)
             self.g[lines] = -top - self._epsilon * np.log(total)
-            data[first:last], columns[first:last] = entries, np.nonzero(mask)[1]
         used = int(starts[-1])
         self.matrix = sp.csr_array((data[:used], columns[:used], starts), shape=self._cost.shape)
 
@@ -136,6 +151,12 @@ class SparseKernel(Kernel):
     def sum_over_targets(self, scaling: np.ndarray) -> np.ndarray:
         self.products += 1
         return np.asarray(self.matrix.T @ scaling)
+
+
+def n_threads() -> int:
+    """How many threads may work: as for NumPy's own, OMP_NUM_THREADS or all cores this process may use."""
+    asked = os.environ.get("OMP_NUM_THREADS", "")
+    return int(asked) if asked.isdigit() and int(asked) > 0 else int(cpu_count())
 
 
 def build_kernel(cost: Cost, f: np.ndarray, epsilon: float, tol: float) -> Kernel:

@@ -16,6 +16,7 @@ from otprop.transport.stage import Stage
 
 FIRST_STAGE = 8.0  # the first epsilon: the range of the cost over this
 MAX_STAGES = 60
+WARM_ERROR = 0.2  # up to this error potentials given are a start
 # Epsilon is divided by the first number from stage to stage, and each stage but the last is solved up to the
 # second. Where the coarse way leaves mass stranded between rows that no longer exchange any, the fine one does not.
 COARSE, FINE = (4.0, 1e-2), (2.0, 0.0)
@@ -95,9 +96,12 @@ def solve(
     used = 0
     if f is not None:
         stage = Stage(cost, a, b, epsilon, f, tol)
-        stage.run(tol, max_iter)
+        if stage.error <= WARM_ERROR or len(_schedule(cost, epsilon, COARSE[0])) == 1:
+            # from farther away stages on the way, where there are any, are the shorter way
+            stage.run(tol, max_iter)
+            answers.append(stage.result(tol, stage.iterations))
         used = stage.iterations
-        answers.append(stage.result(tol, used))
+        del stage
     for factor, stage_tol in (COARSE, FINE):
         if answers and (answers[-1].converged or used >= max_iter):
             break
