@@ -49,8 +49,9 @@ console.print()
 console.print(table)
 
 console.print(
-    "\nThe last rows are often wrong: the published method makes every species ship its share\n"
-    "of mass onto whatever is left, near or not. docs/published-method.md has the figures."
+    "\nThe last rows are often wrong: as published, the method makes every species\n"
+    "ship its share of mass onto whatever is left, near or not. The figures are in\n"
+    "docs/published-method.md."
 )
 
 doubtful = hidden[np.argsort(model.certainty_[hidden])[:3]]
