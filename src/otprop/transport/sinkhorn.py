@@ -7,6 +7,8 @@ stages from the range of the cost, each starting from the potentials of the one 
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from otprop._checks import check_count, check_number
@@ -108,7 +110,9 @@ def solve(
         answers = [answer.without_kernel() for answer in answers]
         stage, used = _descend(cost, a, b, epsilon, tol, factor, max(stage_tol, tol), used, max_iter)
         answers.append(stage.result(tol, used))
-    return min(answers, key=lambda answer: answer.source_error)
+        del stage  # its kernel is held by the answer alone
+    best = min(answers, key=lambda answer: answer.source_error)
+    return replace(best, iterations=used)
 
 
 def _descend(
