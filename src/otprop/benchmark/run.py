@@ -115,7 +115,7 @@ def _outcomes(jobs: Sequence[Job], n_jobs: int) -> Iterator[tuple[Job, list[Any]
             yield job, run_job(job)
         return
     numbered = Parallel(n_jobs=n_jobs, return_as="generator_unordered", pre_dispatch=n_jobs, batch_size=1)(
-        delayed(_numbered)(number, job) for number, job in enumerate(jobs)
+        delayed(_numbered)(number, job, os.getpid()) for number, job in enumerate(jobs)
     )
     try:
         for number, results in numbered:
@@ -127,19 +127,18 @@ def _outcomes(jobs: Sequence[Job], n_jobs: int) -> Iterator[tuple[Job, list[Any]
         raise
 
 
-def _numbered(number: int, job: Job) -> tuple[int, list[Any]]:
+def _numbered(number: int, job: Job, runner: int) -> tuple[int, list[Any]]:
     if multiprocessing.current_process().name.startswith("LokyProcess"):
-        _end_with_parent()
+        _end_with(runner)
     return number, run_job(job)
 
 
 @cache
-def _end_with_parent() -> None:
+def _end_with(runner: int) -> None:
     """Let this worker end when the run that started it was killed: nobody is there to take its results."""
-    parent = os.getppid()
 
     def watch() -> None:
-        while os.getppid() == parent:
+        while os.getppid() == runner:  # another one once the run is gone, be it before this began
             time.sleep(1.0)
         os._exit(1)
 
