@@ -168,18 +168,22 @@ class Propagation:
 
     def _solve(self) -> TransportResult:
         """Eq. 7 and 9: the plan between the two sides as they are now."""
-        a = self.weights[self.cost.sources]
-        a = a / a.max()
         n_targets = len(self.cost.targets)
         return solve(
             self.cost,
-            a / a.sum(),
+            self._source_marginal(),
             np.full(n_targets, 1.0 / n_targets),
             self.epsilon,
             tol=self.tol,
             max_iter=self.max_iter,
             f=self._potentials,
         )
+
+    def _source_marginal(self) -> np.ndarray:
+        """The marginal a: the weights of the sources as they are now, scaled to a mass of one."""
+        weights = self.weights[self.cost.sources]
+        weights = weights / weights.max()  # so that their sum cannot overflow
+        return weights / weights.sum()
 
     def _decide(self, plan: TransportResult) -> tuple[np.ndarray, np.ndarray, float, bool]:
         """Eq. 10-12 and 15: shares and certainty of every target, the threshold, whether it was lowered."""
@@ -211,18 +215,15 @@ class Propagation:
         n_new = int(chosen.sum())
         if len(self.cost.targets) == 0:
             return
-        weights = self.weights[self.cost.sources]
-        weights = weights / weights.max()
-        a_new = (weights / weights.sum())[-n_new:]
-        new = slice(len(weights) - n_new, None)
-        f_new = source_potentials(self.cost, a_new, plan.g[~chosen], self.epsilon, new)
+        new = slice(len(self.cost.sources) - n_new, None)
+        f_new = source_potentials(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
         """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
         self._unseen += n_rows
         last = n_rows == len(self.cost.targets)
-        kept = sum(len(snapshot.f) for snapshot in self.snapshots[-1:]) * len(self.snapshots)
+        kept = len(self.snapshots) * len(self.snapshots[-1].f) if self.snapshots else 0
         if kept <= SNAPSHOT_NUMBERS or last or 100 * self._unseen >= len(self.codes):
             sources = self.cost.sources.copy()
             self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))

@@ -124,15 +124,13 @@ class SparseKernel(Kernel):
     def _fill(self) -> None:
         n_targets, n_sources = self._cost.shape
         starts = np.zeros(n_targets + 1, dtype=np.int64)
-        capacity = (
-            int(self._max_entries) + n_sources * n_targets // 50 + n_sources
-        )  # memory not written to costs nothing
+        capacity = int(self._max_entries)  # memory not written to costs nothing
         data, columns = np.empty(capacity), np.empty(capacity, dtype=np.int32)
         for lines, logs, top in log_kernel(self._cost, self._f, self._epsilon):
             kept = np.flatnonzero(logs.ravel() > -self._cutoff)
             first = int(starts[lines.start])
             last = first + len(kept)
-            if last * n_targets > self._max_entries * lines.stop or last > capacity:
+            if last * n_targets > self._max_entries * lines.stop:
                 return
             line, columns[first:last] = np.divmod(kept, n_sources)
             count = np.bincount(line, minlength=len(logs))
