@@ -10,6 +10,7 @@ import pkgutil
 import pytest
 
 import otprop
+from tests.ways import balanced, geometry
 
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(otprop.__path__, "otprop.") if not module.name.endswith("__main__")
@@ -46,14 +47,23 @@ def test_the_version_is_that_of_the_package():
     assert otprop.__version__ == version("otprop")
 
 
-def test_the_rounds_can_be_drawn(tmp_path):
+@pytest.mark.parametrize("way", [geometry, balanced])
+def test_every_attribute_of_a_fitted_model_is_documented(way):
+    model = way().fit([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
+    for name in vars(model):
+        if name.endswith("_") and not name.startswith("_"):
+            assert f"\n{name}" in inspect.cleandoc(otprop.OTP.__doc__), name
+
+
+@pytest.mark.parametrize("way", [geometry, balanced])
+def test_the_rounds_can_be_drawn(tmp_path, way):
     from sklearn.datasets import load_iris
 
     from otprop.report.rounds import plot_rounds
 
     X, y = load_iris(return_X_y=True)
     y[::2] = -1
-    model = otprop.OTP().fit(X, y)
+    model = way().fit(X, y)
     figure = plot_rounds(model, X)
     panels = [axis for axis in figure.axes if axis.get_visible()]
     assert panels[0].get_title() == "given labels"

@@ -1,4 +1,4 @@
-"""Any finite input works, and what should not matter does not."""
+"""Any finite input works, and what should not matter does not: the paper's way."""
 
 from __future__ import annotations
 
@@ -13,6 +13,7 @@ from scipy.stats import ortho_group
 from sklearn.exceptions import ConvergenceWarning
 
 from otprop import OTP
+from tests.ways import balanced
 
 # y of -1 and 1 only is warned of, rightly
 pytestmark = pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")
@@ -54,7 +55,7 @@ def test_any_finite_table_and_any_pattern_of_labels_is_labelled(table, alpha):
     X, y = table
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = OTP(alpha=alpha).fit(X, y)
+        model = balanced(alpha=alpha).fit(X, y)
     check(model, X, y)
     resolvable = np.ptp(X, axis=0).max() ** 2 < 1e8 * model.epsilon_  # else rounding alone may exceed the tolerance
     assert all(round_.converged for round_ in model.rounds_) or not resolvable
@@ -87,7 +88,7 @@ def test_any_epsilon_ends_with_finite_answers_converged_or_not(table, exponent):
 )
 def test_awkward_tables_are_labelled(X, y):
     X, y = np.array(X), np.array(y)
-    check(OTP().fit(X, y), X, y)
+    check(balanced().fit(X, y), X, y)
 
 
 def test_a_far_outlier_does_not_change_the_labels_of_the_others():
@@ -96,7 +97,7 @@ def test_a_far_outlier_does_not_change_the_labels_of_the_others():
     y = np.full(20, -1)
     y[[0, 10]] = [0, 1]
     X[-1] = 1e5
-    model = OTP().fit(X, y)
+    model = balanced().fit(X, y)
     assert (model.transduction_[:-1] == np.repeat([0, 1], 10)[:-1]).mean() > 0.9
 
 
@@ -104,7 +105,7 @@ def test_a_far_outlier_does_not_change_the_labels_of_the_others():
 def test_where_all_rows_repeat_labelled_ones_scale_does_not_matter(scale):
     X = np.random.default_rng(0).integers(0, 2, (60, 3)).astype(float)
     y = np.where(np.arange(60) < 30, X[:, 0].astype(int), -1)
-    plain, scaled = OTP().fit(X, y), OTP().fit(X * scale, y)
+    plain, scaled = balanced().fit(X, y), balanced().fit(X * scale, y)
     assert scaled.epsilon_ == pytest.approx(plain.epsilon_ * scale**2)
     np.testing.assert_allclose(scaled.certainty_, plain.certainty_, atol=1e-5)
 
@@ -113,7 +114,7 @@ def test_a_thousand_classes_with_one_label_each():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 3))
     y = np.where(np.arange(1500) < 1000, np.arange(1500), -1)
-    model = OTP().fit(X, y)
+    model = balanced().fit(X, y)
     check(model, X, y)
 
 
@@ -142,7 +143,7 @@ def same(first, second, order=slice(None)):
 def test_the_order_of_the_rows_does_not_matter(data, epsilon):
     X, y, rng = data
     order = rng.permutation(len(X))
-    same(OTP(epsilon=epsilon).fit(X, y), OTP(epsilon=epsilon).fit(X[order], y[order]), order)
+    same(balanced(epsilon=epsilon).fit(X, y), balanced(epsilon=epsilon).fit(X[order], y[order]), order)
 
 
 @SETTINGS
@@ -150,8 +151,8 @@ def test_the_order_of_the_rows_does_not_matter(data, epsilon):
 def test_the_names_and_the_order_of_the_classes_do_not_matter(data, epsilon):
     X, y, _ = data
     names = np.array(["zebra", "mole", "ant"], dtype=object)
-    first = OTP(epsilon=epsilon).fit(X, y)
-    second = OTP(epsilon=epsilon).fit(X, np.where(y == -1, None, names[y]))
+    first = balanced(epsilon=epsilon).fit(X, y)
+    second = balanced(epsilon=epsilon).fit(X, np.where(y == -1, None, names[y]))
     gaps = [min(round_.threshold_gap, round_.class_gap) for round_ in first.rounds_]
     assume(min(gaps) > 1e-6)
     assert (second.transduction_ == names[first.transduction_]).all()
@@ -162,7 +163,7 @@ def test_the_names_and_the_order_of_the_classes_do_not_matter(data, epsilon):
 @given(data=blobs(), spreads=st.sampled_from([1.0, 1e3, 1e6]))
 def test_moving_all_rows_does_not_matter(data, spreads):
     X, y, _ = data
-    same(OTP().fit(X, y), OTP().fit(X + spreads * np.ptp(X), y))
+    same(balanced().fit(X, y), balanced().fit(X + spreads * np.ptp(X), y))
 
 
 @SETTINGS
@@ -170,14 +171,14 @@ def test_moving_all_rows_does_not_matter(data, spreads):
 def test_turning_all_rows_does_not_matter(data):
     X, y, rng = data
     rotation = ortho_group.rvs(3, random_state=int(rng.integers(1000)))
-    same(OTP().fit(X, y), OTP().fit(X @ rotation, y))
+    same(balanced().fit(X, y), balanced().fit(X @ rotation, y))
 
 
 @SETTINGS
 @given(data=blobs(), exponent=st.floats(-100, 100))
 def test_scaling_the_rows_does_not_matter_with_automatic_epsilon(data, exponent):
     X, y, _ = data
-    same(OTP().fit(X, y), OTP().fit(X * 10.0**exponent, y))
+    same(balanced().fit(X, y), balanced().fit(X * 10.0**exponent, y))
 
 
 @SETTINGS
@@ -185,4 +186,4 @@ def test_scaling_the_rows_does_not_matter_with_automatic_epsilon(data, exponent)
 def test_scaling_the_rows_and_epsilon_by_the_square_does_not_matter(data, exponent):
     X, y, _ = data
     scale = 10.0**exponent
-    same(OTP(epsilon=0.2).fit(X, y), OTP(epsilon=0.2 * scale**2).fit(X * scale, y))
+    same(balanced(epsilon=0.2).fit(X, y), balanced(epsilon=0.2 * scale**2).fit(X * scale, y))

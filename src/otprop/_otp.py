@@ -2,54 +2,82 @@
 
 from __future__ import annotations
 
+import logging
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
+from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from otprop._balanced import BalancedWay
 from otprop._base import Propagator
-from otprop._checks import check_count, check_number
-from otprop._labels import Labels
+from otprop._checks import check_choice, check_count, check_number
+from otprop._class_level import NAMED_SOURCES, ClassWay
+from otprop._confidence import Coverage, coverage_table
+from otprop._labels import UNLABELED, Labels
 from otprop._progress import progress
-from otprop._propagation import Propagation, Round, Snapshot
-from otprop._replay import Given, Replay
-from otprop.geometry.cost import RowCost, cost_summary
-from otprop.geometry.identical import first_of_each
-from otprop.geometry.pairs import Pairs, check_cost, check_cost_matrix, make_pairs
+from otprop._propagation import Round
+from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix
 
-AUTO_EPSILON = 0.1  # times the median cost from an unlabelled row to its nearest labelled one
-MAX_AUTO_ROWS = 2000  # how many rows decide on epsilon where none is unlabelled
+logger = logging.getLogger("otprop")
 
 
 class OTP(Propagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 
-    Labels are transported from the labelled rows to the others by entropic optimal transport. Rows whose
-    class is certain get their label and help with the rest in the next round, until every row has one. This
-    is Algorithm 1 of El Hamri, Bennani and Falih, "Label Propagation Through Optimal Transport", IJCNN 2021,
-    with every plan solved to its tolerance.
+    Labels are transported to the other rows. The cost of giving a class to a row comes from several sources that add
+    up: how the labels diffuse over the graph of the rows, and what classifiers trained on the labelled rows say;
+    each counts by what it says of labels hidden from it. Optimal transport then shares out the rows among the
+    classes, each of which ships about the mass it owes. Rows whose class is certain get their label and help with
+    the rest in the next round, until every row has one. Nothing needs to be tuned.
+
+    ``OTP.paper`` is Algorithm 1 of El Hamri, Bennani and Falih, "Label Propagation Through Optimal Transport", IJCNN
+    2021: the same class with other parameters.
 
     Parameters
     ----------
-    cost : str or callable, default="sqeuclidean"
-        What it costs to carry a label from one row to another (Eq. 8): "sqeuclidean", any other metric of
-        scikit-learn's ``pairwise_distances``, a callable of two rows, or "precomputed" for an X that is the
-        matrix of costs itself.
+    cost : str or callable, default="diffusion"
+        The geometry. "diffusion": labels spread over the graph of nearest neighbours. "graph": the same over a graph
+        of one's own, X being its sparse matrix of affinities. Or what it costs to carry a label from one row to
+        another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
+        rows, or "precomputed" for an X that is the matrix of costs itself.
+    evidence : "auto", None, or list, default="auto"
+        Classifiers that speak beside the geometry: "forest" (extra trees), "linear" (logistic regression), or any
+        classifier of scikit-learn's with ``predict_proba``. "auto": both where X has features. None: no one.
+    marginals : {"class", "balanced"}, default="class"
+        Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
+        latter needs a cost between rows.
+    marginal_strength : "auto" or float in [0, 1], default="auto"
+        How far the classes' shares bind: 0, not at all (a vote), to 1, exactly. "auto": up to a half, the less the
+        fewer labels there are.
     epsilon : "auto" or float, default="auto"
-        Entropic regularisation (Eq. 9), in the units of the cost. Small values let only the nearest labelled
-        rows speak. "auto" takes a tenth of the median cost from an unlabelled row to its nearest labelled one
-        (rows that repeat a labelled one aside), or what double precision can just resolve beside the mean cost if
-        that is more.
-    alpha : float, default=0.9
+        With "diffusion" and "graph" the temperature: above 1 the class probabilities become flatter. "auto": 1, since
+        the sources are calibrated. With a cost between rows, the entropic regularisation (Eq. 9) in the units of the
+        cost; "auto" takes it from hidden labels, and with ``marginals="balanced"`` a tenth of the median cost from an
+        unlabelled row to its nearest labelled one.
+    alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
-        labelled (Eq. 15).
-    max_rounds : int or None, default=None
-        The last of these rounds labels all that is left. None: as many as it takes.
+        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, and at least a tenth of those left; a
+        certainty of 0.9 with "balanced".
+    class_prior : None, "uniform", array or dict, default=None
+        The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and
+        the rows together, since labels may have been drawn so many a class.
+    metric : str or callable, default="euclidean"
+        What neighbours are near by, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or what else
+        scikit-learn can search by.
+    n_neighbors : "auto" or int, default="auto"
+        Of each row in the graph. "auto": 10 and 20, weighed by what they say of hidden labels; 10 from 30 000 rows on.
+    diffusion : "auto" or float below 1, default="auto"
+        How far labels spread over the graph. "auto": 0.8 and 0.95, weighed in the same way.
+    abstain_below : float or None, default=None
+        Rows with less confidence than this stay unlabelled: the marker in ``transduction_``.
+    max_rounds : "auto", int or None, default="auto"
+        The last of these rounds labels all that is left. None: as many as it takes. "auto": 20, or None with
+        "balanced".
     min_round_share : float, default=0.0
         At least this share of the rows still unlabelled gets a label in every round, certain or not.
     tol : float, default=1e-6
@@ -58,6 +86,10 @@ class OTP(Propagator):
         Iterations of the solver per round.
     unlabeled : default="auto"
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
+    random_state : int, RandomState or None, default=0
+        Seed of the forest and of which labels are hidden.
+    n_jobs : int or None, default=None
+        Threads for the neighbours and the forest. None: all there are. The result does not depend on it.
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. Returning something true stops after that round: rows
         still unlabelled then keep the marker in ``transduction_``, with the distribution and certainty they
@@ -74,10 +106,21 @@ class OTP(Propagator):
         The class probabilities with which each row was labelled.
     certainty_ : ndarray of shape (n_rows,)
         Eq. 12, from 0 (all classes alike) to 1 (one class); 1 for the given labels.
+    confidence_ : ndarray of shape (n_rows,)
+        How probable it is that the label is right, calibrated on hidden labels; 1 for the given ones. Not with
+        "balanced".
     round_ : ndarray of int of shape (n_rows,)
         The round in which each row was labelled; 0 where the label was given.
     rounds_ : list of Round
         A record per round: rows, threshold, solver iterations, marginal errors, gaps, seconds.
+    evidence_ : list of Contribution
+        Each source with its weight, and its accuracy and likelihood on hidden labels. Not with "balanced".
+    settings_ : list of dict
+        What was chosen for the geometry, each setting with its weight. Not with "balanced".
+    class_prior_ : ndarray of shape (n_classes,)
+        The classes' shares of all rows, as used. Not with "balanced".
+    marginal_strength_ : float
+        As used. Not with "balanced".
     epsilon_ : float
         The epsilon used.
     n_iter_ : int
@@ -87,16 +130,16 @@ class OTP(Propagator):
 
     Notes
     -----
-    ``predict`` asks of a new row what the rounds would have said of it, had it been one more unlabelled row
-    without mass: it goes through the rounds with the potentials of each, and takes its class from the first
-    whose threshold it passes, or from the one in which it was most certain. The potentials of the last round
-    alone would not do: they belong to the few rows that were left by then. Of runs with very many rounds only
-    some of the later ones are kept, so that rows labelled in between may differ from ``transduction_``. A row
-    identical to one with a given label is predicted to have that label, even if it was an unlabelled row that
-    the balance of the masses gave another in ``transduction_``.
+    ``predict`` asks new rows' neighbours among the training rows, and the classifiers. A row of the training table is
+    predicted to have the label it was given or got there.
 
-    ``sample_weight`` counts labelled rows: a weight of 2 is the same row twice. Rows labelled in a round join
-    with weight 1.
+    With ``marginals="balanced"`` it asks of a new row what the rounds would have said of it, had it been one more
+    unlabelled row without mass: it goes through the rounds with the potentials of each, and takes its class from the
+    first whose threshold it passes, or from the one in which it was most certain. Of runs with very many rounds only
+    some of the later ones are kept, so that rows labelled in between may differ from ``transduction_``.
+
+    ``sample_weight`` says how much a labelled row counts beside the others. Rows labelled in a round join with about
+    0.1 times the mean weight of the given ones; with "balanced", each with a weight of 1.
 
     Examples
     --------
@@ -112,26 +155,46 @@ class OTP(Propagator):
 
     def __init__(
         self,
-        cost: str | Callable[[np.ndarray, np.ndarray], float] = "sqeuclidean",
+        cost: str | Callable[[np.ndarray, np.ndarray], float] = "diffusion",
         *,
+        evidence: str | Sequence[Any] | None = "auto",
+        marginals: str = "class",
+        marginal_strength: float | str = "auto",
         epsilon: float | str = "auto",
-        alpha: float = 0.9,
-        max_rounds: int | None = None,
+        alpha: float | str = "auto",
+        class_prior: Any = None,
+        metric: str | Callable[[np.ndarray, np.ndarray], float] = "euclidean",
+        n_neighbors: int | str = "auto",
+        diffusion: float | str = "auto",
+        abstain_below: float | None = None,
+        max_rounds: int | str | None = "auto",
         min_round_share: float = 0.0,
         tol: float = 1e-6,
         max_iter: int = 20_000,
         unlabeled: Any = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
         callback: Callable[[Round], Any] | None = None,
         verbose: int | bool = 0,
     ) -> None:
         self.cost = cost
+        self.evidence = evidence
+        self.marginals = marginals
+        self.marginal_strength = marginal_strength
         self.epsilon = epsilon
         self.alpha = alpha
+        self.class_prior = class_prior
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.diffusion = diffusion
+        self.abstain_below = abstain_below
         self.max_rounds = max_rounds
         self.min_round_share = min_round_share
         self.tol = tol
         self.max_iter = max_iter
         self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
         self.callback = callback
         self.verbose = verbose
 
@@ -148,7 +211,9 @@ class OTP(Propagator):
         -------
         OTP, not yet fitted
         """
-        return cls(cost="sqeuclidean", epsilon=epsilon, alpha=alpha, max_rounds=None, min_round_share=0.0)
+        return cls(
+            cost="sqeuclidean", evidence=None, marginals="balanced", epsilon=epsilon, alpha=alpha, max_rounds=None
+        )
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Label every row of X.
@@ -156,7 +221,8 @@ class OTP(Propagator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            With ``cost="precomputed"`` the costs between all rows, of shape (n_rows, n_rows).
+            With ``cost="precomputed"`` the costs between all rows and with ``cost="graph"`` their affinities, of shape
+            (n_rows, n_rows).
         y : array-like of shape (n_rows,)
             Labels of any one type, with a marker where a row is unlabelled.
         sample_weight : array-like of shape (n_rows,) or None
@@ -167,41 +233,26 @@ class OTP(Propagator):
         self
         """
         self._check_parameters()
-        self.__dict__.pop("_replay", None)  # whatever happens now, the old model is no more
+        self.__dict__.pop("_answers", None)  # whatever happens now, the old model is no more
         X, labels = self._read(X, y, accept_sparse=False if self.cost == "precomputed" else "csr")
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
         _warn_of_binary_labels(labels)
         weights = _row_weights(sample_weight, labels)
-        pairs = make_pairs(X, self.cost)
-        sources = labels.labeled[weights[labels.labeled] > 0]
-        if isinstance(self.epsilon, str):
-            row_cost = RowCost(pairs, labels.unlabeled, sources)
-            epsilon = self._auto_epsilon(row_cost, X)
-            row_cost.narrow(self._single_precision_limit(epsilon))
-        else:
-            epsilon = _in_units_of(pairs.scale, self.epsilon)
-            limit = self._single_precision_limit(epsilon)
-            row_cost = RowCost(pairs, labels.unlabeled, sources, float32_below=limit)
-        run = Propagation(
-            row_cost,
-            labels.codes,
-            weights,
-            len(labels.classes),
-            epsilon=epsilon,
-            alpha=self.alpha,
-            max_rounds=self.max_rounds,
-            min_round_share=self.min_round_share,
-            tol=self.tol,
-            max_iter=self.max_iter,
-        )
-        reported = epsilon * pairs.scale if isinstance(self.epsilon, str) else float(self.epsilon)
-        self.rounds_ = self._run(run, len(labels.unlabeled), reported)
-        self.epsilon_ = reported
-        self.certainty_, self.round_ = run.certainty, run.round
+        way = (BalancedWay if self.marginals == "balanced" else ClassWay)(self, X, labels, weights)
+        self._report(way)
+        self.rounds_ = self._run(way.run, len(labels.unlabeled), way.epsilon)
+        self.epsilon_ = way.epsilon
+        self.certainty_, self.round_ = way.run.certainty, way.run.round
         self.n_iter_ = max(1, len(self.rounds_))
-        self._replay = self._make_replay(X, pairs, run, labels, sources)
-        return self._set_labels(labels, run.codes, run.distributions)
+        codes = way.run.codes
+        if isinstance(way, ClassWay):
+            self.confidence_ = way.confidence()
+            if self.abstain_below is not None:
+                unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
+                codes = np.where(unsure, UNLABELED, codes)
+        self._answers = way.answers()
+        return self._set_labels(labels, codes, way.run.distributions)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of new rows; see the notes of the class for how they come about.
@@ -209,7 +260,8 @@ class OTP(Propagator):
         Parameters
         ----------
         X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            With ``cost="precomputed"`` the costs to the training rows, of shape (n_rows, n_training_rows).
+            With ``cost="precomputed"`` the costs to the training rows, with ``cost="graph"`` the affinities, of
+            shape (n_rows, n_training_rows).
 
         Returns
         -------
@@ -220,18 +272,57 @@ class OTP(Propagator):
         X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         if self.cost == "precomputed":
             check_cost_matrix(X, self.n_features_in_)
-        return self._replay.distributions(X)
+        if self.cost == "graph" and X.min() < 0:
+            raise ValueError(f"X holds the negative affinity {X.min()}; with cost='graph' all must be 0 or more.")
+        return self._answers.distributions(X)
+
+    def coverage(self) -> list[Coverage]:
+        """The error to expect when only the most confident rows are labelled, at shares from all to a tenth.
+
+        Returns
+        -------
+        list of Coverage
+            Each with ``share``, ``n_rows``, ``confidence`` (what ``abstain_below`` would have to be) and
+            ``expected_error``.
+        """
+        check_is_fitted(self)
+        if self.marginals == "balanced":
+            raise AttributeError("coverage() needs confidence_, which marginals='balanced' does not have.")
+        return coverage_table(self.confidence_[self.round_ != 0])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = self.cost != "precomputed"
-        tags.input_tags.pairwise = self.cost == "precomputed"
+        tags.input_tags.pairwise = self.cost in ("precomputed", "graph") if isinstance(self.cost, str) else False
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_replay")
+        return hasattr(self, "_answers")
 
-    def _run(self, run: Propagation, n_rows: int, epsilon: float) -> list[Round]:
+    def _report(self, way: BalancedWay | ClassWay) -> None:
+        """Say what was chosen: in attributes, and in the log."""
+        chosen = ("confidence_", "evidence_", "settings_", "class_prior_", "marginal_strength_")
+        for name in chosen:
+            self.__dict__.pop(name, None)
+        if not isinstance(way, ClassWay):
+            return
+        self.evidence_, self.settings_ = way.evidence.contributions, way.settings
+        self.class_prior_, self.marginal_strength_ = way.prior, way.strength
+        level = logging.INFO if self.verbose else logging.DEBUG
+        for source in self.evidence_:
+            logger.log(
+                level,
+                "%s: weight %.2f, accuracy %.3f on %d hidden labels",
+                source.name,
+                source.weight,
+                source.accuracy,
+                len(way.evidence.hidden),
+            )
+        for setting in self.settings_:
+            logger.log(level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
+        logger.log(level, "strength %.2f, class shares %s", way.strength, np.array2string(way.prior, precision=3))
+
+    def _run(self, run: Any, n_rows: int, epsilon: float) -> list[Round]:
         rounds: list[Round] = []
         with progress(n_rows, self.verbose) as show:
             for round_ in run:
@@ -252,55 +343,80 @@ class OTP(Propagator):
             )
         return rounds
 
-    def _single_precision_limit(self, epsilon: float) -> float:
-        """Costs up to this may be rounded to float32: no logarithm of the plan moves by more than twice `tol`."""
-        return 2 * self.tol * 2.0**24 * epsilon
-
-    def _auto_epsilon(self, cost: RowCost, X: Any) -> float:
-        """The automatic epsilon, in the units of `cost`."""
-        if len(cost.targets):
-            near, near_sources, mean = cost_summary(cost)
-        else:  # nothing to label: distances between the given rows, each taken once
-            rows = cost.sources[first_of_each(X[cost.sources])][:MAX_AUTO_ROWS]
-            between = cost.pairs.columns(rows)(rows)
-            mean = float(between.mean())
-            np.fill_diagonal(between, np.inf)
-            near = near_sources = between.min(axis=1)
-        apart = near[np.isfinite(near) & (near > 0)]
-        wanted = float(np.median(apart)) if len(apart) else mean  # all rows repeat a labelled one: the usual distance
-        if wanted == 0:
-            return 1.0  # all rows are the same row, and any epsilon gives the same plan
-        usual = float(near[np.isfinite(near)].mean()) + float(near_sources[np.isfinite(near_sources)].mean())
-        resolved = 2.0**-52 * usual / self.tol  # below it, rounding of the potentials alone would exceed tol
-        return max(AUTO_EPSILON * wanted, resolved)
-
-    def _make_replay(self, X: Any, pairs: Pairs, run: Propagation, labels: Labels, sources: np.ndarray) -> Replay:
-        snapshots = run.snapshots
-        if not snapshots:  # nothing was unlabelled: every given row has its say, by its weight
-            f = run.epsilon * np.log(run.weights[sources])
-            snapshots = [Snapshot(sources, labels.codes[sources], f, threshold=0.0)]
-        given = Given(sources, labels.codes[sources], run.weights[sources])
-        return Replay(X, pairs, snapshots, run.epsilon, given, len(labels.classes), self.cost == "precomputed")
-
     def _check_parameters(self) -> None:
-        check_cost(self.cost)
+        if not (isinstance(self.cost, str) and self.cost in ("diffusion", "graph")):
+            check_cost(self.cost)
+        check_choice("marginals", self.marginals, ("class", "balanced"))
+        check_number("marginal_strength", self.marginal_strength, least=0, most=1, words=["auto"])
         check_number("epsilon", self.epsilon, above=0, words=["auto"])
-        check_number("alpha", self.alpha, least=0, most=1)
+        check_number("alpha", self.alpha, least=0, most=1, words=["auto"])
+        check_number("diffusion", self.diffusion, above=0, below=1, words=["auto"])
         check_number("min_round_share", self.min_round_share, least=0, most=1)
         check_number("tol", self.tol, above=0, most=1)
         check_count("max_iter", self.max_iter)
-        if self.max_rounds is not None:
+        if self.n_neighbors != "auto":
+            check_count("n_neighbors", self.n_neighbors)
+        if self.max_rounds is not None and self.max_rounds != "auto":
             check_count("max_rounds", self.max_rounds)
+        if self.abstain_below is not None:
+            check_number("abstain_below", self.abstain_below, least=0, most=1)
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be None or a function of one round; got {self.callback!r}.")
         if not isinstance(self.verbose, (bool, int, np.bool_, np.integer)):
             raise TypeError(f"verbose must be a whole number or a boolean; got {self.verbose!r}.")
+        if self.n_jobs is not None and (not isinstance(self.n_jobs, (int, np.integer)) or int(self.n_jobs) == 0):
+            raise ValueError(f"n_jobs must be None or an integer other than 0; got {self.n_jobs!r}.")
+        try:
+            check_random_state(self.random_state)
+        except ValueError as error:
+            raise ValueError(
+                f"random_state must be None, a whole number >= 0 or a RandomState; got {self.random_state!r}."
+            ) from error
+        self._check_metric()
+        self._check_evidence()
+        if self.marginals == "balanced":
+            self._check_balanced()
 
+    def _check_metric(self) -> None:
+        known = (*METRICS, "inner")
+        if callable(self.metric) or (isinstance(self.metric, str) and self.metric in known):
+            return
+        accepted = f"metric must be a callable of two rows or one of {', '.join(known)}; got {self.metric!r}."
+        raise ValueError(accepted) if isinstance(self.metric, str) else TypeError(accepted)
 
-def _in_units_of(scale: float, epsilon: float) -> float:
-    """`epsilon` over `scale`, kept within what a float can hold."""
-    with np.errstate(over="ignore", divide="ignore"):
-        return float(np.clip(np.float64(epsilon) / scale, 1e-300, 1e300))
+    def _check_evidence(self) -> None:
+        accepted = f"'auto', None, or a list of classifiers and of names among {', '.join(map(repr, NAMED_SOURCES))}"
+        if self.evidence is None or (isinstance(self.evidence, str) and self.evidence == "auto"):
+            return
+        if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
+            raise TypeError(f"evidence must be {accepted}; got {self.evidence!r}.")
+        for source in self.evidence:
+            named = isinstance(source, str) and source in NAMED_SOURCES
+            if not named and (isinstance(source, (str, type)) or not hasattr(source, "predict_proba")):
+                raise ValueError(
+                    f"evidence must be {accepted}; got {source!r} in it. A classifier must have predict_proba."
+                )
+
+    def _check_balanced(self) -> None:
+        """Refuse what has no meaning where every labelled row ships its own mass."""
+        if isinstance(self.cost, str) and self.cost in ("diffusion", "graph"):
+            raise ValueError(
+                f"marginals='balanced' needs a cost between rows, which cost={self.cost!r} is not. "
+                "Use cost='sqeuclidean' or another metric, or OTP.paper()."
+            )
+        idle: dict[str, tuple[Any, ...]] = {
+            "evidence": ("auto", None),
+            "marginal_strength": ("auto", 1),
+            "class_prior": (None,),
+            "abstain_below": (None,),
+        }
+        for name, allowed in idle.items():
+            value = getattr(self, name)
+            simple = value is None or isinstance(value, (str, int, float))
+            if not simple or value not in allowed:
+                raise ValueError(
+                    f"{name}={value!r} has no meaning with marginals='balanced'; leave it at {allowed[0]!r}."
+                )
 
 
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:

@@ -1,0 +1,280 @@
+"""Our way: class costs from the data's own geometry and from classifiers, each class shipping what it owes."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.utils import check_random_state
+
+from otprop._balanced import in_units_of
+from otprop._class_propagation import ClassPropagation, tempered
+from otprop._confidence import calibrate
+from otprop._labels import Labels
+from otprop._shares import LABELS_A_CLASS, check_prior, infer_shares
+from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource, Source
+from otprop.evidence.combined import Evidence
+from otprop.evidence.diffusion import DiffusionSource, Setting
+from otprop.evidence.hidden import MANY_ROWS, hide
+from otprop.evidence.nearness import NearnessSource
+from otprop.geometry.diffusion import DiffusionGraph, check_affinity
+from otprop.geometry.identical import row_keys
+from otprop.geometry.neighbors import NeighborIndex
+from otprop.geometry.pairs import SPARSE_METRICS, make_pairs
+
+logger = logging.getLogger("otprop")
+
+NAMED_SOURCES = ("forest", "linear")
+AUTO_NEIGHBORS = (10, 20)
+AUTO_NEIGHBORS_MANY = (10,)  # from MANY_ROWS rows on
+AUTO_DIFFUSION = (0.8, 0.95)
+AUTO_ROUNDS = 20
+AUTO_STRENGTH = 0.5  # with many labels; half as much with `LABELS_A_CLASS` of each class
+
+
+class ClassWay:
+    """What `OTP` runs with ``marginals="class"``.
+
+    Attributes
+    ----------
+    run : ClassPropagation, to iterate over
+    evidence : Evidence
+    prior : ndarray of shape (n_classes,), the classes' shares of all rows
+    temperature : float, what the logits are divided by
+    epsilon : float, as used: the temperature, or the scale of the kernel in the user's units
+    """
+
+    def __init__(self, model: Any, X: Any, labels: Labels, weights: np.ndarray) -> None:
+        weights = _relative(weights, labels.labeled)
+        self._model, self._X, self._labels, self._weights = model, X, labels, weights
+        self._n_classes = len(labels.classes)
+        self._seed = int(check_random_state(model.random_state).randint(2**31 - 1))
+        prior = check_prior(model.class_prior, labels.classes)
+        shown = np.where(weights > 0, labels.codes, -1)
+        self.evidence = Evidence(self._geometry(), self._classifiers(), hide(shown, self._n_classes, self._seed))
+        logits = self.evidence.learn(shown, weights)
+        self.temperature = 1.0 if isinstance(model.epsilon, str) or not self._tempered else float(model.epsilon)
+        self.epsilon = self._epsilon_used()
+        counts = np.bincount(shown[shown >= 0], minlength=self._n_classes).astype(np.float64)
+        if prior is None:
+            prior = self._infer_prior(logits, counts)
+        self.prior = prior
+        if isinstance(model.marginal_strength, str):
+            self.strength = AUTO_STRENGTH * counts.sum() / (counts.sum() + LABELS_A_CLASS * self._n_classes)
+        else:
+            self.strength = float(model.marginal_strength)
+        self.run = ClassPropagation(
+            self.evidence,
+            logits,
+            labels.codes,
+            weights,
+            prior,
+            strength=self.strength,
+            epsilon=self.temperature,
+            alpha=None if isinstance(model.alpha, str) else model.alpha,
+            max_rounds=AUTO_ROUNDS if isinstance(model.max_rounds, str) else model.max_rounds,
+            min_round_share=model.min_round_share,
+            tol=model.tol,
+            max_iter=model.max_iter,
+        )
+
+    @property
+    def settings(self) -> list[dict[str, Any]]:
+        """What was chosen for the geometry, without the truth: one entry a setting that has a say."""
+        moving = self.evidence.moving
+        if isinstance(moving, NearnessSource):
+            return [{"cost": self._model.cost, "epsilon": self.epsilon}]
+        assert isinstance(moving, DiffusionSource)
+        return [
+            {
+                "n_neighbors": setting.n_neighbors,
+                "diffusion": setting.strength,
+                "power": setting.power,
+                "likelihood": setting.likelihood,
+                "weight": setting.weight,
+            }
+            for setting in moving.settings
+        ]
+
+    def confidence(self) -> np.ndarray:
+        """The calibrated probability of each row's label; 1 where it was given."""
+        run, hidden = self.run, self.evidence.hidden
+        unseen = tempered(self.evidence.unseen, self.temperature)
+        if run.plan is not None:
+            unseen = unseen + np.maximum(run.plan.h, -50.0)
+        unseen = np.exp(unseen - unseen.max(axis=1, keepdims=True, initial=-np.inf))
+        unseen /= unseen.sum(axis=1, keepdims=True)
+        right = unseen.argmax(axis=1) == hidden.codes
+        self.calibration = calibrate(unseen.max(axis=1, initial=0.0), right)
+        found = self.calibration(run.distributions.max(axis=1))
+        found[self._labels.labeled] = 1.0
+        return np.asarray(found)
+
+    def answers(self) -> ClassAnswers:
+        """What answers for new rows, once the rounds are over."""
+        return ClassAnswers(self, self._X, self._labels, self._weights)
+
+    @property
+    def _tempered(self) -> bool:
+        """Whether epsilon is the temperature of the class costs, and not the scale of a kernel."""
+        return self._model.cost in ("diffusion", "graph") if isinstance(self._model.cost, str) else False
+
+    def _epsilon_used(self) -> float:
+        """Epsilon in the user's units: as asked, or as it was chosen."""
+        moving = self.evidence.moving
+        if not isinstance(self._model.epsilon, str):
+            return float(self._model.epsilon)
+        return float(moving.epsilon or 1.0) * self._unit if isinstance(moving, NearnessSource) else self.temperature
+
+    def _geometry(self) -> DiffusionSource | NearnessSource:
+        model = self._model
+        self.index: NeighborIndex | None = None
+        if not self._tempered:
+            pairs = make_pairs(self._X, model.cost)
+            epsilon = None if isinstance(model.epsilon, str) else in_units_of(pairs.scale, model.epsilon)
+            self._unit = pairs.scale
+            return NearnessSource(pairs, self._X.shape[0], self._n_classes, epsilon)
+        strengths = AUTO_DIFFUSION if isinstance(model.diffusion, str) else (float(model.diffusion),)
+        if model.cost == "graph":
+            graphs: dict[int | None, DiffusionGraph] = {None: DiffusionGraph(check_affinity(self._X, "X"))}
+        else:
+            graphs = dict(self._neighbor_graphs())
+        settings = [Setting(graph, k, strength) for k, graph in graphs.items() for strength in strengths]
+        return DiffusionSource(settings, self._n_classes, model.n_jobs)
+
+    def _neighbor_graphs(self) -> list[tuple[int, DiffusionGraph]]:
+        model, n_rows = self._model, self._X.shape[0]
+        if isinstance(model.n_neighbors, str):
+            wanted = AUTO_NEIGHBORS if n_rows <= MANY_ROWS else AUTO_NEIGHBORS_MANY
+        else:
+            wanted = (int(model.n_neighbors),)
+        wanted = tuple(dict.fromkeys(min(k, n_rows - 1) for k in wanted))
+        _check_metric(model.metric, self._X)
+        self.index = NeighborIndex(self._X, model.metric, n_jobs=model.n_jobs)
+        self.n_query = max(wanted)
+        neighbors = self.index.graph(max(wanted))
+        return [(k, DiffusionGraph.from_neighbors(neighbors, k)) for k in wanted]
+
+    def _classifiers(self) -> list[Source]:
+        model = self._model
+        featureless = isinstance(model.cost, str) and model.cost in ("graph", "precomputed")
+        if model.evidence is None or (isinstance(model.evidence, str) and featureless) or self._n_classes == 1:
+            return []
+        wanted = NAMED_SOURCES if isinstance(model.evidence, str) else model.evidence
+        if len(wanted) and featureless:
+            raise ValueError(
+                f"evidence={model.evidence!r} needs the features of the rows, which cost={model.cost!r} does not have. "
+                "Leave evidence at 'auto' or set it to None."
+            )
+        X, n_classes, seed = self._X, self._n_classes, self._seed
+        features = Features(X)
+        found: list[Source] = []
+        for source in wanted:
+            if isinstance(source, str) and source == "forest":
+                found.append(ForestSource(features, X, n_classes, seed, -1 if model.n_jobs is None else model.n_jobs))
+            elif isinstance(source, str) and source == "linear":
+                found.append(LinearSource(features, X, n_classes, seed))
+            else:
+                found.append(ClassifierSource(type(source).__name__, source, X, n_classes))
+        return found
+
+    def _infer_prior(self, logits: np.ndarray, counts: np.ndarray) -> np.ndarray:
+        """The classes' shares of all rows: what is labelled, and what is inferred of the rest."""
+        left = self._labels.unlabeled
+        reached = left[np.isfinite(logits[left]).all(axis=1)]
+        shares = np.exp(tempered(logits[reached], self.temperature))
+        shares /= shares.sum(axis=1, keepdims=True)
+        found = infer_shares(shares, counts)
+        total = np.bincount(self._labels.codes[self._labels.labeled], minlength=self._n_classes) + len(left) * found
+        return np.asarray(total / total.sum())
+
+
+def _relative(weights: np.ndarray, labeled: np.ndarray) -> np.ndarray:
+    """Weights with a mean of one over the labelled rows that have any: rows that join later are measured by it."""
+    given = weights[labeled] / weights[labeled].max()
+    weights = weights.copy()
+    weights[labeled] = given / given[given > 0].mean()
+    return weights
+
+
+def _check_metric(metric: Any, X: Any) -> None:
+    """Refuse a metric that does not go with these rows."""
+    if sp.issparse(X) and metric not in (*SPARSE_METRICS, "inner"):
+        accepted = ", ".join((*SPARSE_METRICS, "inner"))
+        raise ValueError(f"metric={metric!r} does not take sparse rows. Use one of {accepted}, or X.toarray().")
+    if isinstance(metric, str) and metric == "haversine" and X.shape[1] != 2:
+        raise ValueError(
+            f"metric='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}."
+        )
+
+
+class ClassAnswers:
+    """Class probabilities of new rows: through their neighbours, and from the classifiers.
+
+    A row of the training table keeps what it was given or got there; with ``cost="graph"`` there is no telling whether
+    a row is one of them.
+    """
+
+    def __init__(self, way: ClassWay, X: Any, labels: Labels, weights: np.ndarray) -> None:
+        run = way.run
+        cost, metric = way._model.cost, way._model.metric
+        self._evidence, self._index, self._temperature = way.evidence, way.index, way.temperature
+        self._n_query = way.n_query if way.index is not None else 0
+        self._plan, self._prior, self._distributions = run.plan, way.prior, run.distributions
+        self._precomputed = isinstance(cost, str) and cost == "precomputed"
+        self._features = not (isinstance(cost, str) and cost in ("graph", "precomputed"))
+        self._sparse = sp.issparse(X)
+        self._zero_is_same = not (isinstance(metric, str) and metric == "inner")
+        given = labels.labeled[weights[labels.labeled] > 0]
+        self._given, self._codes, self._weights = given, labels.codes[given], weights[given]
+        self._known: dict[bytes, int] = {}
+        self._given_keys: dict[bytes, list[int]] = {}
+        if self._features:
+            for place, key in enumerate(row_keys(X[given])):
+                self._given_keys.setdefault(key, []).append(place)
+            if self._index is None or not self._zero_is_same:
+                for row, key in enumerate(row_keys(X)):
+                    self._known.setdefault(_digest(key), row)
+
+    def distributions(self, new: Any) -> np.ndarray:
+        """Class probabilities of each row of `new`."""
+        if self._features and sp.issparse(new) != self._sparse:  # rows are compared in the form they had in training
+            new = sp.csr_array(new) if self._sparse else new.toarray()
+        neighbors = self._index.query(new, self._n_query) if self._index is not None else new
+        logits = tempered(self._evidence.of_new(neighbors, new), self._temperature)
+        lost = ~np.isfinite(logits).any(axis=1)
+        logits[lost] = 0.0
+        if self._plan is not None:
+            found = self._plan.shares(logits)
+        else:
+            found = np.exp(logits - logits.max(axis=1, keepdims=True))
+            found /= found.sum(axis=1, keepdims=True)
+        found[lost] = self._prior
+        if self._index is not None and self._zero_is_same:
+            same = np.flatnonzero(neighbors.distances[:, 0] == 0)
+            found[same] = self._distributions[neighbors.indices[same, 0]]
+        for line, row, places in self._recognised(new):
+            found[line] = self._distributions[row]
+            if len(places):
+                votes = np.bincount(self._codes[places], self._weights[places], minlength=found.shape[1])
+                found[line] = votes / votes.sum()
+        return np.asarray(found)
+
+    def _recognised(self, new: Any) -> Iterator[tuple[int, int, Any]]:
+        """Lines of `new` that are rows of the training table: which, and which of the given ones they equal."""
+        if self._precomputed:
+            for line in np.flatnonzero(new.min(axis=1) == 0).tolist():
+                yield line, int(new[line].argmin()), np.flatnonzero(new[line, self._given] == 0)
+        elif self._features:
+            for line, key in enumerate(row_keys(new)):
+                places, row = self._given_keys.get(key, []), self._known.get(_digest(key), -1)
+                if places or row >= 0:
+                    yield line, row, places
+
+
+def _digest(key: bytes) -> bytes:
+    return blake2b(key, digest_size=16).digest()

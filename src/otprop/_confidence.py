@@ -1,0 +1,94 @@
+"""How probable is it that a label is right: learnt from labels that were hidden."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import minimize
+from scipy.special import expit, logit
+
+PULL_SLOPE = 8.0  # how many hidden labels' worth of trust the probabilities start with
+PULL_SHIFT = 2.0
+CLIP = 1e-6
+SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
+
+
+@dataclass(frozen=True)
+class Calibration:
+    """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``."""
+
+    slope: float = 1.0
+    shift: float = 0.0
+
+    def __call__(self, probability: np.ndarray) -> np.ndarray:
+        """The confidence of labels with these probabilities."""
+        return np.asarray(expit(self.slope * logit(np.clip(probability, CLIP, 1 - CLIP)) + self.shift))
+
+
+def calibrate(probabilities: np.ndarray, right: np.ndarray) -> Calibration:
+    """Fit the line to labels that were hidden.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_hidden,), of the label each hidden row would have got
+    right : ndarray of bool of shape (n_hidden,), whether it was the true one
+
+    Returns
+    -------
+    Calibration
+    """
+    if len(right) == 0:
+        return Calibration()
+    odds = logit(np.clip(probabilities, CLIP, 1 - CLIP))
+    sign = np.where(right, 1.0, -1.0)
+
+    def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
+        margin = sign * (line[0] * odds + line[1])
+        pull = np.array([PULL_SLOPE * (line[0] - 1.0), PULL_SHIFT * line[1]])
+        slope = -sign * expit(-margin)
+        value = np.logaddexp(0.0, -margin).sum() + 0.5 * (pull @ np.array([line[0] - 1.0, line[1]]))
+        return float(value), np.array([slope @ odds, slope.sum()]) + pull
+
+    found = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0.05, 5.0), (-3.0, 3.0)], method="L-BFGS-B").x
+    return Calibration(float(found[0]), float(found[1]))
+
+
+@dataclass(frozen=True)
+class Coverage:
+    """What labelling only the most confident rows would cost.
+
+    Attributes
+    ----------
+    share : float, of the unlabelled rows that would get a label
+    n_rows : int, how many that are
+    confidence : float, the least confidence among them: ``abstain_below`` for this share
+    expected_error : float, the share of wrong labels to expect among them
+    """
+
+    share: float
+    n_rows: int
+    confidence: float
+    expected_error: float
+
+
+def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
+    """The expected error at each share of the rows labelled, the most confident first.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_rows,), of the rows whose label was not given
+    shares : tuple of float
+
+    Returns
+    -------
+    list of Coverage
+    """
+    ordered = np.sort(confidence)[::-1]
+    errors = np.cumsum(1.0 - ordered) / np.arange(1, len(ordered) + 1)
+    table = []
+    for share in shares:
+        n_rows = round(share * len(ordered))
+        if n_rows:
+            table.append(Coverage(share, n_rows, float(ordered[n_rows - 1]), float(errors[n_rows - 1])))
+    return table

@@ -1,0 +1,114 @@
+"""All sources together: weighed by what they say of hidden labels, and added up."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+
+from otprop.evidence.classifier import Source
+from otprop.evidence.hidden import Hidden
+from otprop.evidence.says import Says, log_likelihood
+from otprop.evidence.weights import weigh
+
+START_WEIGHTS = {"diffusion": 0.6, "nearness": 0.6, "forest": 0.6, "linear": 0.2}
+OTHER_WEIGHT = 0.4  # where a classifier of the user's starts
+ALONE = 1.0  # where a single source starts
+
+
+class MovingSource(Source, Protocol):
+    """A source that goes on learning from the rows labelled in each round."""
+
+    iterations: int
+    converged: bool
+
+    def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Logarithms of the class probabilities of all rows, from the labels as they are now."""
+        ...
+
+    def reached(self) -> np.ndarray:
+        """Which rows some label reaches."""
+        ...
+
+
+@dataclass(frozen=True)
+class Contribution:
+    """What a source contributed.
+
+    Attributes
+    ----------
+    name : str
+    weight : float, the power to which its probabilities are raised
+    accuracy : float, on the hidden labels; NaN where none could be hidden
+    likelihood : float, of the hidden labels, as a logarithm per label
+    """
+
+    name: str
+    weight: float
+    accuracy: float
+    likelihood: float
+
+
+class Evidence:
+    """The cost of giving each class to each row, up to a sign: the weighted sum of what all sources say.
+
+    Parameters
+    ----------
+    moving : MovingSource, the geometry: it follows the rounds
+    fixed : sequence of Source, classifiers: they speak once
+    hidden : Hidden
+    """
+
+    def __init__(self, moving: MovingSource, fixed: Sequence[Source], hidden: Hidden) -> None:
+        self.moving, self._sources, self.hidden = moving, list(fixed), hidden
+
+    def learn(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Train and weigh all sources on the given labels: logarithms of class probabilities, not normalised."""
+        sources: list[Source] = [self.moving, *self._sources]
+        says = [source.learn(codes, weights, self.hidden) for source in sources]
+        unseen = [said.hidden for said in says]
+        start = [START_WEIGHTS.get(source.name, OTHER_WEIGHT) for source in sources] if len(sources) > 1 else [ALONE]
+        self.weights = weigh(unseen, self.hidden.codes, start)
+        self.contributions = [
+            _contribution(source.name, weight, said, self.hidden)
+            for source, weight, said in zip(sources, self.weights, says, strict=True)
+        ]
+        self.unseen = np.tensordot(self.weights, np.stack(unseen), 1)
+        self._fixed: np.ndarray | None = None
+        for weight, said in zip(self.weights[1:], says[1:], strict=True):
+            part = np.float32(weight) * said.rows
+            self._fixed = part if self._fixed is None else self._fixed + part
+        return self._sum(says[0].rows)
+
+    def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """The same from the labels as they are now."""
+        return self._sum(self.moving.update(codes, weights))
+
+    def of_new(self, for_moving: Any, for_fixed: Any) -> np.ndarray:
+        """The same for new rows; minus infinity where no source knows anything."""
+        said = self.moving.of_new(for_moving)
+        lost = np.all(said == -np.inf, axis=1, keepdims=True)
+        total = self.weights[0] * np.where(lost, 0.0, said)
+        if not self._sources:
+            total[lost[:, 0]] = -np.inf
+        for weight, source in zip(self.weights[1:], self._sources, strict=True):
+            total = total + weight * source.of_new(for_fixed)
+        return np.asarray(total)
+
+    def _sum(self, said: np.ndarray) -> np.ndarray:
+        total = np.float32(self.weights[0]) * said
+        if self._fixed is not None:
+            return total + self._fixed
+        total[~self.moving.reached()] = -np.inf
+        return total
+
+
+def _contribution(name: str, weight: float, said: Says, hidden: Hidden) -> Contribution:
+    if len(hidden) == 0:
+        return Contribution(name, float(weight), float("nan"), float("nan"))
+    right = said.hidden.argmax(axis=1) == hidden.codes
+    return Contribution(
+        name, float(weight), float(right.mean()), log_likelihood(said.hidden, hidden.codes) / len(hidden)
+    )

@@ -1,0 +1,196 @@
+"""Classifiers as sources of evidence."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
+
+from otprop.evidence import classifier as module
+from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource
+from otprop.evidence.hidden import hide
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(module, "N_TREES", 40)
+
+
+def table(n_rows=60, n_classes=2, gap=3.0, seed=0):
+    """Clouds a `gap` apart, two thirds of the rows labelled."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_rows) % n_classes
+    X = rng.normal(size=(n_rows, 3)) + gap * truth[:, None]
+    return X, np.where(np.arange(n_rows) < 2 * n_rows // 3, truth, -1), truth
+
+
+def sources(X, n_classes):
+    features = Features(X)
+    return [
+        ForestSource(features, X, n_classes, 0, 1),
+        LinearSource(features, X, n_classes, 0),
+        ClassifierSource("GaussianNB", GaussianNB(), X, n_classes),
+        ClassifierSource("KNeighborsClassifier", KNeighborsClassifier(3), X, n_classes),
+    ]
+
+
+@pytest.mark.parametrize("number", range(4))
+@pytest.mark.parametrize("labels", [40, 400])
+def test_a_source_says_probabilities_of_every_row_and_of_the_hidden_ones(number, labels):
+    X, codes, truth = table(labels * 3 // 2, n_classes=3)
+    hidden = hide(codes, 3, 0)
+    assert hidden.alone == (labels == 40)
+    source = sources(X, 3)[number]
+    says = source.learn(codes, np.ones(len(X)), hidden)
+    assert says.rows.shape == (len(X), 3)
+    assert says.hidden.shape == (len(hidden), 3)
+    for logs in (says.rows, says.hidden):
+        np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+    assert (says.hidden.argmax(axis=1) == hidden.codes).mean() > 0.85
+    np.testing.assert_allclose(source.of_new(X), says.rows, rtol=1e-4)
+
+
+@pytest.mark.parametrize("number", range(4))
+def test_labels_at_random_are_not_known_in_advance(number):
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(200, 3))
+    codes = rng.permutation(np.arange(200) % 2)
+    hidden = hide(codes, 2, 0)
+    says = sources(X, 2)[number].learn(codes, np.ones(200), hidden)
+    right = (says.hidden.argmax(axis=1) == hidden.codes).mean()
+    assert 0.35 < right < 0.65  # four standard deviations around a half; whoever saw the labels knows most of them
+
+
+class Spy(ClassifierMixin, BaseEstimator):
+    """Remembers what it was trained on, and what it was then asked."""
+
+    asked: list = []  # noqa: RUF012
+
+    def fit(self, X, y, sample_weight=None):
+        self.classes_, self._seen = np.unique(y), set(X[:, 0])
+        return self
+
+    def predict_proba(self, X):
+        Spy.asked.append((self._seen, set(X[:, 0])))
+        return np.full((len(X), len(self.classes_)), 1 / len(self.classes_))
+
+
+@pytest.mark.parametrize("n_rows", [30, 300])
+def test_a_hidden_row_is_only_asked_of_a_classifier_that_was_not_shown_it(n_rows):
+    X = np.arange(n_rows, dtype=float)[:, None]
+    codes = np.arange(n_rows) % 2
+    hidden = hide(codes, 2, 0)
+    Spy.asked = []
+    ClassifierSource("Spy", Spy(), X, 2).learn(codes, np.ones(n_rows), hidden)
+    *folds, (seen, asked) = Spy.asked
+    assert seen == asked == set(X[:, 0])
+    assert set().union(*(rows for _, rows in folds)) == set(X[hidden.rows, 0])
+    for shown, rows in folds:
+        assert shown
+        assert not shown & rows
+
+
+def test_weights_reach_the_classifiers_that_take_them():
+    X = np.array([[0.0], [0.0], [1.0], [1.0], [0.5]])  # of equal rows one is in each class
+    codes = np.array([0, 1, 0, 1, -1])
+    hidden = hide(codes, 2, 0)
+    weights = np.array([1.0, 9.0, 1.0, 9.0, 1.0])
+    forest, linear, bayes, neighbors = sources(X, 2)
+    for source in (forest, linear, bayes):
+        plain, heavy = (source.learn(codes, given, hidden).rows[:, 1] for given in (np.ones(5), weights))
+        np.testing.assert_allclose(np.exp(plain), 0.5, atol=0.01)
+        np.testing.assert_allclose(np.exp(heavy), 0.9, atol=0.01)
+    plain, heavy = (neighbors.learn(codes, given, hidden).rows for given in (np.ones(5), weights))
+    np.testing.assert_array_equal(plain, heavy)  # it takes none
+
+
+def test_rows_of_weight_zero_are_not_shown():
+    X, codes, _ = table()
+    weights = np.where(np.arange(60) < 10, 0.0, 1.0)
+    without = np.where(np.arange(60) < 10, -1, codes)
+    for one, other in zip(sources(X, 2), sources(X, 2), strict=True):
+        hidden = hide(without, 2, 0)
+        first, second = one.learn(codes, weights, hidden), other.learn(without, np.ones(60), hidden)
+        np.testing.assert_allclose(first.rows, second.rows, atol=1e-6)
+
+
+def test_a_class_without_a_label_here_is_not_excluded():
+    X, codes, _ = table()
+    for source in sources(X, 4):
+        says = source.learn(codes, np.ones(60), hide(codes, 4, 0))
+        assert says.rows.shape == (60, 4)
+        assert np.isfinite(says.rows).all()
+        assert np.isfinite(says.hidden).all()
+
+
+def test_one_class_leaves_nothing_to_tell_apart():
+    X = np.arange(6.0)[:, None]
+    codes = np.array([0, 0, 0, -1, -1, -1])
+    for source in sources(X, 2):
+        says = source.learn(codes, np.ones(6), hide(codes, 2, 0))
+        assert (says.rows.argmax(axis=1) == 0).all()
+        assert (says.hidden.argmax(axis=1) == 0).all()
+
+
+def test_of_many_labels_some_are_enough(monkeypatch):
+    monkeypatch.setattr(module, "MOST_LINEAR", 20)
+    monkeypatch.setattr(module, "MOST_OUT_OF_BAG", 50)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
+    X, codes, truth = table(150)
+    for source in sources(X, 2)[:2]:
+        says = source.learn(codes, np.ones(150), hide(codes, 2, 0))
+        assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+
+
+def test_a_classifier_that_gives_nan_is_named():
+    class Broken(LogisticRegression):
+        def predict_proba(self, X):
+            return np.full((len(X), 2), np.nan)
+
+    X, codes, _ = table()
+    with pytest.raises(ValueError, match="Broken, a classifier in evidence, gave probabilities that are not finite"):
+        ClassifierSource("Broken", Broken(), X, 2).learn(codes, np.ones(60), hide(codes, 2, 0))
+
+
+@settings(deadline=None)
+@given(X=arrays(float, (5, 2), elements=st.floats(allow_nan=False, allow_infinity=False)))
+def test_features_of_any_size_are_brought_to_a_size_for_single_precision(X):
+    features = Features(X)
+    for rows in (X, X[:1] * 0.5, np.full((1, 2), 1.7e308), np.full((1, 2), -5e-324)):
+        scaled = features(rows)
+        assert scaled.dtype == np.float32
+        assert np.isfinite(scaled).all()
+        assert np.isfinite(scaled**2).all()
+    sparse = Features(sp.csr_array(X))
+    for rows in (X, np.full((1, 2), 1.7e308)):
+        assert np.isfinite(sparse(sp.csr_array(rows)).toarray()).all()
+
+
+@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e150, 0.0), (1e-150, 0.0), (1e-320, 0.0), (1.0, 1e9)])
+def test_features_do_not_depend_on_their_units(scale, shift):
+    X = np.random.default_rng(0).normal(size=(50, 3))
+    expected = (X - X.mean(axis=0)) / X.std(axis=0)
+    scaled = Features(X * scale + shift)(X * scale + shift)
+    np.testing.assert_allclose(scaled, expected, atol=1e-2 if scale == 1e-320 else 1e-5)
+
+
+def test_a_constant_feature_is_zero_whatever_a_new_row_has_there():
+    X = np.column_stack([np.full(9, 1e-200), np.full(9, 0.1), np.arange(9.0)])
+    features = Features(X)
+    np.testing.assert_array_equal(features(X)[:, :2], 0)
+    np.testing.assert_array_equal(features(np.array([[1e200, -1e200, 4.0]])), 0)
+
+
+def test_sparse_features_keep_their_zeros():
+    X = sp.random_array((20, 5), density=0.3, rng=0, format="csr") * 1e5
+    scaled = Features(X)(X)
+    assert scaled.nnz == X.nnz
+    assert abs(scaled).max() == pytest.approx(1)

@@ -1,0 +1,152 @@
+"""Labels that diffuse over the graph of the rows, in settings weighed by hidden labels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from otprop.evidence import diffusion as module
+from otprop.evidence.diffusion import DiffusionSource, Setting
+from otprop.evidence.hidden import hide
+from otprop.evidence.says import powered
+from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.neighbors import NeighborIndex
+
+
+@pytest.fixture(autouse=True)
+def exact(monkeypatch):
+    monkeypatch.setattr(module, "TOL", 1e-12)
+
+
+def clouds(n_rows, gap=2.0, seed=0):
+    """Two clouds a `gap` apart, and their classes."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_rows) % 2
+    return rng.normal(size=(n_rows, 2)) + gap * truth[:, None], truth
+
+
+def source_of(X, *settings):
+    """A source over the graph of neighbours, for settings of (neighbours, strength)."""
+    neighbors = NeighborIndex(X, n_jobs=1).graph(max(k for k, _ in settings))
+    found = [Setting(DiffusionGraph.from_neighbors(neighbors, k), k, strength) for k, strength in settings]
+    return DiffusionSource(found, 2, 1)
+
+
+def inverse(setting):
+    """The whole of ``(I - strength S)^-1``."""
+    return setting.graph.block(np.arange(setting.graph.n_rows), setting.strength, tol=1e-13, n_jobs=1)
+
+
+def masses_of(codes, weights):
+    masses = np.zeros((len(codes), 2))
+    masses[codes >= 0, codes[codes >= 0]] = weights[codes >= 0]
+    return masses
+
+
+@pytest.mark.parametrize("n_labels", [12, 80])
+def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
+    X, truth = clouds(100)
+    codes = np.where(np.arange(100) < n_labels, truth, -1)
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, 100)
+    hidden = hide(codes, 2, 0)
+    assert hidden.alone == (n_labels == 12)
+    source = source_of(X, (6, 0.9))
+    says = source.learn(codes, weights, hidden)
+    spread = inverse(source.settings[0])
+    counts = np.bincount(codes[codes >= 0])
+    for place, row in enumerate(hidden.rows):
+        fold = hidden.rows[hidden.fold == hidden.fold[place]]
+        shown = codes.copy()
+        shown[fold] = -1
+        values = spread[row] @ masses_of(shown, weights)
+        values *= counts / np.bincount(shown[shown >= 0])  # what is left of a class speaks for all of it
+        expected = np.log(powered(values[None], source.settings[0].power)[0])
+        np.testing.assert_allclose(says.hidden[place], expected, atol=1e-6)
+
+
+def test_every_row_is_answered_for_by_the_mixture_of_all_settings():
+    X, truth = clouds(60)
+    codes = np.where(np.arange(60) < 14, truth, -1)
+    source = source_of(X, (5, 0.8), (5, 0.95), (9, 0.8))
+    says = source.learn(codes, np.ones(60), hide(codes, 2, 0))
+    parts = [
+        setting.weight * powered(inverse(setting) @ masses_of(codes, np.ones(60)), setting.power)
+        for setting in source.settings
+    ]
+    assert sum(setting.weight for setting in source.settings) == pytest.approx(1)
+    np.testing.assert_allclose(np.exp(says.rows), sum(parts), atol=1e-5)
+    np.testing.assert_allclose(np.exp(says.rows).sum(axis=1), 1, rtol=1e-5)
+    np.testing.assert_allclose(np.exp(says.hidden).sum(axis=1), 1)
+
+
+def test_rounds_that_build_on_one_another_end_where_one_alone_does():
+    X, truth = clouds(60)
+    codes = np.where(np.arange(60) < 14, truth, -1)
+    growing = source_of(X, (5, 0.8), (9, 0.95))
+    growing.learn(codes, np.ones(60), hide(codes, 2, 0))
+    weights = np.where(codes >= 0, 1.0, 0.3)
+    for end in (20, 40):
+        grown = growing.update(np.where(np.arange(60) < end, truth, codes), weights)
+    for setting in growing.settings:
+        setting.values = None
+    anew = growing.update(np.where(np.arange(60) < 40, truth, codes), weights)
+    np.testing.assert_allclose(grown, anew, atol=1e-5)
+
+
+def test_the_size_of_the_weights_does_not_matter():
+    X, truth = clouds(60)
+    codes = np.where(np.arange(60) < 14, truth, -1)
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, 60)
+    first, *others = (
+        source_of(X, (5, 0.9)).learn(codes, weights * size, hide(codes, 2, 0)).rows for size in (1.0, 1e300, 1e-300)
+    )
+    for other in others:
+        np.testing.assert_allclose(other, first, atol=1e-5)
+
+
+def test_the_setting_that_suits_the_hidden_labels_weighs_more():
+    X, truth = clouds(80, gap=4.0)
+    noise = np.random.default_rng(0).normal(size=(80, 2))
+    codes = np.where(np.arange(80) < 40, truth, -1)
+    graphs = [DiffusionGraph.from_neighbors(NeighborIndex(rows, n_jobs=1).graph(6)) for rows in (X, noise)]
+    source = DiffusionSource([Setting(graph, 6, 0.9) for graph in graphs], 2, 1)
+    good, bad = source.settings
+    source.learn(codes, np.ones(80), hide(codes, 2, 0))
+    assert good.likelihood > bad.likelihood
+    assert good.weight > bad.weight
+    assert good.power > bad.power  # and what it says may be read sharply
+    assert bad.weight < 0.02 or bad in source.settings
+
+
+def test_without_hidden_labels_all_settings_weigh_the_same():
+    X, _ = clouds(30)
+    codes = np.where(np.arange(30) < 2, np.arange(30), -1)
+    source = source_of(X, (5, 0.8), (5, 0.95))
+    says = source.learn(codes, np.ones(30), hide(codes, 2, 0))
+    assert says.hidden.shape == (0, 2)
+    assert [setting.weight for setting in source.settings] == [0.5, 0.5]
+    assert {setting.power for setting in source.settings} == {module.USUAL_POWER}
+
+
+def test_rows_in_a_part_of_the_graph_without_labels_are_not_reached():
+    graph = DiffusionGraph(sp.block_diag([np.ones((4, 4)), np.ones((3, 3)), np.zeros((1, 1))]))
+    codes = np.array([0, 1, -1, -1, -1, -1, -1, -1])
+    source = DiffusionSource([Setting(graph, None, 0.9)], 2, 1)
+    says = source.learn(codes, np.ones(8), hide(codes, 2, 0))
+    assert source.reached().tolist() == [True] * 4 + [False] * 4
+    np.testing.assert_allclose(np.exp(says.rows[4:]), 0.5)
+    new = source.of_new(sp.csr_array(np.array([[1.0] + [0.0] * 7, [0.0] * 5 + [1.0] * 3, [0.0] * 8])))
+    assert np.isfinite(new[0]).all()
+    assert (new[1:] == -np.inf).all()
+
+
+def test_new_rows_are_answered_for_by_their_neighbours():
+    X, truth = clouds(100, gap=4.0)
+    codes = np.where(np.arange(100) < 10, truth, -1)
+    source = source_of(X, (6, 0.9), (9, 0.8))
+    source.learn(codes, np.ones(100), hide(codes, 2, 0))
+    new, new_truth = clouds(40, gap=4.0, seed=1)
+    said = source.of_new(NeighborIndex(X, n_jobs=1).query(new, 9))
+    np.testing.assert_allclose(np.exp(said).sum(axis=1), 1)
+    assert (said.argmax(axis=1) == new_truth).mean() > 0.9

@@ -1,0 +1,356 @@
+"""Diffusion over graphs, against dense solutions and limits known by hand."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from otprop.geometry import diffusion as module
+from otprop.geometry.diffusion import DiffusionGraph, check_affinity, local_scales, self_tuned_weights
+from otprop.geometry.neighbors import NeighborIndex, Neighbors
+
+
+@pytest.fixture(scope="module")
+def rows():
+    return np.random.default_rng(0).normal(size=(250, 4))
+
+
+@pytest.fixture(scope="module")
+def neighbors(rows):
+    return NeighborIndex(rows).graph(10)
+
+
+@pytest.fixture(scope="module")
+def graph(neighbors):
+    return DiffusionGraph.from_neighbors(neighbors)
+
+
+def labels(n_rows, n_classes=3, each=4, seed=0):
+    sources = np.zeros((n_rows, n_classes))
+    chosen = np.random.default_rng(seed).choice(n_rows, n_classes * each, replace=False)
+    sources[chosen, np.arange(len(chosen)) % n_classes] = 1.0
+    return sources
+
+
+def normalized(W):
+    W = W.toarray() if sp.issparse(W) else W
+    degrees = W.sum(axis=1)
+    roots = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+    return W / roots[:, None] / roots
+
+
+def series(W, strength, sources, pull=0.0):
+    """The sum of all powers of the diffusion: nothing is subtracted, so the smallest values are exact too."""
+    diagonal = np.broadcast_to(1.0 + np.asarray(pull), (len(sources),))[:, None]
+    step, values = strength * normalized(W) / diagonal, sources / diagonal
+    for _ in range(20):
+        values = values + step @ values
+        step = step @ step
+    return values
+
+
+def assert_close_by_rows(values, exact, tol):
+    sums = exact.sum(axis=1, keepdims=True)
+    assert (np.abs(values - exact) <= tol * sums).all()
+
+
+def line(n_rows):
+    """A chain in which every row knows the next only: values fall fast with the steps from a source."""
+    return sp.diags_array([np.ones(n_rows - 1), np.ones(n_rows - 1)], offsets=[-1, 1]).tocsr()
+
+
+# affinities
+
+
+def test_self_tuned_weights_are_the_formula(neighbors):
+    W = self_tuned_weights(neighbors).toarray()
+    d, near = neighbors.distances, neighbors.indices
+    scales = d[:, 6]
+    directed = np.zeros(W.shape)
+    for i in range(len(d)):
+        directed[i, near[i]] = np.exp(-(d[i] ** 2) / (scales[i] * scales[near[i]]))
+    np.testing.assert_allclose(W, np.maximum(directed, directed.T), rtol=1e-12)
+    assert (np.diag(W) == 0).all()
+
+
+def test_fewer_neighbours_can_be_taken_from_a_search_for_more(rows, neighbors):
+    for k in (3, 7):
+        few = self_tuned_weights(NeighborIndex(rows).graph(k))
+        np.testing.assert_allclose(self_tuned_weights(neighbors, k).toarray(), few.toarray(), rtol=1e-12)
+
+
+@pytest.mark.parametrize("factor", [1e-200, 1e-30, 1e30, 1e200, 1e300])
+def test_affinities_do_not_depend_on_the_unit_of_distance(neighbors, factor):
+    scaled = Neighbors(neighbors.indices, neighbors.distances * factor)
+    np.testing.assert_allclose(self_tuned_weights(scaled).data, self_tuned_weights(neighbors).data, rtol=1e-9)
+
+
+def test_a_row_among_many_copies_has_a_scale_and_weight_one_to_them(rows):
+    X = np.vstack([np.tile(rows[0], (9, 1)), rows])
+    found = NeighborIndex(X).graph(12)
+    scales, W = local_scales(found), self_tuned_weights(found)
+    assert (scales > 0).all()
+    assert scales[0] == found.distances[0][found.distances[0] > 0].min()
+    assert W.toarray()[0, 1] == 1.0
+    assert np.isfinite(W.data).all()
+
+
+def test_rows_that_are_all_the_same_are_all_near():
+    W = self_tuned_weights(NeighborIndex(np.ones((20, 2))).graph(5))
+    assert (W.data == 1.0).all()
+    assert np.isfinite(DiffusionGraph(W).solve(labels(20, 2, 1), 0.9).values).all()
+
+
+def test_a_row_far_from_all_is_still_reached_and_takes_its_neighbours_shares(rows):
+    found = NeighborIndex(np.vstack([rows, np.full((1, 4), 1e6)])).graph(10)
+    graph = DiffusionGraph.from_neighbors(found)
+    values = graph.solve(labels(251), 0.9).values
+    shares = values / values.sum(axis=1, keepdims=True)
+    near = shares[found.indices[-1]]
+    assert values[-1].min() > 0
+    assert (shares[-1] >= near.min(axis=0) - 1e-9).all()
+    assert (shares[-1] <= near.max(axis=0) + 1e-9).all()
+
+
+# solving
+
+
+@pytest.mark.parametrize("strength", [0.3, 0.9, 0.99, 0.999])
+@pytest.mark.parametrize("pulled", [False, True])
+def test_the_solution_is_the_dense_one_row_by_row(neighbors, graph, strength, pulled):
+    sources = labels(250)
+    pull = np.random.default_rng(1).exponential(size=250) * 2 if pulled else None
+    result = graph.solve(sources, strength, pull=pull)
+    exact = series(self_tuned_weights(neighbors), strength, sources, 0.0 if pull is None else pull)
+    matrix = (
+        np.eye(250)
+        - strength * normalized(self_tuned_weights(neighbors))
+        + np.diag(np.zeros(250) + (pull if pulled else 0))
+    )
+    np.testing.assert_allclose(exact, np.linalg.solve(matrix, sources), rtol=1e-8)
+    assert result.converged
+    assert result.residual <= 1e-6
+    assert_close_by_rows(result.values, exact, 1e-6)
+
+
+@pytest.mark.parametrize("tol", [1e-3, 1e-6, 1e-9])
+def test_a_tolerance_is_kept(neighbors, graph, tol):
+    result = graph.solve(labels(250), 0.97, tol=tol)
+    assert_close_by_rows(result.values, series(self_tuned_weights(neighbors), 0.97, labels(250)), tol)
+
+
+@pytest.mark.parametrize("strength", [0.5, 0.9, 0.99])
+def test_shares_are_right_however_small_the_values(strength):
+    sources = np.zeros((200, 2))
+    sources[0, 0] = sources[20, 1] = 1.0
+    result = DiffusionGraph(line(200)).solve(sources, strength)
+    exact = series(line(200), strength, sources)
+    assert result.converged
+    assert exact.sum(axis=1).min() < 1e-9
+    assert_close_by_rows(result.values, exact, 1e-6)
+
+
+def test_values_too_small_for_any_number_keep_their_shares():
+    sources = np.zeros((1500, 2))
+    sources[0, 0] = sources[1, 1] = 1.0
+    result = DiffusionGraph(line(1500)).solve(sources, 0.2)
+    shares = result.values / result.values.sum(axis=1, keepdims=True)
+    assert result.converged
+    np.testing.assert_allclose(shares[50:], np.broadcast_to(shares[50], (1450, 2)), atol=1e-6)
+
+
+def test_two_rows_by_hand():
+    result = DiffusionGraph(np.array([[0.0, 2.0], [2.0, 0.0]])).solve(np.array([[1.0], [0.0]]), 0.5)
+    np.testing.assert_allclose(result.values[:, 0], [4 / 3, 2 / 3], rtol=1e-6)
+
+
+def test_what_no_source_reaches_is_exactly_zero(rows):
+    X = np.vstack([rows, rows + 100.0])
+    graph = DiffusionGraph.from_neighbors(NeighborIndex(X).graph(8))
+    assert len(np.unique(graph.components[:250])) == 1
+    assert set(graph.components[:250]).isdisjoint(graph.components[250:])
+    sources = labels(500)
+    sources[250:] = 0.0
+    values = graph.solve(sources, 0.9, start=np.ones((500, 3))).values
+    assert (values[250:] == 0).all()
+    assert (values[:250].sum(axis=1) > 0).all()
+
+
+def test_a_row_without_neighbours_keeps_what_starts_there():
+    W = np.zeros((3, 3))
+    W[0, 1] = W[1, 0] = 1.0
+    graph = DiffusionGraph(W)
+    assert graph.components[2] not in graph.components[:2]
+    assert graph.solve(np.array([[1.0], [0.0], [0.0]]), 0.9).values[2, 0] == 0.0
+    assert graph.solve(np.eye(3), 0.9, pull=np.array([0.0, 0.0, 1.0])).values[2, 2] == pytest.approx(0.5)
+
+
+def test_no_sources_no_values(graph):
+    result = graph.solve(np.zeros((250, 2)), 0.9)
+    assert result.converged
+    assert (result.values == 0).all()
+
+
+@pytest.mark.parametrize("factor", [1e-250, 1e200])
+def test_values_grow_with_the_sources(graph, factor):
+    one, other = graph.solve(labels(250), 0.9), graph.solve(labels(250) * factor, 0.9)
+    np.testing.assert_allclose(other.values / factor, one.values, rtol=1e-9)
+
+
+def test_sparse_sources_are_sources(graph):
+    dense, sparse = graph.solve(labels(250), 0.9), graph.solve(sp.csr_array(labels(250)), 0.9)
+    np.testing.assert_array_equal(dense.values, sparse.values)
+
+
+def test_a_start_near_the_solution_saves_the_way(graph):
+    cold = graph.solve(labels(250), 0.99)
+    assert graph.solve(labels(250), 0.99, start=cold.values).iterations <= 2
+    changed = labels(250)
+    changed[0] = [1.0, 0.0, 0.0]
+    warm, again = graph.solve(changed, 0.99, start=cold.values), graph.solve(changed, 0.99)
+    assert warm.iterations <= again.iterations
+    assert_close_by_rows(warm.values, again.values, 2e-6)
+    wild = graph.solve(changed, 0.99, start=np.full((250, 3), 1e30))
+    assert_close_by_rows(wild.values, again.values, 2e-6)
+
+
+def test_many_columns_are_the_same_as_few(graph, monkeypatch):
+    sources = labels(250, 20, 2)
+    together = graph.solve(sources, 0.9)
+    monkeypatch.setattr(module, "MANY_COLUMNS", 6)
+    apart = graph.solve(sources, 0.9)
+    assert apart.converged
+    assert_close_by_rows(apart.values, together.values, 2e-6)
+
+
+def test_many_columns_keep_their_shares_far_from_all_sources(monkeypatch):
+    sources = np.zeros((400, 5))
+    sources[np.arange(5) * 3, np.arange(5)] = 1.0
+    monkeypatch.setattr(module, "MANY_COLUMNS", 2)
+    assert_close_by_rows(DiffusionGraph(line(400)).solve(sources, 0.7).values, series(line(400), 0.7, sources), 1e-6)
+
+
+def test_neither_threads_nor_the_order_of_rows_matter(monkeypatch, neighbors, graph):
+    plain = graph.solve(labels(250), 0.95)
+    monkeypatch.setattr(module, "REORDERED_ROWS", 10)
+    monkeypatch.setattr(module, "ROWS_AT_ONCE", 40)
+    reordered = DiffusionGraph.from_neighbors(neighbors)
+    one, three = (reordered.solve(labels(250), 0.95, n_jobs=n) for n in (1, 3))
+    np.testing.assert_array_equal(one.values, three.values)
+    assert_close_by_rows(one.values, plain.values, 2e-6)
+    np.testing.assert_array_equal(reordered.degrees, graph.degrees)
+    assert len(np.unique(reordered.components)) == len(np.unique(graph.components))
+
+
+def test_too_few_iterations_are_admitted(graph):
+    result = graph.solve(labels(250), 0.999, max_iter=5)
+    assert not result.converged
+    assert result.residual > 1e-6
+    assert np.isfinite(result.values).all()
+
+
+# blocks of the inverse
+
+
+@pytest.mark.parametrize("direct", [True, False])
+@pytest.mark.parametrize("pulled", [True, False])
+def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct, pulled):
+    if not direct:
+        monkeypatch.setattr(module, "DIRECT_ROWS", 0)
+    monkeypatch.setattr(module, "REORDERED_ROWS", 100)
+    pull = np.random.default_rng(1).random(250) if pulled else None
+    chosen = np.random.default_rng(0).choice(250, 40, replace=False)
+    matrix = (
+        np.eye(250) - 0.9 * normalized(self_tuned_weights(neighbors)) + np.diag(np.zeros(250) if pull is None else pull)
+    )
+    exact = np.linalg.inv(matrix)[np.ix_(chosen, chosen)]
+    block = DiffusionGraph.from_neighbors(neighbors).block(chosen, 0.9, pull=pull, n_jobs=2)
+    np.testing.assert_allclose(block, exact, rtol=1e-4, atol=1e-9)
+    np.testing.assert_array_equal(block, block.T)
+
+
+def test_a_block_leaves_a_label_out(graph):
+    """Without a row's own label its values change by its entry of the inverse, and by nothing else."""
+    sources = labels(250)
+    labelled = np.flatnonzero(sources.any(axis=1))
+    block = graph.block(labelled, 0.9, tol=1e-8)
+    left_out = (block - np.diag(np.diag(block))) @ sources[labelled]
+    for number, row in enumerate(labelled):
+        without = sources.copy()
+        without[row] = 0.0
+        np.testing.assert_allclose(left_out[number], graph.solve(without, 0.9).values[row], rtol=1e-4)
+
+
+def test_no_rows_no_block(graph):
+    assert graph.block(np.array([], dtype=int), 0.9).shape == (0, 0)
+
+
+# new rows
+
+
+def test_a_new_row_takes_the_mean_of_its_neighbours_values(rows, graph):
+    index = NeighborIndex(rows)
+    new = index.query(rows[:30] + 0.01, 10)
+    values = np.random.default_rng(0).random((250, 3))
+    extended = graph.extend(new, values)
+    own = new.distances[:, 6]
+    for row in range(30):
+        weights = np.exp(-(new.distances[row] ** 2) / (own[row] * graph.scales[new.indices[row]]))
+        np.testing.assert_allclose(extended[row], weights @ values[new.indices[row]] / weights.sum(), rtol=1e-9)
+
+
+def test_new_rows_however_far_get_a_mean_and_constants_stay(rows, graph):
+    index = NeighborIndex(rows)
+    new = index.query(np.vstack([rows[:2], np.full((1, 4), 1e8), np.full((1, 4), -1e200)]), 10)
+    np.testing.assert_allclose(graph.extend(new, np.ones((250, 2))), 1.0)
+
+
+def test_new_rows_of_a_given_graph_come_with_affinities(graph):
+    given = DiffusionGraph(line(4))
+    values = np.arange(4.0)[:, None]
+    np.testing.assert_allclose(given.extend(np.array([[0.0, 1.0, 3.0, 0.0], [0.0] * 4]), values), [[1.75], [0.0]])
+    with pytest.raises(ValueError, match="need affinities too"):
+        given.extend(Neighbors(np.zeros((1, 1), dtype=int), np.zeros((1, 1))), values)
+    with pytest.raises(ValueError, match="must have 4 columns; got 2"):
+        given.extend(np.ones((1, 2)), values)
+
+
+# refusals
+
+
+def test_affinities_are_refused_in_words():
+    with pytest.raises(ValueError, match=r"X must be a square matrix.*\(2, 3\)"):
+        check_affinity(np.ones((2, 3)), "X")
+    with pytest.raises(ValueError, match="affinity holds the negative affinity -1"):
+        DiffusionGraph(np.array([[0.0, -1.0], [-1.0, 0.0]]))
+    with pytest.raises(ValueError, match="affinity holds an infinite or missing"):
+        DiffusionGraph(sp.csr_array(np.array([[0.0, np.nan], [1.0, 0.0]])))
+
+
+def test_of_two_affinities_the_larger_counts_and_that_is_said():
+    with pytest.warns(UserWarning, match="X is not symmetric: the larger"):
+        W = check_affinity(np.array([[5.0, 2.0], [1.0, 0.0]]), "X")
+    np.testing.assert_array_equal(W.toarray(), [[0.0, 2.0], [2.0, 0.0]])
+
+
+def test_the_largest_floats_are_affinities(neighbors, graph):
+    W = self_tuned_weights(neighbors) * 1e308
+    np.testing.assert_allclose(
+        DiffusionGraph(W).solve(labels(250), 0.9).values, graph.solve(labels(250), 0.9).values, rtol=1e-9
+    )
+
+
+def test_arguments_are_refused_in_words(graph):
+    with pytest.raises(ValueError, match="strength must be a finite number > 0 and < 1"):
+        graph.solve(labels(250), 1.0)
+    with pytest.raises(ValueError, match=r"sources must have shape \(250, n_columns\); got \(250,\)"):
+        graph.solve(np.ones(250), 0.5)
+    with pytest.raises(ValueError, match="sources must be finite and not negative"):
+        graph.solve(-labels(250), 0.5)
+    with pytest.raises(ValueError, match=r"pull must have shape \(250,\)"):
+        graph.solve(labels(250), 0.5, pull=np.ones(3))
+    with pytest.raises(ValueError, match="start must have the shape of sources"):
+        graph.solve(labels(250), 0.5, start=np.ones((250, 1)))
+    with pytest.raises(ValueError, match="scale_neighbor must be"):
+        self_tuned_weights(Neighbors(np.ones((2, 1), dtype=int), np.ones((2, 1))), scale_neighbor=0)

@@ -1,0 +1,78 @@
+"""Probabilities that mean what they say."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from otprop._confidence import Calibration, calibrate, coverage_table
+
+probabilities = arrays(float, st.integers(0, 40), elements=st.floats(0, 1))
+
+
+@settings(deadline=None)
+@given(found=probabilities, seed=st.integers(0, 99))
+def test_confidence_is_a_probability_that_rises_with_what_was_found(found, seed):
+    right = np.random.default_rng(seed).random(len(found)) < found
+    calibration = calibrate(found, right)
+    ladder = calibration(np.linspace(0, 1, 50))
+    assert np.isfinite(ladder).all()
+    assert (ladder >= 0).all()
+    assert (ladder <= 1).all()
+    assert (np.diff(ladder) >= 0).all()
+
+
+def test_without_hidden_labels_probabilities_are_taken_as_they_are():
+    calibration = calibrate(np.empty(0), np.empty(0, dtype=bool))
+    assert calibration == Calibration(1.0, 0.0)
+    np.testing.assert_allclose(calibration(np.array([0.3, 0.9])), [0.3, 0.9])
+
+
+def test_honest_probabilities_stay_and_boastful_ones_come_down():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.5, 0.99, 5000)
+    right = rng.random(5000) < true
+    boast = true**4 / (true**4 + (1 - true) ** 4)
+    for found in (true, boast):
+        confidence = calibrate(found, right)(found)
+        for low, high in pairwise((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)):
+            here = (confidence >= low) & (confidence < high)
+            assert abs(confidence[here].mean() - right[here].mean()) < 0.04
+
+
+def test_a_few_hidden_labels_move_it_a_little_and_the_more_the_more():
+    moved = [1 - calibrate(np.full(n, 0.99), np.arange(n) % 2 == 0)(np.array([0.99]))[0] for n in (2, 10, 200)]
+    assert 0.01 < moved[0] < moved[1] < moved[2]
+    assert moved[2] == pytest.approx(0.5, abs=0.1)
+
+
+def test_all_hidden_labels_right_do_not_make_it_sure():
+    confidence = calibrate(np.full(20, 0.9), np.ones(20, dtype=bool))(np.array([0.9]))
+    assert 0.9 < confidence[0] < 1
+
+
+@settings(deadline=None)
+@given(confidence=arrays(float, st.integers(0, 60), elements=st.floats(0, 1)))
+def test_fewer_rows_are_more_confident_and_less_often_wrong(confidence):
+    table = coverage_table(confidence)
+    for more, fewer in pairwise(table):
+        assert fewer.share < more.share
+        assert fewer.n_rows <= more.n_rows
+        assert fewer.confidence >= more.confidence
+        assert fewer.expected_error <= more.expected_error + 1e-12
+    for line in table:
+        kept = np.sort(confidence)[::-1][: line.n_rows]
+        assert line.n_rows == pytest.approx(line.share * len(confidence), abs=0.5 + 1e-9)
+        assert line.confidence == kept[-1]
+        assert line.expected_error == pytest.approx(1 - kept.mean())
+        assert (confidence >= line.confidence).sum() >= line.n_rows  # as a threshold it keeps them all
+
+
+def test_the_table_begins_with_all_rows_and_is_empty_without_any():
+    assert coverage_table(np.array([0.5, 0.7]))[0].expected_error == pytest.approx(0.4)
+    assert coverage_table(np.empty(0)) == []
