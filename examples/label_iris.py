@@ -36,25 +36,24 @@ def show(round_: Round) -> None:
 
 model = OTP(callback=show).fit(iris.data, y)
 
+console.print("\nWho had a say, by what they said of labels hidden from them:")
+for source in model.evidence_:
+    console.print(f"  {source.name}: weight {source.weight:.2f}, {source.accuracy:.0%} of the hidden labels right")
+
 right = model.transduction_ == species
 table = Table(title="Against the hidden truth")
-for column in ("certainty", "rows", "right"):
+for column in ("confidence", "rows", "expected right", "right"):
     table.add_column(column, justify="right")
-for low, high in ((0.99, 1.01), (0.9, 0.99), (0.0, 0.9)):
-    rows = hidden[(model.certainty_[hidden] >= low) & (model.certainty_[hidden] < high)]
+for low, high in ((0.95, 1.01), (0.8, 0.95), (0.0, 0.8)):
+    rows = hidden[(model.confidence_[hidden] >= low) & (model.confidence_[hidden] < high)]
     if len(rows):
-        table.add_row(f"{low:.2f} to {min(high, 1):.2f}", str(len(rows)), f"{right[rows].mean():.1%}")
-table.add_row("all", str(len(hidden)), f"{right[hidden].mean():.1%}")
+        expected = f"{model.confidence_[rows].mean():.1%}"
+        table.add_row(f"{low:.2f} to {min(high, 1):.2f}", str(len(rows)), expected, f"{right[rows].mean():.1%}")
+table.add_row("all", str(len(hidden)), f"{model.confidence_[hidden].mean():.1%}", f"{right[hidden].mean():.1%}")
 console.print()
 console.print(table)
 
-console.print(
-    "\nThe last rows are often wrong: as published, the method makes every species\n"
-    "ship its share of mass onto whatever is left, near or not. The figures are in\n"
-    "docs/published-method.md."
-)
-
-doubtful = hidden[np.argsort(model.certainty_[hidden])[:3]]
+doubtful = hidden[np.argsort(model.confidence_[hidden])[:3]]
 console.print("\nThree rows to look at first:")
 for row in doubtful:
     first, second = np.argsort(model.label_distributions_[row])[::-1][:2]

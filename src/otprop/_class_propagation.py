@@ -14,7 +14,8 @@ from otprop.transport.class_level import ClassTransport, owed_masses, solve_clas
 
 JOINING_WEIGHT = 0.1  # of a row labelled in a round, beside 1 for a label that was given
 SURE = 0.9  # the probability from which on a row is labelled, where no certainty is asked for
-AUTO_SHARE = 0.1  # of the rows left, at least, in each such round
+AUTO_SHARE = 0.1  # of the rows left, at least, in each such round,
+AUTO_PART = 0.02  # and of all that were to be labelled
 SHARE_ERROR = 2.0  # how wrong the shares may be, in standard errors of as many labels
 LEDGER_FLOOR = 0.02  # of its share of the rows left, a class always ships at least this part
 
@@ -148,10 +149,10 @@ class ClassPropagation:
         Rows that are not reached wait, since the rows labelled now may reach them in the next round.
         """
         n_reached = int(np.count_nonzero(reached))
-        share = self._min_round_share if self._alpha is not None else max(self._min_round_share, AUTO_SHARE)
-        least = max(1, int(np.ceil(share * len(scores))))
+        least = max(1, int(np.ceil(self._min_round_share * len(scores))))
         if self._alpha is None:
-            least = max(1, min(least, n_reached))
+            part = max(AUTO_SHARE * len(scores), AUTO_PART * np.count_nonzero(self.round != 0))
+            least = max(least, min(int(np.ceil(part)), n_reached))
         if self.n_rounds == self._max_rounds:
             least = len(scores)
         sure = scores > self._alpha if self._alpha is not None else (probable > SURE) & reached
