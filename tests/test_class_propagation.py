@@ -138,7 +138,8 @@ def test_left_to_itself_a_round_labels_the_probable_rows_and_at_least_a_tenth_of
     run, rounds = propagate(logits, codes, strength=0.0, max_rounds=None)
     sure = run.distributions.max(axis=1) > module.SURE
     np.testing.assert_array_equal(np.sort(rounds[0].rows), np.flatnonzero(sure & (codes < 0)))
-    assert not rounds[0].lowered and all(round_.lowered for round_ in rounds[1:])
+    assert not rounds[0].lowered
+    assert all(round_.lowered for round_ in rounds[1:])
     for round_ in rounds[1:]:
         part = np.ceil(max(module.AUTO_SHARE * round_.n_unlabeled, module.AUTO_PART * 100))
         assert len(round_.rows) == min(part, round_.n_unlabeled)

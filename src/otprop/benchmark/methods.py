@@ -190,7 +190,7 @@ _SMALL_EPSILONS = (0.01, 0.1)
 _THREE = "three splits, hidden labels drawn once"
 
 _METHODS = (
-    Method("otp", "OTP", "OTP", _each(lambda work, params, seed: OTP()), grids.NOTHING, _OTP),
+    Method("otp", "OTP", "OTP", _each(lambda work, params, seed: OTP(n_jobs=1)), grids.NOTHING, _OTP),
     Method(
         "otp-paper",
         "OTP.paper",
