@@ -32,6 +32,7 @@ scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
 
 speed: $(VENV)/.test-ready  ## time and memory beside POT, written to benchmarks/results
 	$(RUN) benchmarks/speed.py
+	$(RUN) benchmarks/speed_default.py
 
 convergence: $(VENV)/.test-ready  ## the solver in every round on the seven data sets, written to benchmarks/results
 	$(RUN) benchmarks/convergence.py

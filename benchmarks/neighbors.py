@@ -51,7 +51,7 @@ def hnsw(m: int, build: int, ef: int, storage: str, threads: int | None = None) 
     import faiss
 
     def search(X: np.ndarray) -> Neighbors:
-        faiss.omp_set_num_threads(threads or faiss.omp_get_num_procs())
+        faiss.omp_set_num_threads(threads or module.Jobs(None).n)
         X = (X - X.mean(axis=0)).astype(np.float32)
         kind = faiss.ScalarQuantizer.QT_8bit
         index = faiss.IndexHNSWFlat(X.shape[1], m) if storage == "flat" else faiss.IndexHNSWSQ(X.shape[1], kind, m)

@@ -1,0 +1,73 @@
+"""How long `OTP()` takes, everything automatic, all sources included: Iris, Digits, and MNIST beside label spreading.
+
+MNIST is all 70 000 images with 1 % of the labels; scikit-learn's ``LabelSpreading(kernel="knn")`` labels the same rows in
+the same run, and GraphLearning's graph and Laplace learning too where it is installed. Writes
+benchmarks/results/speed_default.csv. Machines are noisy: the column "times" is what to read.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import time
+from collections.abc import Callable
+
+import numpy as np
+from sklearn.semi_supervised import LabelSpreading
+
+from common import partly_labelled, write_csv
+from otprop import OTP, datasets
+
+
+def timed(fit: Callable[[np.ndarray, np.ndarray], np.ndarray], X: np.ndarray, y: np.ndarray, percent: float) -> dict:
+    codes = partly_labelled(y, percent, seed=0)
+    start = time.perf_counter()
+    found = fit(X, codes)
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "accuracy": float((found == y)[codes < 0].mean())}
+
+
+def otp(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    return OTP().fit(X, codes).transduction_
+
+
+def spreading(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    return np.asarray(LabelSpreading(kernel="knn", n_jobs=-1).fit(X, codes).transduction_)
+
+
+def graph_learning(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    import graphlearning
+
+    known = np.flatnonzero(codes >= 0)
+    graph = graphlearning.weightmatrix.knn(X, 10)
+    return np.asarray(graphlearning.ssl.laplace(graph).fit_predict(known, codes[known]))
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--small", action="store_true", help="without MNIST")
+    options = parser.parse_args()
+    lines = []
+    for name in ("iris", "digits"):
+        data = datasets.prepare(datasets.load(name))
+        for percent in (5, 35):
+            best = min((timed(otp, data.X, data.y, percent) for _ in range(3)), key=lambda line: line["seconds"])
+            lines.append({"data": name, "percent": percent, "method": "OTP()"} | best)
+    if not options.small:
+        data = datasets.prepare(datasets.load("mnist70k"))
+        methods = {"OTP()": otp, "LabelSpreading(kernel='knn')": spreading}
+        if importlib.util.find_spec("graphlearning") is not None:
+            methods["GraphLearning, graph and Laplace"] = graph_learning
+        for method, fit in methods.items():
+            lines.append({"data": "mnist70k", "percent": 1, "method": method} | timed(fit, data.X, data.y, 1))
+            print(lines[-1], flush=True)
+    ours = {(line["data"], line["percent"]): line["seconds"] for line in lines if line["method"] == "OTP()"}
+    for line in lines:
+        line["times"] = f"{line['seconds'] / ours[line['data'], line['percent']]:.2f}"
+        line["seconds"], line["accuracy"] = f"{line['seconds']:.2f}", f"{line['accuracy']:.4f}"
+        print(line)
+    write_csv("speed_default.csv", lines)
+
+
+if __name__ == "__main__":
+    main()
