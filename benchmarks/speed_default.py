@@ -1,6 +1,6 @@
 """How long `OTP()` takes, everything automatic, all sources included: Iris, Digits, and MNIST beside label spreading.
 
-MNIST is all 70 000 images with 1 % of the labels; scikit-learn's ``LabelSpreading(kernel="knn")`` labels the same rows in
+MNIST is all 70 000 images with 1 % of the labels; scikit-learn's ``LabelSpreading(kernel="knn")`` labels the same in
 the same run, and GraphLearning's graph and Laplace learning too where it is installed. Writes
 benchmarks/results/speed_default.csv. Machines are noisy: the column "times" is what to read.
 """

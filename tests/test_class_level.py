@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -19,6 +20,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from otprop import OTP
 from otprop._propagation import certainty
+from otprop.geometry.diffusion import DiffusionGraph
 from tests.ways import geometry, hide, nearness
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
@@ -595,3 +597,15 @@ def test_a_forest_of_ones_own_can_be_evidence(iris):
     X, truth, y = iris
     model = OTP(evidence=[RandomForestClassifier(20, random_state=0)], n_jobs=1).fit(X, y)
     assert accuracy_score(truth, model.transduction_) > 0.85
+
+
+def test_a_diffusion_that_stops_early_is_reported(iris, monkeypatch):
+    X, _, y = iris
+    solve = DiffusionGraph.solve
+
+    def give_up(self, *arguments, **others):
+        return replace(solve(self, *arguments, **others), converged=False)
+
+    monkeypatch.setattr(DiffusionGraph, "solve", give_up)
+    with pytest.warns(ConvergenceWarning, match="diffusion did not reach"):
+        geometry().fit(X, y)

@@ -247,6 +247,7 @@ class OTP(Propagator):
         self.n_iter_ = max(1, len(self.rounds_))
         codes = way.run.codes
         if isinstance(way, ClassWay):
+            _warn_of_diffusion(way)
             self.confidence_ = way.confidence()
             if self.abstain_below is not None:
                 unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
@@ -442,6 +443,15 @@ def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         )
     weights[labels.labeled] = given
     return weights
+
+
+def _warn_of_diffusion(way: ClassWay) -> None:
+    if not way.evidence.moving.converged:
+        warnings.warn(
+            "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
+            ConvergenceWarning,
+            stacklevel=3,
+        )
 
 
 def _warn_of_binary_labels(labels: Labels) -> None:
