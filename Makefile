@@ -7,7 +7,7 @@ demo: $(VENV)/.demo-ready  ## label Iris from a few labels, show the rounds and 
 	$(RUN) examples/label_iris.py
 
 test: lint  ## lint, type-check and run all tests
-	$(RUN) -m pytest -q
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -q
 
 lint: $(VENV)/.test-ready
 	$(RUN) -m ruff check .
