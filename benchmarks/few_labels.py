@@ -14,12 +14,12 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from otprop.geometry.diffusion import self_tuned_weights
 from sklearn.model_selection import train_test_split
 from sklearn.semi_supervised import LabelSpreading
 
 from common import commit, read_csv, write_csv
 from otprop import OTP, datasets
+from otprop.geometry.diffusion import self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex
 
 FILE = "few_labels.csv"
