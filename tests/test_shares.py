@@ -96,3 +96,9 @@ def test_the_prior_can_be_given_in_many_ways(given, classes, expected):
 def test_a_prior_that_makes_no_sense_is_refused(given, error, message):
     with pytest.raises(error, match=message):
         check_prior(given, np.array(["a", "b"]))
+
+
+def test_a_series_names_its_classes_as_a_dict_does():
+    pandas = pytest.importorskip("pandas")
+    series = pandas.Series([0.8, 0.15, 0.05], index=[2, 1, 0])
+    np.testing.assert_allclose(check_prior(series, np.array([0, 1, 2])), [0.05, 0.15, 0.8])

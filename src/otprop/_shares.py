@@ -61,6 +61,8 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
         if class_prior != "uniform":
             raise ValueError(f"class_prior must be {accepted}; got {class_prior!r}.")
         return np.full(len(classes), 1.0 / len(classes))
+    if hasattr(class_prior, "to_dict"):  # a pandas series: its index names the classes
+        class_prior = class_prior.to_dict()
     if isinstance(class_prior, dict):
         known = {name: place for place, name in enumerate(classes.tolist())}
         known |= {str(name): place for name, place in known.items() if str(name) not in known}
