@@ -1,10 +1,10 @@
-.PHONY: demo test lint benchmark default few-labels held-out scale speed convergence finding clean
+.PHONY: demo test lint benchmark default few-labels held-out scale label-file reproduction speed convergence finding clean
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
 
-demo: $(VENV)/.demo-ready  ## label Iris from a few labels, show the rounds and write a picture of them
-	$(RUN) examples/label_iris.py
+demo: $(VENV)/.demo-ready  ## label a table of 3 000 rows from 40 labels, with a page to look at
+	$(RUN) examples/label_orchard.py
 
 test: lint  ## lint, type-check and run all tests
 	OMP_NUM_THREADS=1 $(RUN) -m pytest -q
@@ -30,6 +30,12 @@ held-out: $(VENV)/.test-ready  ## tables that had no part in making the default,
 scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
 	$(RUN) benchmarks/scale.py
 
+label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
+	$(RUN) benchmarks/label_file.py
+
+reproduction: $(VENV)/.test-ready  ## docs/reproduction.md from the results of make benchmark
+	$(RUN) benchmarks/reproduction.py
+
 speed: $(VENV)/.test-ready  ## time and memory beside POT, written to benchmarks/results
 	$(RUN) benchmarks/speed.py
 	$(RUN) benchmarks/speed_default.py
@@ -44,7 +50,7 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
-	$(RUN) -m pip install --quiet --editable ".[plot]"
+	$(RUN) -m pip install --quiet --editable ".[files]"
 	touch $@
 
 $(VENV)/.test-ready: pyproject.toml | $(VENV)/bin/python

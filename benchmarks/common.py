@@ -24,7 +24,12 @@ PERCENTAGES = (5, 15, 25, 35)
 
 def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:
     """`y` with -1 for all rows but a stratified `percent` of them."""
-    labelled, _ = train_test_split(np.arange(len(y)), train_size=percent / 100, stratify=y, random_state=seed)
+    return stratified(y, percent / 100, seed)
+
+
+def stratified(y: np.ndarray, size: float, seed: int) -> np.ndarray:
+    """`y` with -1 for all rows but `size` of them: a share, or a number if it is an integer."""
+    labelled, _ = train_test_split(np.arange(len(y)), train_size=size, stratify=y, random_state=seed)
     hidden = np.full(len(y), -1)
     hidden[labelled] = y[labelled]
     return hidden
@@ -40,6 +45,22 @@ def nearest_neighbor_cost(X: np.ndarray) -> float:
     """The median squared distance from a row to its nearest other row."""
     distances, _ = NearestNeighbors(n_neighbors=2).fit(X).kneighbors(X)
     return float(np.median(distances[:, 1] ** 2))
+
+
+def forget_peak() -> float:
+    """Let the peak of this process's memory begin anew (Linux); what it holds now, in megabytes."""
+    Path("/proc/self/clear_refs").write_text("5")
+    return _memory("VmRSS")
+
+
+def peak_megabytes() -> float:
+    """The most memory that this process held since `forget_peak`, in megabytes."""
+    return _memory("VmHWM")
+
+
+def _memory(field: str) -> float:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return next(int(line.split()[1]) / 1024 for line in lines if line.startswith(field))
 
 
 def commit() -> str:
@@ -59,11 +80,11 @@ def header() -> list[str]:
     ]
 
 
-def write_csv(name: str, rows: Iterable[dict[str, object]]) -> Path:
+def write_csv(name: str, rows: Iterable[dict[str, object]], folder: Path = RESULTS) -> Path:
     """Write rows to benchmarks/results, beside its place first and then moved there in one step."""
     rows = list(rows)
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / name
+    folder.mkdir(exist_ok=True)
+    path = folder / name
     scratch = path.with_suffix(".tmp")
     with scratch.open("w", newline="") as file:
         file.write("\n".join(header()) + "\n")
@@ -74,9 +95,9 @@ def write_csv(name: str, rows: Iterable[dict[str, object]]) -> Path:
     return path
 
 
-def read_csv(name: str) -> list[dict[str, str]]:
+def read_csv(name: str, folder: Path = RESULTS) -> list[dict[str, str]]:
     """The rows of an earlier result, none if there is no such file."""
-    path = RESULTS / name
+    path = folder / name
     if not path.exists():
         return []
     with path.open() as file:

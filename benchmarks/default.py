@@ -24,9 +24,9 @@ from common import PAPER_DATASETS, PERCENTAGES, commit, read_csv, write_csv
 from otprop import OTP, datasets
 from otprop.benchmark.paper import printed
 from otprop.benchmark.protocol import HOWS, Cell, draw
+from otprop.benchmark.reliability import summarise
 
 FILE = "default.csv"
-BINS = 15
 LARGE = {"waveform": 3, "digits": 3, "mnist10k": 2}  # splits with random and equal labels, and with the limit
 METRICS = {"nmi": normalized_mutual_info_score, "ari": adjusted_rand_score}
 
@@ -62,21 +62,13 @@ def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
     confidence = model.confidence_[hidden]
     line["accuracy"] = f"{right.mean():.4f}"
     line["confidence"] = f"{confidence.mean():.4f}"
-    line["calibration_error"] = f"{calibration_error(confidence, right):.4f}"
+    line["calibration_error"] = f"{summarise(confidence, right)['ece']:.4f}"
     for number, share in enumerate(quintiles(confidence, right), start=1):
         line[f"quintile_{number}"] = f"{share:.4f}"
     line["weights"] = " ".join(f"{source.name}={source.weight:.2f}" for source in model.evidence_)
     line["seconds"] = f"{seconds:.2f}"
     line["commit"] = commit()
     return line
-
-
-def calibration_error(confidence: np.ndarray, right: np.ndarray) -> float:
-    """Expected calibration error in bins of equal mass."""
-    parts = np.array_split(np.argsort(confidence, kind="stable"), BINS)
-    return float(
-        sum(len(part) * abs(confidence[part].mean() - right[part].mean()) for part in parts if len(part))
-    ) / len(right)
 
 
 def quintiles(confidence: np.ndarray, right: np.ndarray) -> list[float]:

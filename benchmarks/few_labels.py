@@ -14,10 +14,9 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
-from sklearn.model_selection import train_test_split
 from sklearn.semi_supervised import LabelSpreading
 
-from common import commit, read_csv, write_csv
+from common import commit, read_csv, stratified, write_csv
 from otprop import OTP, datasets
 from otprop.geometry.diffusion import self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex
@@ -31,14 +30,6 @@ SPLITS = 5
 def images() -> tuple[np.ndarray, np.ndarray]:
     data = datasets.prepare(datasets.load("mnist70k"))
     return data.X, data.y
-
-
-def labelled(n_labels: int, split: int) -> np.ndarray:
-    _, y = images()
-    chosen, _ = train_test_split(np.arange(len(y)), train_size=n_labels, stratify=y, random_state=split)
-    codes = np.full(len(y), -1)
-    codes[chosen] = y[chosen]
-    return codes
 
 
 @cache
@@ -101,7 +92,7 @@ def main() -> None:
             for split in range(SPLITS):
                 if (method, n_labels, split) in done:
                     continue
-                codes = labelled(n_labels, split)
+                codes = stratified(y, n_labels, split)
                 start = time.perf_counter()
                 found = METHODS[method](codes)
                 seconds = time.perf_counter() - start

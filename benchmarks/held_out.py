@@ -4,13 +4,14 @@
     python benchmarks/held_out.py
 
 writes each table as a CSV file to a scratch folder (categories as columns of zeros and ones, means for missing numbers)
-and runs `otprop benchmark` on them, the peers tuned by hidden labels; results go to benchmarks/results/held-out. The
-list below was fixed before any of them was looked at.
+and runs `otprop benchmark` on them there, the peers tuned by hidden labels; results go to benchmarks/results/held-out,
+and a run that was killed goes on where it stopped. The list below was fixed before any of them was looked at.
 """
 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import csv
 import importlib.util
 import sys
@@ -58,19 +59,23 @@ def main() -> None:
     parser.add_argument("--splits", default="3")
     parser.add_argument("--jobs", default="2")
     options = parser.parse_args()
-    with tempfile.TemporaryDirectory() as scratch:
-        files = []
+    out = RESULTS / "held-out"
+    out.mkdir(parents=True, exist_ok=True)
+    with contextlib.chdir(out), tempfile.TemporaryDirectory(dir=".") as scratch, contextlib.chdir(scratch):
         for name in TABLES:
-            X, y = table(folder() / f"{name}.dat")
-            path = Path(scratch) / f"{name}.csv"
-            with path.open("w", newline="") as file:
-                writer = csv.writer(file)
-                writer.writerow([*(f"x{number}" for number in range(X.shape[1])), "class"])
-                writer.writerows([*map(repr, map(float, row)), f"c{label}"] for row, label in zip(X, y, strict=True))
-            files.append(str(path))
-        command = ["benchmark", "--datasets", *files, "--methods", *METHODS, "--percent", "5", "15"]
-        command += ["--splits", options.splits, "--jobs", options.jobs, "--out", str(RESULTS / "held-out")]
-        sys.exit(otprop_command(command))
+            write(Path(f"{name}.csv"), *table(folder() / f"{name}.dat"))
+        command = ["benchmark", "--datasets", *(f"{name}.csv" for name in TABLES), "--methods", *METHODS]
+        command += ["--percent", "5", "15", "--splits", options.splits, "--jobs", options.jobs, "--out", ".."]
+        code = otprop_command(command)
+    sys.exit(code)
+
+
+def write(path: Path, X: np.ndarray, y: np.ndarray) -> None:
+    """A table as `otprop benchmark` reads it."""
+    with path.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow([*(f"x{number}" for number in range(X.shape[1])), "class"])
+        writer.writerows([*map(repr, map(float, row)), f"c{label}"] for row, label in zip(X, y, strict=True))
 
 
 if __name__ == "__main__":

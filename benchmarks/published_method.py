@@ -8,9 +8,7 @@ transport. Ten stratified splits a cell. Writes benchmarks/results/published_met
 from __future__ import annotations
 
 import argparse
-import csv
-import warnings
-from pathlib import Path
+from collections.abc import Callable
 
 import numpy as np
 import ot
@@ -19,7 +17,8 @@ from sklearn.preprocessing import minmax_scale
 
 from common import PERCENTAGES, load, partly_labelled, write_csv
 from otprop import OTP
-from otprop._propagation import certainty
+from otprop.benchmark.authors import as_printed, plain_sinkhorn, rounds
+from otprop.benchmark.paper import printed
 
 ALPHA = 0.9
 SETTINGS = {"iris": 0.016, "digits1797": 0.01}  # the authors' epsilons; their Digits are the 1797 rows, min-max scaled
@@ -27,35 +26,15 @@ METHODS = ("authors_loop", "solved_plan", "kernel_vote")
 PAPER_NAME = {"digits1797": "digits"}
 
 
-def rounds_over(plan_of, X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
-    """Algorithm 1 with `plan_of(cost)` for the plan, as plainly as it is printed; labels and NaN rows met."""
+def rounds_over(plan_of: Callable[[np.ndarray], np.ndarray], X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
+    """Algorithm 1 with `plan_of(cost)` for the plan; labels and NaN rows met."""
     y = y.copy()
-    n_classes = int(y.max()) + 1
-    n_nan = 0
-    while (y == -1).any():
-        sources, targets = np.flatnonzero(y != -1), np.flatnonzero(y == -1)
-        plan = plan_of(ot.dist(X[sources], X[targets]))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            shares = (np.eye(n_classes)[y[sources]].T @ (plan / plan.sum(axis=0))).T
-        broken = ~np.isfinite(shares).all(axis=1)
-        n_nan += int(broken.sum())
-        shares[broken] = 0.0
-        scores = np.where(broken, 0.0, certainty(np.where(broken[:, None], 1.0 / n_classes, shares)))
-        chosen = scores > ALPHA
-        if not chosen.any():
-            chosen = scores >= scores.max() - 1e-9
-        y[targets[chosen]] = shares[chosen].argmax(axis=1)
-    return y, n_nan
+    steps = list(rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y, lambda found: as_printed(found, ALPHA)))
+    return y, sum(step.n_nan for step in steps)
 
 
 def authors_loop(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
-    def plan_of(cost: np.ndarray) -> np.ndarray:
-        a, b = np.full(len(cost), 1 / len(cost)), np.full(cost.shape[1], 1 / cost.shape[1])
-        return ot.sinkhorn(a, b, cost, epsilon)
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # POT says that it failed; that is the point
-        return rounds_over(plan_of, X, y)
+    return rounds_over(lambda cost: plain_sinkhorn(cost, epsilon), X, y)
 
 
 def kernel_vote(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
@@ -69,21 +48,10 @@ def solved_plan(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarra
     return model.transduction_, 0
 
 
-def printed() -> dict[tuple[str, str, int], float]:
-    """The figures of the paper, where its table is at hand."""
-    path = Path(__file__).parents[2] / "shared" / "paper" / "tables.csv"
-    if not path.exists():
-        return {}
-    with path.open() as file:
-        rows = [row for row in csv.DictReader(file) if row["method"] == "OTP"]
-    return {(row["metric"], row["dataset"], int(row["percent"])): float(row["value"]) for row in rows}
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
-    paper = printed()
     rows = []
     for name, epsilon in SETTINGS.items():
         X, truth = load(name)
@@ -91,7 +59,7 @@ def main() -> None:
         for percent in PERCENTAGES:
             row: dict[str, object] = {"dataset": name, "percent": percent, "epsilon": epsilon, "splits": options.splits}
             for metric in ("nmi", "ari"):
-                row[f"{metric}_printed"] = paper.get((metric, PAPER_NAME.get(name, name), percent), "")
+                row[f"{metric}_printed"] = printed(metric, PAPER_NAME.get(name, name), percent, "OTP")
             for method in METHODS:
                 scores, n_nan = [], 0
                 for seed in range(options.splits):

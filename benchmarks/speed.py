@@ -16,15 +16,16 @@ import time
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 import ot
 from sklearn.datasets import load_iris
 
 import otprop._propagation
-from common import load, nearest_neighbor_cost, partly_labelled, write_csv
+from common import forget_peak, load, nearest_neighbor_cost, partly_labelled, peak_megabytes, write_csv
 from otprop import OTP
-from otprop._propagation import certainty
+from otprop.benchmark.authors import as_printed, rounds
 
 TOL, ALPHA, N_ROUNDS = 1e-6, 0.9, 5
 POT_SOLVERS = ("sinkhorn", "sinkhorn_stabilized", "sinkhorn_log")
@@ -66,43 +67,28 @@ def pot_plan(cost: np.ndarray, epsilon: float, method: str, limit: float) -> Out
     return outcome
 
 
-def fastest_solver(cost: np.ndarray, epsilon: float, limit: float) -> str:
-    """The POT solver that reaches the tolerance first, or the one that comes nearest within `limit` seconds."""
-    best, best_seconds, best_error = POT_SOLVERS[0], limit, np.inf
-    for method in POT_SOLVERS:
-        outcome = pot_plan(cost, epsilon, method, best_seconds)  # none need run longer than the best so far
-        faster = outcome.reached and (best_error > TOL or outcome.seconds < best_seconds)
-        if faster or (best_error > TOL and outcome.error < best_error):
-            best, best_error = method, outcome.error
-            best_seconds = outcome.seconds if outcome.reached else limit
-    return best
-
-
 def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit: float) -> dict[str, object]:
     """The first rounds of Algorithm 1 over a POT solver, the cost computed in each as the authors do."""
-    y, n_classes = y.copy(), int(y.max()) + 1
-    solving = rest = 0.0
-    errors, sizes = [], []
-    for _ in range(N_ROUNDS):
-        sources, targets = np.flatnonzero(y != -1), np.flatnonzero(y == -1)
+    outcomes: list[Outcome] = []
+    sizes: list[int] = []
+    searching = 0.0
+
+    def plan_of(cost: np.ndarray) -> np.ndarray:
+        nonlocal searching
         start = time.perf_counter()
-        cost = ot.dist(X[sources], X[targets])
-        rest += time.perf_counter() - start
-        outcome = pot_plan(cost, epsilon, method, limit)
-        solving += outcome.seconds
-        errors.append(outcome.error)
-        start = time.perf_counter()
-        with np.errstate(all="ignore"):
-            shares = (np.eye(n_classes)[y[sources]].T @ (outcome.plan / outcome.plan.sum(axis=0))).T
-        scores = np.nan_to_num(certainty(np.nan_to_num(shares, nan=1.0 / n_classes)))
-        chosen = scores > ALPHA
-        if not chosen.any():
-            chosen = scores >= scores.max() - 1e-9
-        y[targets[chosen]] = shares[chosen].argmax(axis=1)
-        rest += time.perf_counter() - start
-        sizes.append(int(chosen.sum()))
-        if not outcome.reached:
+        outcomes.append(pot_plan(cost, epsilon, method, limit))
+        searching += time.perf_counter() - start
+        return outcomes[-1].plan
+
+    start = time.perf_counter()
+    steps = rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y.copy(), lambda found: as_printed(found, ALPHA))
+    for step in islice(steps, N_ROUNDS):
+        sizes.append(len(step.rows))
+        if not outcomes[-1].reached:
             break
+    rest = time.perf_counter() - start - searching  # runs that only look for POT's settings are not charged
+    solving = sum(outcome.seconds for outcome in outcomes)
+    errors = [outcome.error for outcome in outcomes]
     return {"solving": solving, "all": solving + rest, "error": max(errors), "labelled": sizes}
 
 
@@ -144,9 +130,7 @@ def measure_memory(name: str, percent: int, epsilon: float) -> None:
     X, y = load(name)
     y = partly_labelled(y, percent, seed=0)
     our_rounds(X[:200], np.where(np.arange(200) < 100, np.arange(200) % 2, -1), 1.0)
-    with open("/proc/self/clear_refs", "w") as file:
-        file.write("5")  # forget the peak so far (Linux)
-    before = _status("VmRSS")
+    before = forget_peak()
     sizes: list[int] = []
 
     def watch(round_: object) -> bool:
@@ -154,14 +138,9 @@ def measure_memory(name: str, percent: int, epsilon: float) -> None:
         return round_.number >= N_ROUNDS
 
     OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=watch).fit(X, y)
-    above = _status("VmHWM") - before - X.nbytes / 2**20  # a working copy of X is what X needs
+    above = peak_megabytes() - before - X.nbytes / 2**20  # a working copy of X is what X needs
     largest = 8 * max(sizes) / 2**20
     print(json.dumps({"above_X": above, "largest_cost": largest, "ratio": above / largest}))
-
-
-def _status(field: str) -> float:
-    with open("/proc/self/status") as file:
-        return next(int(line.split()[1]) / 1024 for line in file if line.startswith(field))
 
 
 def compare(options: argparse.Namespace) -> list[dict[str, object]]:

@@ -13,7 +13,8 @@ from otprop.benchmark import jobs
 from otprop.benchmark.choose import best, honest
 from otprop.benchmark.grids import Grid
 from otprop.benchmark.jobs import Plan, first_jobs, parts, scores
-from otprop.benchmark.methods import METHODS, find_method
+from otprop.benchmark.methods import METHODS, Thinning, find_method
+from otprop.benchmark.output import Origin, markdown_text
 from otprop.benchmark.protocol import Cell, draw, hidden_draws
 from otprop.benchmark.run import Outcome, check_plan, run
 from otprop.benchmark.store import Store
@@ -120,7 +121,7 @@ def test_the_same_name_with_other_rows_is_another_data_set(plan: Plan, small: Da
 def test_two_workers_find_what_one_finds(plan: Plan, small: Data, tmp_path: Path) -> None:
     def without_times(outcome: Outcome) -> list[dict[str, object]]:
         return [
-            {k: v for k, v in x.items() if k not in ("seconds", "hidden_score")}
+            {k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")}
             for lines in outcome.lines.values()
             for x in lines
         ]
@@ -157,6 +158,8 @@ def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: Data) -> Non
     plan = Plan(tuple(METHODS), (5.0,), 10)
     assert plan.setting("otp-paper", large).thinned
     assert len(plan.cells(plan.setting("otp-paper", large))) == 3
+    four = replace(plan, percents=(5.0, 15.0, 25.0, 35.0))
+    assert four.cells(four.setting("released", large)) == [Cell(5.0, 0), Cell(35.0, 0)]
     assert not plan.setting("ls", large).thinned
     assert not replace(plan, full=True).setting("otp-paper", large).thinned
     for name in METHODS:
@@ -173,3 +176,24 @@ def test_the_released_epsilon_is_used_where_the_authors_gave_one(iris: Data, sma
 def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
     with pytest.raises(ValueError, match=r"'lsp' is not a known method\. Known: otp, otp-paper, released, lp"):
         check_plan(Plan(("lsp",), (5.0,)))
+
+
+def test_percentages_can_be_thinned_and_that_is_said(
+    small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    thinning = Thinning(0, "one split", {"strength": (100.0,)}, 1, 1, (10.0, 30.0))
+    monkeypatch.setitem(METHODS, "plcc", replace(METHODS["plcc"], thin=(thinning,)))
+    plan = Plan(("1nn", "plcc"), (10.0, 20.0, 30.0), 2, tunings=("honest", "oracle"))
+    with Store(tmp_path) as store:
+        outcome = run(plan, [small], store)
+    for lines in outcome.lines.values():
+        assert [line["percent"] for line in lines if line["method"] == "plcc"] == [10.0, 30.0]
+        assert {line["thinned"] for line in lines if line["method"] == "plcc"} == {"one split; 10, 30 % only"}
+        text = markdown_text(lines, Origin("", "", "", ""), "A run")
+        assert "| not run |" in text
+        assert "(2 cells) |" in text
+    assert plan.setting("plcc", replace(small, y=small.y)).percents == (10.0, 30.0)
+    assert replace(plan, percents=(10.0,)).setting("plcc", small).thinned == "one split"
+    assert replace(plan, percents=(20.0,)).cells(replace(plan, percents=(20.0,)).setting("plcc", small)) == [
+        Cell(20.0, 0)
+    ]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from otprop.benchmark.output import Origin
+from otprop.benchmark.reliability import summarise
 from otprop.report.page import page
 from tests.benchmark.test_tables import line
 
@@ -25,8 +26,10 @@ FLAGS = (
 
 @pytest.fixture(scope="module")
 def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    kept = summarise(np.linspace(0.4, 1.0, 300), np.arange(300) % 4 > 0)
     lines: list[dict[str, Any]] = [
         line(dataset, method, percent, 0, base + percent / 200, params={"sigma": 1.0}, n_candidates=15)
+        | {"reliability": kept if method == "otp" else None}
         for dataset in ("iris", "a-data-set-with-a-very-long-name-indeed.parquet")
         for method, base in (("otp", 0.7), ("otp-paper", 0.4), ("released", 0.65), ("ls", 0.6), ("vote", 0.5))
         for percent in (5.0, 15.0, 25.0)

@@ -6,13 +6,16 @@ import re
 from html.parser import HTMLParser
 from typing import Any
 
+import numpy as np
 import pytest
 
 from otprop.benchmark.output import Origin
+from otprop.benchmark.reliability import summarise
 from otprop.report.page import page
 from otprop.report.svg import ticks
 from tests.benchmark.test_tables import line
 
+KEPT = summarise(np.linspace(0.4, 1.0, 60), np.arange(60) % 3 > 0)
 EVIL = '<script>alert("x")</script>&"\'.csv'
 
 
@@ -20,6 +23,7 @@ EVIL = '<script>alert("x")</script>&"\'.csv'
 def html() -> str:
     lines: list[dict[str, Any]] = [
         line(dataset, method, percent, split, base + percent / 1000, params={"sigma": 1.0}, n_candidates=15)
+        | {"reliability": KEPT if method == "otp" else None}
         for dataset in ("iris", EVIL)
         for method, base in (("otp", 0.7), ("ls", 0.6), ("vote", 0.5))
         for percent in (5.0, 15.0)
@@ -82,6 +86,25 @@ def test_all_figures_are_there(html: str) -> None:
     assert sum("against the share of labels on" in label for label in labels) == 4
     assert sum(label.startswith("mean ranks by") for label in labels) == 2
     assert "mean NMI against time" in labels
+    assert sum(label.startswith("share of right labels against confidence on") for label in labels) == 2
+    assert sum(label.startswith("share of wrong labels against rows labelled on") for label in labels) == 2
+
+
+def test_the_calibration_error_of_every_data_set_and_share_is_there(parsed: Checker) -> None:
+    assert parsed.words.count(f"{KEPT['ece']:.4f}") == 4
+
+
+def test_a_run_without_a_confidence_has_no_section_on_it() -> None:
+    html = page([line("iris", "1nn", 5.0, 0, 0.5)], Origin("", "", "", ""), "A run", "")
+    assert "Confidence</h2>" not in html
+    assert "aria-label" in html
+
+
+def test_a_method_that_was_not_run_at_some_percentage_is_left_out_there() -> None:
+    lines = [line("iris", "otp", p, 0, 0.5) for p in (5.0, 15.0)] + [line("iris", "ls", 5.0, 0, 0.4)]
+    html = page(lines, Origin("", "", "", ""), "A run", "")
+    assert "LS, 5 %: 0.4000" in html
+    assert "LS, 15 %" not in html
 
 
 def test_both_tables_hold_the_papers_figure_and_the_difference(parsed: Checker) -> None:

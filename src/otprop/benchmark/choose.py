@@ -139,7 +139,7 @@ def choices(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[tuple
             for cell in cells:
                 yield name, cell, honest(data, name, setting, cell, store), setting
             continue
-        for percent in plan.percents:
+        for percent in dict.fromkeys(cell.percent for cell in cells):
             here = [cell for cell in cells if cell.percent == percent]
             choice = oracle(data, name, setting, here, store)
             for cell in here:
@@ -163,6 +163,7 @@ def rows(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[dict[str
     for name, cell, choice, setting in choices(plan, data, store, tuning):
         key = parts(data, name, choice.params, cell, TRUTH, setting.draws)
         value = _get(store, key)
+        kept = value.get("reliability")  # None for methods without a confidence, and for results of earlier versions
         yield {
             "dataset": data.name,
             "method": name,
@@ -170,7 +171,9 @@ def rows(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[dict[str
             "split": cell.split,
             "labels": cell.labels,
             "tuning": tuning,
-            **{score: value[score] for score in value if score != "seconds"},
+            **{score: value[score] for score in value if score not in ("seconds", "reliability")},
+            "reliability": kept,
+            "ece": kept["ece"] if kept else float("nan"),
             "n_rows": len(data.y),
             "n_labelled": int(np.count_nonzero(draw(data.y, cell) >= 0)),
             "params": choice.params,

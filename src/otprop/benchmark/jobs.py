@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped]
+from threadpoolctl import threadpool_limits
 
 from otprop import __version__
 from otprop._labels import UNLABELED
 from otprop.benchmark.grids import Params
-from otprop.benchmark.methods import Method, Setting, find_method, without_thinning
+from otprop.benchmark.methods import Answers, Method, Setting, find_method, without_thinning
 from otprop.benchmark.protocol import PROTOCOL, Cell, draw, hidden_draws
+from otprop.benchmark.reliability import summarise
 from otprop.benchmark.scores import accuracy, ari, nmi
 from otprop.benchmark.store import Store
 from otprop.benchmark.workspace import Data, workspace
@@ -53,12 +54,20 @@ class Plan:
 
     def setting(self, name: str, data: Data) -> Setting:
         """What a method does on a data set under this plan."""
-        return self.method(name).setting(data.name, len(data.y))
+        setting = self.method(name).setting(data.name, len(data.y))
+        if setting.percents is None or not set(self.percents) - set(setting.percents):
+            return replace(setting, percents=None)
+        kept = tuple(percent for percent in self.percents if percent in setting.percents)
+        if not kept:  # others were asked for, by name
+            return replace(setting, percents=None)
+        words = f"{setting.thinned}; {', '.join(f'{percent:g}' for percent in kept)} % only"
+        return replace(setting, percents=kept, thinned=words)
 
     def cells(self, setting: Setting) -> list[Cell]:
         """The drawings of labels that a setting covers."""
         n_splits = min(self.n_splits, setting.splits or self.n_splits)
-        return [Cell(percent, split, self.labels) for percent in self.percents for split in range(n_splits)]
+        percents = setting.percents or self.percents
+        return [Cell(percent, split, self.labels) for percent in percents for split in range(n_splits)]
 
 
 @dataclass(frozen=True)
@@ -250,21 +259,21 @@ def _results(job: Job) -> Iterator[Result]:
                 sets.append((cell, hidden, kept))
     run = find_method(job.method).run
     labels, seeds = [kept for _, _, kept in sets], [cell.split for cell, _, _ in sets]
-    for params, found, seconds in run(workspace(job.data), list(job.candidates), labels, seeds):
-        yield from _scored(job, params, sets, found, seconds / len(sets))
+    for answers in run(workspace(job.data), list(job.candidates), labels, seeds):
+        yield from _scored(job, sets, answers)
 
 
-def _scored(
-    job: Job,
-    params: Params,
-    sets: list[tuple[Cell, np.ndarray | None, np.ndarray]],
-    found: np.ndarray,
-    seconds: float,
-) -> Iterator[Result]:
+def _scored(job: Job, sets: list[tuple[Cell, np.ndarray | None, np.ndarray]], answers: Answers) -> Iterator[Result]:
+    params, seconds = answers.params, answers.seconds / len(sets)
     on_hidden: dict[Cell, list[float]] = {}
-    for (cell, hidden, kept), answer in zip(sets, found, strict=True):
+    for number, (cell, hidden, kept) in enumerate(sets):
+        answer = answers.found[number]
         if hidden is None:
-            value = scores(job.data.y, answer, kept) | {"seconds": seconds}
+            value: dict[str, Any] = scores(job.data.y, answer, kept) | {"seconds": seconds}
+            if answers.confidence is not None:
+                rows = kept == UNLABELED
+                right = answer[rows] == job.data.y[rows]
+                value["reliability"] = summarise(answers.confidence[number][rows], right)
             yield parts(job.data, job.method, params, cell, TRUTH, job.draws), value
         else:
             on_hidden.setdefault(cell, []).append(float(np.mean(answer[hidden] == job.data.y[hidden])))

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from time import perf_counter
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -23,9 +23,28 @@ from otprop.benchmark import grids, shared
 from otprop.benchmark.authors import RELEASED_EPSILON, import_pot, released_loop
 from otprop.benchmark.grids import Grid, Params
 from otprop.benchmark.protocol import MOST_DRAWS
+from otprop.benchmark.shared_knn import neighbor_spreading
 from otprop.benchmark.workspace import Labelled, Workspace
 
-Runner = Callable[[Workspace, list[Params], list[np.ndarray], list[int]], Iterator[Labelled]]
+
+class Answers(NamedTuple):
+    """What a method says with one candidate.
+
+    Attributes
+    ----------
+    params : dict
+    found : ndarray of int of shape (n_sets, n_rows), for each set of labels the class of every row
+    seconds : float, for all sets
+    confidence : ndarray of shape (n_sets, n_rows) or None, how probable each label is right, where the method says it
+    """
+
+    params: Params
+    found: np.ndarray
+    seconds: float
+    confidence: np.ndarray | None = None
+
+
+Runner = Callable[[Workspace, list[Params], list[np.ndarray], list[int]], Iterator[Answers]]
 
 MANY_ROWS = 4000  # thinning where declared: Waveform, Digits and MNIST
 MOST_ROWS = 8000  # MNIST alone
@@ -77,7 +96,9 @@ class Method:
         setting = Setting(grid)
         for thinning in self.thin:
             if n_rows >= thinning.rows and thinning.axes.keys() <= grid.axes.keys():
-                setting = Setting(grid.thinned(**thinning.axes), thinning.splits, thinning.draws, thinning.note)
+                setting = Setting(
+                    grid.thinned(**thinning.axes), thinning.splits, thinning.draws, thinning.note, thinning.percents
+                )
         return setting
 
     def code(self) -> str:
@@ -92,13 +113,14 @@ class Method:
 
 @dataclass(frozen=True)
 class Thinning:
-    """Fewer splits, hidden draws or candidates from `rows` rows on."""
+    """Fewer splits, hidden draws, percentages or candidates from `rows` rows on."""
 
     rows: int
     note: str
     axes: dict[str, tuple[Any, ...]]
     splits: int | None = None
     draws: int = MOST_DRAWS
+    percents: tuple[float, ...] | None = None
 
 
 @dataclass(frozen=True)
@@ -111,12 +133,14 @@ class Setting:
     splits : int or None, at most this many of the splits
     draws : int, at most this many draws of hidden labels
     thinned : str, what was left out; empty where nothing was
+    percents : tuple of float or None, only these of the percentages
     """
 
     grid: Grid
     splits: int | None = None
     draws: int = MOST_DRAWS
     thinned: str = ""
+    percents: tuple[float, ...] | None = None
 
 
 @cache
@@ -147,31 +171,32 @@ def _bare(tree: ast.Module) -> ast.Module:
 def _each(make: Callable[[Workspace, Params, int], Any]) -> Runner:
     """A runner that fits an estimator for each candidate and set of labels."""
 
-    def run(work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]) -> Iterator[Labelled]:
+    def run(work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]) -> Iterator[Answers]:
         for params in candidates:
             start = perf_counter()
-            found = np.empty((len(sets), len(work.data.y)), dtype=np.intp)
-            for number, (codes, seed) in enumerate(zip(sets, seeds, strict=True)):
+            models = []
+            for codes, seed in zip(sets, seeds, strict=True):
                 with warnings.catch_warnings():
                     warnings.simplefilter("ignore", ConvergenceWarning)
-                    found[number] = make(work, params, seed).fit(work.data.X, codes).transduction_
-            yield params, found, perf_counter() - start
+                    model = make(work, params, seed).fit(work.data.X, codes)
+                models.append((model.transduction_, getattr(model, "confidence_", None)))
+            seconds = perf_counter() - start
+            found, confidence = zip(*models, strict=True)
+            yield Answers(params, np.stack(found), seconds, None if confidence[0] is None else np.stack(confidence))
 
     return run
 
 
 def _shared(run: Callable[[Workspace, list[Params], list[np.ndarray]], Iterator[Labelled]]) -> Runner:
-    return lambda work, candidates, sets, seeds: run(work, candidates, sets)
+    return lambda work, candidates, sets, seeds: (Answers(*one) for one in run(work, candidates, sets))
 
 
-def _released(
-    work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]
-) -> Iterator[Labelled]:
+def _released(work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]) -> Iterator[Answers]:
     for params in candidates:
         start = perf_counter()
         epsilon = params["raw_epsilon"] if "raw_epsilon" in params else work.epsilon(params["epsilon"])
         found = np.stack([released_loop(work.costs, codes, epsilon) for codes in sets])
-        yield params, found, perf_counter() - start
+        yield Answers(params, found, perf_counter() - start)
 
 
 def _logistic(params: Params, seed: int) -> Any:
@@ -184,10 +209,15 @@ def _trees(params: Params, seed: int) -> Any:
 
 _OTP: tuple[str, ...] = ("otprop", "otprop.geometry", "otprop.transport")
 _OTP += tuple(name for name in ("otprop.evidence",) if importlib.util.find_spec(name) is not None)
+_OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
+    *("otprop._otp", "otprop._balanced", "otprop._propagation"),
+    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairs"),
+    *("otprop.transport.sinkhorn", "otprop.transport.stage", "otprop.transport.kernel", "otprop.transport.newton"),
+    "otprop.transport.result",
+)
 _GRAPH = ("otprop.baselines.graph", "otprop.baselines._rows", "otprop.benchmark.shared")
 _SUPERVISED = ("otprop.baselines.supervised",)
-_SMALL_EPSILONS = (0.01, 0.1)
-_THREE = "three splits, hidden labels drawn once"
+_SMALL_EPSILON = "epsilon 0.01 only"
 
 _METHODS = (
     Method("otp", "OTP", "OTP", _each(lambda work, params, seed: OTP(n_jobs=1)), grids.NOTHING, _OTP),
@@ -197,8 +227,8 @@ _METHODS = (
         "OTP",
         _each(lambda work, params, seed: OTP.paper(epsilon=work.epsilon(params["epsilon"]), alpha=0.9)),
         grids.EPSILON,
-        _OTP,
-        thin=(Thinning(MANY_ROWS, f"epsilon 0.01, 0.1 only; {_THREE}", {"epsilon": _SMALL_EPSILONS}, 3, 1),),
+        _OTP_PAPER,
+        thin=(Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, three splits", {"epsilon": (0.01,)}, 3, 1),),
     ),
     Method(
         "released",
@@ -208,8 +238,8 @@ _METHODS = (
         grids.EPSILON,
         ("otprop.benchmark.authors",),
         thin=(
-            Thinning(MANY_ROWS, "epsilon 0.01 only, three splits", {"epsilon": (0.01,)}, 3, 1),
-            Thinning(MOST_ROWS, "epsilon 0.01 only, one split", {"epsilon": (0.01,)}, 1, 1),
+            Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1),
+            Thinning(MOST_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0, 35.0)),
         ),
         needs=import_pot,
     ),
@@ -224,6 +254,16 @@ _METHODS = (
     ),
     Method(
         "ls", "LS", "LS", _shared(shared.label_spreading), grids.SPREADING, ("otprop.baselines.ls", *_GRAPH), "sigma"
+    ),
+    Method(
+        "ls-knn",
+        "LS, neighbours",
+        None,
+        _shared(neighbor_spreading),
+        grids.NEIGHBORHOOD,
+        ("otprop.baselines.ls", "otprop.benchmark.shared_knn", *_GRAPH),
+        "n_neighbors",
+        thin=(Thinning(MANY_ROWS, "5, 10, 20 neighbours only", {"n_neighbors": (5, 10, 20)}),),
     ),
     Method(
         "lnp",

@@ -13,11 +13,11 @@ from typing import Any
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.ranks import mean_ranks
 from otprop.benchmark.store import write_whole
-from otprop.benchmark.tables import Entry, Line, Table, make_table
+from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table
 
 COLUMNS = (
     *("dataset", "method", "percent", "split", "labels", "tuning"),
-    *("nmi_unlabelled", "ari_unlabelled", "accuracy_unlabelled", "nmi_all", "ari_all", "accuracy_all"),
+    *("nmi_unlabelled", "ari_unlabelled", "accuracy_unlabelled", "nmi_all", "ari_all", "accuracy_all", "ece"),
     *("n_rows", "n_labelled", "params", "chosen_by", "hidden_score", "n_candidates", "thinned", "seconds"),
     *("version", "code", "data"),
 )
@@ -156,13 +156,13 @@ def _markdown_table(table: Table) -> str:
                     *("" if e is None or e.difference is None else f"{e.difference:+.4f}" for e in entries),
                 ]
             )
-    body.append(["mean", "", *(f"{table.averages[method][0]:.4f}" for method in table.methods)])
+    body.append(["mean", "", *(table.mean_text(method) for method in table.methods)])
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, *body])
 
 
 def _cell(entry: Entry | None) -> str:
     if entry is None:
-        return ""
+        return NOT_RUN
     text = f"**{entry.ours:.4f}**" if entry.best else f"{entry.ours:.4f}"
     return text + ("†" if entry.thinned else "")
 
@@ -170,7 +170,8 @@ def _cell(entry: Entry | None) -> str:
 def _rank_sentence(table: Table) -> str:
     ranks = mean_ranks(table)
     listed = ", ".join(f"{METHODS[m].title} {mean:.2f}" for m, mean in zip(ranks.methods, ranks.means, strict=True))
-    text = f"Mean ranks over {ranks.n_cells} cells, 1 is best: {listed}."
+    where = f"{ranks.n_cells} cells" + (" that have all methods" if ranks.n_cells < len(table.cells) else "")
+    text = f"Mean ranks over {where}, 1 is best: {listed}."
     if ranks.critical == ranks.critical:
         text += f" Critical difference (Nemenyi, 5 %): {ranks.critical:.2f}; Friedman p = {ranks.p_value:.2g}."
     return text

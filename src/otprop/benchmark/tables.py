@@ -15,6 +15,7 @@ Line = dict[str, Any]
 SCORES = ("nmi", "ari", "accuracy")
 WHERE = ("unlabelled", "all")
 TITLES = {"nmi": "NMI", "ari": "ARI", "accuracy": "accuracy"}
+NOT_RUN = "not run"
 WHERE_TITLES = {"unlabelled": "on the unlabelled rows", "all": "on all rows"}
 TIE = 5e-5  # two means that print alike are alike
 
@@ -56,7 +57,7 @@ class Table:
     methods : tuple of str, the columns
     cells : tuple of (str, float), the rows: data set and percentage
     entries : dict of (dataset, percent, method) to Entry
-    averages : dict of method to (ours, paper or None), over all rows
+    averages : dict of method to (ours, paper or None), over all rows in which it was run
     """
 
     score: str
@@ -70,6 +71,20 @@ class Table:
     def title(self) -> str:
         """What the table holds, in words."""
         return f"{TITLES[self.score]} {WHERE_TITLES[self.where]}"
+
+    def mean_text(self, method: str) -> str:
+        """A method's mean over the rows, with their number where it was not run in all of them.
+
+        Parameters
+        ----------
+        method : str
+
+        Returns
+        -------
+        str
+        """
+        n_cells = sum(key[2] == method for key in self.entries)
+        return f"{self.averages[method][0]:.4f}" + (f" ({n_cells} cells)" if n_cells < len(self.cells) else "")
 
     @property
     def notes(self) -> list[str]:

@@ -1,5 +1,30 @@
 """The command `otprop`."""
 
-from otprop.cli._main import main
+from __future__ import annotations
+
+import sys
+from collections.abc import Sequence
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Default: those of the process.
+
+    Returns
+    -------
+    int
+        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted.
+    """
+    try:
+        from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
+
+        return run_command(arguments)
+    except KeyboardInterrupt:
+        sys.stderr.write("otprop: interrupted.\n")
+        return 130

@@ -10,14 +10,18 @@ from otprop.benchmark.run import Show
 
 
 @contextmanager
-def bar() -> Iterator[Show]:
-    """A function to call with the work done, the work in all and what is going on.
+def bar(quiet: bool = False) -> Iterator[Show]:
+    """A function to call with the work done, the work in all (0: not known yet) and what is going on.
+
+    Parameters
+    ----------
+    quiet : bool, show nothing
 
     Yields
     ------
     callable
     """
-    if not sys.stderr.isatty():
+    if quiet or not sys.stderr.isatty():
         yield lambda done, total, what: None
         return
     from rich.console import Console
@@ -42,6 +46,6 @@ def bar() -> Iterator[Show]:
         task = progress.add_task("starting", total=None)
 
         def show(done: float, total: float, what: str) -> None:
-            progress.update(task, completed=done, total=total or 1.0, description=what or "starting")
+            progress.update(task, completed=done, total=total or None, description=what or "starting")
 
         yield show

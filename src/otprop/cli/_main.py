@@ -5,12 +5,19 @@ from __future__ import annotations
 import argparse
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 
 from otprop import __version__
-from otprop.cli import benchmark
+from otprop.cli import benchmark, doctor, label, predict
+from otprop.cli._errors import FAILED, INTERRUPTED, USED_WRONGLY, UsageError
 
-USED_WRONGLY, FAILED, INTERRUPTED = 2, 1, 130
+_EXAMPLE = """\
+example:
+  otprop label lots.csv --target variety --report lots.html
+
+Labels the unlabelled rows of a table by optimal transport. `otprop COMMAND --help` says more.
+"""
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -22,28 +29,19 @@ def build_parser() -> argparse.ArgumentParser:
     """
     parser = argparse.ArgumentParser(
         prog="otprop",
-        description="Label the unlabelled rows of a table by optimal transport.",
-        epilog="Example: otprop benchmark --quick",
+        usage="otprop COMMAND ...",
+        description=_EXAMPLE,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument("--version", action="version", version=f"otprop {__version__}")
-    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
-    benchmark.add_parser(commands)
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
+    for command in (label, predict, benchmark, doctor):
+        command.add_parser(commands)
     return parser
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Run the command.
-
-    Parameters
-    ----------
-    arguments : sequence of str, optional
-        Default: those of the process.
-
-    Returns
-    -------
-    int
-        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted.
-    """
+def run_command(arguments: Sequence[str] | None = None) -> int:
+    """Run the command; `otprop.cli.main` says what it returns."""
     try:
         options = build_parser().parse_args(arguments)
     except SystemExit as stop:  # argparse has said what it has to say
@@ -51,14 +49,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         return int(options.run(options, list(sys.argv[1:] if arguments is None else arguments)))
     except KeyboardInterrupt:
-        sys.stderr.write("otprop: interrupted. Finished results are saved: the same command goes on from here.\n")
+        sys.stderr.write(f"otprop: {getattr(options, 'interrupted', 'interrupted.')}\n")
         return INTERRUPTED
-    except benchmark.UsageError as error:
-        sys.stderr.write(f"otprop: {error}\n")
-        return USED_WRONGLY
     except BrokenPipeError:  # whoever was reading has read enough
         sys.stdout = open(os.devnull, "w")  # noqa: SIM115
         return FAILED
-    except OSError as error:
-        sys.stderr.write(f"otprop: {error}\n")
-        return FAILED
+    except Exception as error:
+        if getattr(options, "debug", False):
+            traceback.print_exc()
+        sys.stderr.write(f"otprop: {_in_one_line(error)}\n")
+        return USED_WRONGLY if isinstance(error, UsageError) else FAILED
+
+
+def _in_one_line(error: Exception) -> str:
+    words = " ".join(str(error).split())
+    if isinstance(error, MemoryError):
+        return "there was not enough memory. Use fewer columns (--features, --ignore) or fewer rows."
+    if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and words:
+        return words
+    return f"{type(error).__name__}: {words or 'no more is known'}. --debug shows where it happened."

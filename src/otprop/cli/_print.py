@@ -10,7 +10,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from otprop.benchmark.methods import METHODS
-from otprop.benchmark.tables import Entry, Line, Table, make_table
+from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table
 
 WIDE = 160  # columns where the output goes to a file
 
@@ -46,7 +46,7 @@ def _rich_table(table: Table, methods: tuple[str, ...]) -> RichTable:
             gaps = [Text("" if e is None or e.difference is None else f"{e.difference:+.4f}") for e in entries]
             out.add_row("", "paper", *papers)
             out.add_row("", "diff", *gaps)
-    out.add_row("mean", "", *(f"{table.averages[method][0]:.4f}" for method in methods))
+    out.add_row("mean", "", *(table.mean_text(method) for method in methods))
     return out
 
 
@@ -58,7 +58,7 @@ def _short(dataset: str) -> str:
 def _ours(entries: list[Entry | None]) -> Iterator[Text]:
     for entry in entries:
         if entry is None:
-            yield Text("")
+            yield Text(NOT_RUN, style="dim")
         else:
             words = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
             yield Text(words, style="bold" if entry.best else "")

@@ -21,6 +21,7 @@ from otprop.benchmark.run import Outcome, check_plan, load_all, run
 from otprop.benchmark.store import Store
 from otprop.benchmark.workspace import Data
 from otprop.cli._bar import bar
+from otprop.cli._errors import UsageError
 from otprop.cli._print import print_tables
 from otprop.report.page import page
 
@@ -37,10 +38,6 @@ example:
 
 A killed run goes on where it stopped: give the same command again.
 """
-
-
-class UsageError(ValueError):
-    """The command cannot be run as given; nothing was run."""
 
 
 def add_parser(commands: Any) -> None:
@@ -70,7 +67,10 @@ def add_parser(commands: Any) -> None:
     add("--full", action="store_true", help="never thin a method's splits or grid on large data sets")
     add("--download", action="store_true", help="fetch data sets that are not on this machine")
     add("--estimate", action="store_true", help="time a sample and say how long the rest takes; runs nothing else")
-    parser.set_defaults(run=run_command)
+    parser.set_defaults(
+        run=run_command,
+        interrupted="interrupted. Finished results are saved: the same command goes on from here.",
+    )
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

@@ -1,13 +1,14 @@
-"""The figures of the benchmark: scores against labels, mean ranks, time against score."""
+"""The figures of the benchmark: scores against labels, mean ranks, time against score, confidence."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, log10
 
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.ranks import Ranks
+from otprop.benchmark.reliability import SHARES, Reliability
 from otprop.benchmark.tables import Entry, Table
 from otprop.report.svg import drawing, line, marker, polyline, text, ticks
 
@@ -30,6 +31,7 @@ _LOOKS = {
     "released": Look("#8c564b", "diamond", width=2.2),
     "lp": Look("#1f77b4", "circle"),
     "ls": Look("#0f9fb0", "square"),
+    "ls-knn": Look("#0f9fb0", "diamond", "5 3"),
     "lnp": Look("#7b52ab", "triangle"),
     "cnmf": Look("#8a8a8a", "diamond"),
     "plcc": Look("#a3a51c", "triangle"),
@@ -106,7 +108,8 @@ def curves(table: Table, dataset: str) -> str:
         parts.append(text(place(percent, low)[0], height - bottom + 16, f"{percent:g} %", "middle", fill=_AXIS))
     parts.append(text((left + width - right) / 2, height - 6, "rows labelled", "middle", fill=_AXIS))
     for method in reversed(table.methods):  # the first are drawn on top
-        parts.append(_curve(method, [(p, values[dataset, p, method]) for p in percents], place))
+        there = [(p, values[dataset, p, method]) for p in percents if (dataset, p, method) in values]
+        parts.append(_curve(method, there, place))
     return drawing(width, height, "".join(parts), f"{table.title} against the share of labels on {dataset}")
 
 
@@ -218,3 +221,119 @@ def _free_height(taken: list[tuple[float, float]], x: float, y: float) -> float:
     while any(abs(y - other) < 14 and abs(x - there) < 130 for there, other in taken):
         y += 2
     return y
+
+
+def percent_color(percent: float, percents: Sequence[float]) -> str:
+    """The shade of a share of labels: the more labels, the darker.
+
+    Parameters
+    ----------
+    percent : float
+    percents : sequence of float, all that are drawn, in order
+
+    Returns
+    -------
+    str
+    """
+    part = list(percents).index(percent) / max(len(percents) - 1, 1)
+    pale, dark = (235, 150, 90), (105, 10, 50)
+    return "#" + "".join(f"{round(a + part * (b - a)):02x}" for a, b in zip(pale, dark, strict=True))
+
+
+def percent_mark(percent: float, percents: Sequence[float]) -> str:
+    """A short stroke in the shade of a share of labels.
+
+    Parameters
+    ----------
+    percent : float
+    percents : sequence of float
+
+    Returns
+    -------
+    str
+    """
+    stroke = line(0, 7, 26, 7, stroke=percent_color(percent, percents), stroke_width=2.2)
+    return drawing(26, 14, stroke, f"{percent:g} % labelled")
+
+
+def reliability_diagram(kept: Sequence[Reliability], name: str, percents: Sequence[float]) -> str:
+    """How often labels are right against how often their confidence says they are; on the diagonal it is true.
+
+    Parameters
+    ----------
+    kept : sequence of Reliability, of one data set and method
+    name : str, the data set
+    percents : sequence of float, of the whole page
+
+    Returns
+    -------
+    str
+    """
+    lowest = min(min(one.confidence + one.accuracy) for one in kept)
+    marks = ticks(min(lowest, 0.9), 1.0)
+    frame, place = _frame(f"{name}: reliability", marks, marks, "confidence", lambda mark: f"{mark:g}")
+    parts = [frame, polyline([place(marks[0], marks[0]), place(1.0, 1.0)], stroke=_AXIS, stroke_dasharray="3 3")]
+    for one in kept:
+        color = percent_color(one.percent, percents)
+        where = [place(*pair) for pair in zip(one.confidence, one.accuracy, strict=True)]
+        parts.append(polyline(where, stroke=color))
+        for (x, y), said, was, n_rows in zip(where, one.confidence, one.accuracy, one.n_rows, strict=True):
+            note = f"{one.percent:g} % labelled: confidence {said:.3f}, right {was:.3f}, {n_rows} rows"
+            parts.append(marker("circle", x, y, color, f"{note} in {one.n_splits} splits", 2.6))
+    return drawing(_WIDTH, _HEIGHT, "".join(parts), f"share of right labels against confidence on {name}")
+
+
+def risk_diagram(kept: Sequence[Reliability], name: str, percents: Sequence[float]) -> str:
+    """The share of wrong labels against the share of rows labelled, the most confident first; expected ones dashed.
+
+    Parameters
+    ----------
+    kept : sequence of Reliability, of one data set and method
+    name : str, the data set
+    percents : sequence of float, of the whole page
+
+    Returns
+    -------
+    str
+    """
+    marks = ticks(0.0, max(0.01, max(max(one.risk + one.expected) for one in kept)))
+    shares = (0.0, 0.25, 0.5, 0.75, 1.0)
+    frame, place = _frame(f"{name}: wrong labels", shares, marks, "rows labelled", lambda mark: f"{100 * mark:g} %")
+    parts = [frame]
+    for one in kept:
+        color = percent_color(one.percent, percents)
+        for values, dash in ((one.expected, "4 3"), (one.risk, "none")):
+            where = [place(*pair) for pair in zip(SHARES, values, strict=True)]
+            parts.append(
+                polyline(where, stroke=color, stroke_dasharray=dash, stroke_width=1.0 if dash != "none" else 1.8)
+            )
+        for share, wrong, expected in zip(SHARES, one.risk, one.expected, strict=True):
+            note = f"{one.percent:g} % labelled, surest {100 * share:g} %: {wrong:.4f} wrong, {expected:.4f} expected"
+            parts.append(marker("circle", *place(share, wrong), color, note, 1.8))
+    return drawing(_WIDTH, _HEIGHT, "".join(parts), f"share of wrong labels against rows labelled on {name}")
+
+
+_WIDTH, _HEIGHT = 330.0, 250.0
+
+
+def _frame(
+    title: str, across: Sequence[float], up: Sequence[float], below: str, say: Callable[[float], str]
+) -> tuple[str, Place]:
+    """Grid, axes and title of a small panel, and where a point of it lies."""
+    left, right, top, bottom = 42.0, 20.0, 28.0, 40.0
+
+    def place(x: float, y: float) -> tuple[float, float]:
+        return (
+            left + (x - across[0]) / (across[-1] - across[0]) * (_WIDTH - left - right),
+            top + (up[-1] - y) / (up[-1] - up[0]) * (_HEIGHT - top - bottom),
+        )
+
+    parts = [text(left, 18, title, font_weight="bold", font_size=13)]
+    for mark in up:
+        y = place(across[0], mark)[1]
+        parts.append(line(left, y, _WIDTH - right, y, stroke=_GRID))
+        parts.append(text(left - 6, y + 4, f"{mark:g}", "end", fill=_AXIS))
+    for mark in across:
+        parts.append(text(place(mark, up[0])[0], _HEIGHT - bottom + 16, say(mark), "middle", fill=_AXIS))
+    parts.append(text((left + _WIDTH - right) / 2, _HEIGHT - 6, below, "middle", fill=_AXIS))
+    return "".join(parts), place

@@ -9,8 +9,17 @@ from html import escape
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import Origin
 from otprop.benchmark.ranks import Ranks, mean_ranks
-from otprop.benchmark.tables import Entry, Line, Table, make_table, mean_seconds
-from otprop.report.figures import curves, legend_mark, rank_diagram, time_against_score
+from otprop.benchmark.reliability import Reliability, reliabilities
+from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table, mean_seconds
+from otprop.report.figures import (
+    curves,
+    legend_mark,
+    percent_mark,
+    rank_diagram,
+    reliability_diagram,
+    risk_diagram,
+    time_against_score,
+)
 
 _STYLE = """
 :root { color-scheme: light; }
@@ -74,6 +83,7 @@ def page(lines: Sequence[Line], origin: Origin, heading: str, about: str) -> str
         *(_ranks(mean_ranks(table), table) for table in main),
         "<h2>Time against score</h2>",
         _times(lines, main[0]),
+        _confidence(lines),
         "<h2>The other scores</h2>",
         *(f"<details><summary>{escape(table.title)}</summary>{_table(table)}</details>" for table in other),
         "<h2>Chosen values</h2>",
@@ -100,7 +110,7 @@ def _table(table: Table) -> str:
             gaps = [_td("" if e is None or e.difference is None else f"{e.difference:+.4f}") for e in entries]
             body += _row("", "paper", papers, "paper") + _row("", "difference", gaps, "paper")
         rows.append(f'<tbody class="cell">{body}</tbody>')
-    means = [_td(f"{table.averages[method][0]:.4f}") for method in table.methods]
+    means = [_td(table.mean_text(method)) for method in table.methods]
     rows.append(f'<tbody class="cell">{_row("mean", "", means)}</tbody>')
     notes = "".join(f"<br>† {escape(note)}." for note in table.notes)
     words = "Means over the splits; the best in bold."
@@ -122,7 +132,7 @@ def _td(words: str, kind: str = "", title: str = "") -> str:
 
 def _ours(entry: Entry | None) -> str:
     if entry is None:
-        return _td("")
+        return _td(NOT_RUN)
     note = f"standard deviation {entry.spread:.4f} over {entry.n_splits} splits"
     words = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
     return _td(words, "best" if entry.best else "", note)
@@ -137,6 +147,8 @@ def _curves(tables: list[Table]) -> str:
 
 def _ranks(ranks: Ranks, table: Table) -> str:
     words = f"{table.title}: mean ranks over {ranks.n_cells} cells (data set and percentage), 1 is best."
+    if ranks.n_cells < len(table.cells):
+        words += f" The other {len(table.cells) - ranks.n_cells} cells lack a method."
     if ranks.critical == ranks.critical:
         words += (
             f" Friedman's test that all methods are alike: p = {ranks.p_value:.2g}. Bars join methods that Nemenyi's "
@@ -148,10 +160,64 @@ def _ranks(ranks: Ranks, table: Table) -> str:
 
 def _times(lines: Sequence[Line], table: Table) -> str:
     words = (
-        "Mean over all cells. The time of a labelling is what it took in this run, on one core and without tuning; "
-        "work that splits share (a graph, a factor) is divided among them."
+        "Mean over all cells in which a method was run. The time of a labelling is what it took in this run, on one "
+        "core and without tuning; work that splits share (a graph, a factor) is divided among them."
     )
     return _figure(time_against_score(mean_seconds(lines), table), words)
+
+
+def _confidence(lines: Sequence[Line]) -> str:
+    """A section on the methods that say how confident they are; nothing where none does."""
+    kept = reliabilities(lines)
+    if not kept:
+        return ""
+    percents = sorted({one.percent for group in kept.values() for one in group})
+    marks = "".join(f"<li>{percent_mark(p, percents)}{p:g} % labelled</li>" for p in percents)
+    parts = []
+    for method in dict.fromkeys(method for _, method in kept):
+        groups = {dataset: group for (dataset, name), group in kept.items() if name == method}
+        drawings = "".join(
+            '<figure class="pair">'
+            f"{reliability_diagram(group, dataset, percents)}{risk_diagram(group, dataset, percents)}</figure>"
+            for dataset, group in groups.items()
+        )
+        n_splits = sorted({one.n_splits for group in groups.values() for one in group})
+        splits = f"{n_splits[0]}" if len(n_splits) == 1 else f"{n_splits[0]} to {n_splits[-1]}"
+        words = (
+            f"{METHODS[method].title}, unlabelled rows only, {splits} splits a percentage. On the left each point is a "
+            "fifteenth of the rows of every split, the same fifteenth of all splits taken together, so that errors "
+            "that differ from split to split may cancel in it; below the dashed line the method is too sure of itself. "
+            "On the right the share of wrong labels when only the most confident rows are labelled, and dashed what "
+            "the confidence says it is."
+        )
+        parts.append(
+            f'<ul class="legend">{marks}</ul><div class="grid">{drawings}</div>'
+            f'<p class="note">{escape(words)}</p>{_calibration_errors(groups, percents)}'
+        )
+    return "<h2>Confidence</h2>" + "".join(parts)
+
+
+def _calibration_errors(groups: dict[str, list[Reliability]], percents: list[float]) -> str:
+    head = "".join(f"<th>{percent:g} %</th>" for percent in percents)
+    rows = ""
+    for dataset, group in groups.items():
+        found = {one.percent: one for one in group}
+        cells = [_error_cell(found.get(percent)) for percent in percents]
+        rows += f'<tr><th class="name">{escape(dataset)}</th>{"".join(cells)}</tr>'
+    words = (
+        "Expected calibration error in 15 bins of equal mass, computed split by split, then the mean over the splits. "
+        "With few rows a bin chance alone makes it larger than zero."
+    )
+    return (
+        f'<div class="scroll"><table><thead><tr><th class="name">data set</th>{head}</tr></thead>'
+        f'<tbody>{rows}</tbody></table></div><p class="note">{escape(words)}</p>'
+    )
+
+
+def _error_cell(one: Reliability | None) -> str:
+    if one is None:
+        return _td("")
+    return _td(f"{one.ece:.4f}", title=f"{sum(one.n_rows) // one.n_splits} rows in {len(one.n_rows)} bins, a split")
 
 
 def _figure(drawn: str, words: str) -> str:

@@ -1,0 +1,198 @@
+"""What `otprop label` says on the terminal, and its summary for scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from otprop.report._labelled_figures import below
+
+if TYPE_CHECKING:
+    from otprop.cli.label import Places
+    from otprop.labelling.job import Job
+    from otprop.labelling.model import SavedModel
+    from otprop.labelling.outcome import Outcome
+
+MOST_CLASSES = 12  # lines of the table; the rest are summed up
+MOST_LEFT_OUT = 6
+
+
+class Said:
+    """Words for a person, on standard error."""
+
+    def __init__(self, quiet: bool) -> None:
+        width = None if sys.stderr.isatty() else 110
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, width=width, soft_wrap=True)
+
+    def notes(self, notes: Sequence[str]) -> None:
+        """What the user should know."""
+        for note in notes:
+            self._line(f"note: {note}")
+
+    def plan(self, job: Job, places: Places) -> None:
+        """What would be done."""
+        target = job.target
+        n_given = int(target.given.sum())
+        self._line(
+            f"{job.table.origin}: {job.table.n_rows} rows, {n_given} labelled with {len(target.classes)} classes, "
+            f"{job.table.n_rows - n_given} to label by {job.request.method}."
+        )
+        self._columns(job)
+        for what, place in (("the table", places.output), ("the page", places.report), ("the model", places.model)):
+            if place is not None:
+                self._line(f"would write {what} to {'standard output' if place == '-' else place}.")
+
+    def outcome(self, job: Job, outcome: Outcome, places: Places) -> None:
+        """What was done."""
+        given, found = outcome.given, outcome.codes >= 0
+        n_new, n_left = int((found & ~given).sum()), int((~found).sum())
+        self._columns(job)
+        words = f"{int(given.sum())} labels given, {n_new} rows labelled"
+        words += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
+        words += f", {n_left} left unlabelled" if n_left else ""
+        self._line(f"{words}, {outcome.seconds:.1f} s.")
+        self._console.print(_classes(outcome))
+        expected = expected_error(outcome)
+        if expected is not None:
+            self._line(f"Expected error of the new labels, learnt from labels hidden on purpose: {expected:.1%}.")
+        for line in _milder(outcome, expected):
+            self._line(line)
+        for what, place in (("the model", places.model), ("the page", places.report), ("the table", places.output)):
+            if place is not None and place != "-":
+                self._line(f"written: {place} ({what})")
+
+    def predicted(self, model: SavedModel, codes: np.ndarray, places: Places) -> None:
+        """What a saved model said of new rows."""
+        counts = np.bincount(codes, minlength=len(model.classes))
+        order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+        self._line(f"{len(codes)} rows: " + ", ".join(f"{counts[code]} {model.classes[code]}" for code in order) + ".")
+        if places.output != "-":
+            self._line(f"written: {places.output} (the table)")
+
+    def _columns(self, job: Job) -> None:
+        used = [use for use in job.features.columns if use.role != "left out"]
+        out = [use for use in job.features.columns if use.role == "left out"]
+        roles: dict[str, int] = {}
+        for use in used:
+            roles[use.role] = roles.get(use.role, 0) + 1
+        kinds = ", ".join(f"{count} {role}" for role, count in roles.items())
+        width = sum(use.width for use in used)
+        self._line(f"{len(used)} columns used ({kinds})" + (f", {width} features." if width else "."))
+        for use in out[:MOST_LEFT_OUT]:
+            self._line(f"left out: {use.name} ({use.why})")
+        if len(out) > MOST_LEFT_OUT:
+            self._line(f"left out: {len(out) - MOST_LEFT_OUT} more columns")
+
+    def _line(self, words: str) -> None:
+        self._console.print(Text(words))
+
+
+def _classes(outcome: Outcome) -> RichTable:
+    table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column(outcome.target.replace("[", "\\["), overflow="fold")
+    heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
+    for head in heads:
+        table.add_column(head, justify="right")
+    new = ~outcome.given & (outcome.codes >= 0)
+    order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
+    groups = [(Text(outcome.classes[code]), outcome.codes == code) for code in order[:MOST_CLASSES]]
+    if len(order) > MOST_CLASSES:
+        rest = np.isin(outcome.codes, order[MOST_CLASSES:])
+        groups.append((Text(f"{len(order) - MOST_CLASSES} more classes"), rest))
+    if (outcome.codes < 0).any():
+        groups.append((Text("left unlabelled"), outcome.codes < 0))
+    for name, rows in groups:
+        cells = [str(int(count)) for count in ((rows & outcome.given).sum(), (rows & new).sum(), rows.sum())]
+        cells.append(f"{rows.mean():.1%}")
+        if outcome.confidence is not None:
+            unsure = rows & ~outcome.given
+            cells.append(f"{outcome.confidence[unsure].mean():.3f}" if unsure.any() else "")
+        table.add_row(name, *cells)
+    return table
+
+
+def expected_error(outcome: Outcome) -> float | None:
+    """The share of wrong labels to expect among the new ones; None where the method does not say."""
+    new = ~outcome.given & (outcome.codes >= 0)
+    if outcome.confidence is None or not new.any():
+        return None
+    return float(1.0 - outcome.confidence[new].mean())
+
+
+def _milder(outcome: Outcome, expected: float | None) -> list[str]:
+    """A smaller share of the rows at half the error, where there is one."""
+    if expected is None or expected < 0.005 or (outcome.codes < 0).any():
+        return []
+    for line in outcome.coverage:
+        if line.expected_error <= expected / 2 and line.share >= 0.3:
+            return [
+                f"--abstain-below {below(line.confidence)} would label {line.share:.0%} of the rows "
+                f"at an expected error of {line.expected_error:.1%}."
+            ]
+    return []
+
+
+def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
+    """The same for scripts.
+
+    Parameters
+    ----------
+    job : Job
+    outcome : Outcome
+    places : Places
+
+    Returns
+    -------
+    dict, of what JSON can hold
+    """
+    from otprop import __version__
+
+    new = ~outcome.given & (outcome.codes >= 0)
+    counts = {
+        name: {
+            "given": int((outcome.given & (outcome.codes == code)).sum()),
+            "labelled": int((new & (outcome.codes == code)).sum()),
+        }
+        for code, name in enumerate(outcome.classes)
+    }
+    return {
+        "version": __version__,
+        "input": job.table.origin,
+        "output": str(places.output),
+        "report": None if places.report is None else os.fspath(places.report),
+        "model": None if places.model is None else os.fspath(places.model),
+        "target": outcome.target,
+        "method": outcome.method,
+        "parameters": outcome.params,
+        "rows": job.table.n_rows,
+        "given": int(outcome.given.sum()),
+        "labelled": int(new.sum()),
+        "abstained": int((outcome.codes < 0).sum()),
+        "rounds": outcome.n_rounds,
+        "seconds": round(outcome.seconds, 3),
+        "expected_error": expected_error(outcome),
+        "classes": counts,
+        "columns": [
+            {"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.features.columns
+        ],
+        "coverage": [
+            {
+                "share": line.share,
+                "rows": line.n_rows,
+                "abstain_below": line.confidence,
+                "expected_error": line.expected_error,
+            }
+            for line in outcome.coverage
+        ],
+        "sources": [
+            {"name": name, "weight": weight, "accuracy": accuracy} for name, weight, accuracy in outcome.sources
+        ],
+        "notes": list(job.notes),
+    }

@@ -1,0 +1,88 @@
+"""`otprop predict`: labels for rows that come later, by a model that `otprop label --save` kept."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from otprop.cli._bar import bar
+from otprop.cli.label import add_manners, add_reading, check_places, read
+
+_EXAMPLE = """\
+example:
+  otprop label lots.csv --target variety --save lots.model
+  otprop predict lots.model new_lots.csv -o new_lots_labelled.csv
+
+Adds TARGET_label, TARGET_certainty and, on request, TARGET_p_CLASS. The file needs the columns that the
+model was made from, in any order. Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add this command to the others.
+
+    Parameters
+    ----------
+    commands : the object that ``add_subparsers`` returned
+    """
+    parser = commands.add_parser(
+        "predict",
+        help="label new rows by a saved model",
+        usage="otprop predict MODEL FILE [-o OUT] [options]",
+        description=_EXAMPLE,
+        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=110),
+    )
+    add = parser.add_argument
+    add("model", type=Path, metavar="MODEL", help="a file that otprop label --save wrote")
+    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input")
+    add("-o", "--output", metavar="OUT", help="default: FILE with .labelled before its ending, beside it")
+    add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
+    add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
+    add_reading(parser)
+    add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
+    add("--force", action="store_true", help="write over files that are there")
+    add_manners(parser)
+    parser.set_defaults(run=run_command, interrupted="interrupted. Nothing was written.")
+
+
+def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Load the model, read the file, label its rows, write.
+
+    Parameters
+    ----------
+    options : argparse.Namespace
+    arguments : list of str, as given
+
+    Returns
+    -------
+    int
+    """
+    from otprop.cli._say import Said
+    from otprop.labelling.added import predicted_columns
+    from otprop.labelling.model import load_model, predict_table
+
+    places = check_places(options)
+    said = Said(quiet=options.quiet)
+    with bar(quiet=options.quiet) as show:
+        show(0, 0, f"loading {options.model}")
+        model = load_model(options.model)
+        show(0, 0, f"reading {options.file}")
+        table = read(options)
+        model.check_columns(table.names)
+        show(0, 0, f"labelling {table.n_rows} rows")
+        codes, distributions = predict_table(model, table.frame(model.features.wanted))
+        prefix = options.prefix if options.prefix is not None else f"{model.target}_"
+        added = predicted_columns(model, codes, distributions, prefix, probabilities=options.probabilities)
+        show(1, 1, "writing")
+        out: str | BinaryIO = sys.stdout.buffer if places.output == "-" else places.output
+        table.write(out, added, force=options.force, excel_safe=options.excel_safe)
+    said.notes([*model.notes, *table.notes])
+    said.predicted(model, codes, places)
+    if options.json:
+        counts = {name: int((codes == code).sum()) for code, name in enumerate(model.classes)}
+        summary = {"input": table.origin, "output": str(places.output), "rows": table.n_rows, "labelled": counts}
+        sys.stdout.write(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")
+    return 0

@@ -1,0 +1,215 @@
+"""Where the records and cells of delimited text begin and end."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import numpy as np
+
+from otprop.files._encoding import line_of
+from otprop.files._error import TableError
+
+_BLOCK = 1 << 24  # bytes looked at in one go
+_DELIMITER, _LF, _CR, _QUOTE = 1, 2, 4, 8
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """How cells are set apart."""
+
+    delimiter: str
+    quote: str  # empty: no quoting
+    blanks: bool = False  # every delimiter is followed by a blank, which belongs to no cell
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The cells of a text: cell (i, j) is `body[starts[i, j]:stops[i, j]]`, quotes included; row 0 has the names."""
+
+    body: bytes
+    starts: np.ndarray
+    stops: np.ndarray
+    odd: bool  # quotes stand where they should not, so that cells need a closer look
+    n_blank: int  # lines with nothing in them, which are no rows
+
+    @property
+    def n_columns(self) -> int:
+        return int(self.starts.shape[1])
+
+
+@dataclass(frozen=True)
+class Cells:
+    """All cells in one row of numbers, with the cell that ends each record."""
+
+    starts: np.ndarray
+    stops: np.ndarray
+    last: np.ndarray  # index of the last cell of each record
+    odd: bool
+
+
+class UnclosedQuoteError(ValueError):
+    """A quote is opened and never closed."""
+
+    def __init__(self, position: int) -> None:
+        super().__init__(position)
+        self.position = position
+
+
+def lay_out(body: bytes, dialect: Dialect, origin: str, start: int = 0) -> Layout:
+    """Find all cells from `start` on, and refuse rows that are not as wide as the header."""
+    try:
+        cells = find_cells(body, dialect, start)
+    except UnclosedQuoteError as error:
+        raise TableError(
+            f"{origin}: the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed; "
+            "close it, or pass --quote '' if quotes mean nothing in this file."
+        ) from None
+    return _table(body, cells, dialect, origin)
+
+
+def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
+    """The cells of all records, whatever their width; a line break or the end of the text ends a record."""
+    positions, kinds, odd = _separators(body, dialect, start)
+    if odd:
+        positions, kinds = _separators_one_by_one(body, dialect, start)
+    data = np.frombuffer(body, dtype=np.uint8)
+    size = len(body)
+    following = data[np.minimum(positions + 1, size - 1)] if size else np.zeros(0, dtype=np.uint8)
+    pair = (kinds == _CR) & (following == ord("\n")) & (positions + 1 < size)
+    if pair.any():  # the LF of a CR LF is no line end of its own
+        keep = np.ones(len(positions), dtype=bool)
+        keep[np.flatnonzero(pair) + 1] = False
+        positions, kinds, pair = positions[keep], kinds[keep], pair[keep]
+    after = positions + 1 + pair
+    end = int(after[-1]) if len(after) else start
+    if end < size or (len(kinds) and kinds[-1] == _DELIMITER):  # no line break at the end
+        positions = np.append(positions, positions.dtype.type(size))
+        kinds = np.append(kinds, np.uint8(_LF))
+        after = np.append(after, after.dtype.type(size))
+    starts = np.empty_like(positions)
+    starts[:1] = start
+    starts[1:] = after[:-1]
+    return Cells(starts, positions, np.flatnonzero(kinds != _DELIMITER), odd)
+
+
+def _separators(body: bytes, dialect: Dialect, start: int) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Delimiters and line breaks outside quotes, by the parity of the quotes before them."""
+    table = np.zeros(256, dtype=np.uint8)
+    table[ord(dialect.delimiter)] = _DELIMITER
+    table[ord("\n")], table[ord("\r")] = _LF, _CR
+    if dialect.quote:
+        table[ord(dialect.quote)] = _QUOTE
+    data = np.frombuffer(body, dtype=np.uint8)
+    dtype = np.int32 if len(body) < 2**31 - 2 else np.int64
+    found, found_kinds, inside, opened = [], [], 0, start
+    for at in range(start, len(body), _BLOCK):
+        kinds = table[data[at : at + _BLOCK]]
+        where = np.flatnonzero(kinds)
+        kinds = kinds[where]
+        where = (where + at).astype(dtype)
+        quote = kinds == _QUOTE
+        if quote.any() or inside:
+            depth = (np.cumsum(quote) + inside) & 1
+            if _misplaced(data, where[quote], depth[quote], table, dialect, start):
+                return np.zeros(0, dtype=dtype), np.zeros(0, dtype=np.uint8), True
+            first = where[quote & (depth == 1)]
+            first = first[(first == start) | (data[np.maximum(first - 1, 0)] != ord(dialect.quote))]
+            opened = int(first[-1]) if len(first) else opened
+            keep = ~quote & (depth == 0)
+            inside = int(depth[-1]) if len(depth) else inside
+            where, kinds = where[keep], kinds[keep]
+        found.append(where)
+        found_kinds.append(kinds)
+    if inside:
+        raise UnclosedQuoteError(opened)
+    if not found:
+        return np.zeros(0, dtype=dtype), np.zeros(0, dtype=np.uint8), False
+    return np.concatenate(found), np.concatenate(found_kinds), False
+
+
+def _misplaced(
+    data: np.ndarray, quotes: np.ndarray, depth: np.ndarray, table: np.ndarray, dialect: Dialect, start: int
+) -> bool:
+    """Whether a quote opens in the middle of a cell or closes before its end."""
+    opening = quotes[depth == 1]
+    before = table[data[np.maximum(opening - 1, 0)]] != 0
+    before |= opening == start
+    if dialect.blanks:
+        blank = data[np.maximum(opening - 1, 0)] == ord(" ")
+        before |= blank & (table[data[np.maximum(opening - 2, 0)]] == _DELIMITER)
+    closing = quotes[depth == 0]
+    after = table[data[np.minimum(closing + 1, len(data) - 1)]] != 0
+    after |= closing + 1 == len(data)
+    return not (before.all() and after.all())
+
+
+def _separators_one_by_one(body: bytes, dialect: Dialect, start: int) -> tuple[np.ndarray, np.ndarray]:
+    """The same for text with quotes inside of cells: only a quote at the beginning of a cell opens."""
+    delimiter, quote = re.escape(dialect.delimiter).encode(), re.escape(dialect.quote).encode()
+    opening = (b" *+" if dialect.blanks else b"") + quote
+    quoted = opening + b"(?:[^" + quote + b"]++|" + quote + quote + b")*+" + quote
+    cell = re.compile(b"(" + quoted + b")?[^" + delimiter + b"\\r\\n]*+([" + delimiter + b"\\r\\n]|\\Z)")
+    opens = re.compile(opening)
+    codes = {dialect.delimiter.encode(): _DELIMITER, b"\n": _LF, b"\r": _CR}
+    where, kinds = [], []
+    for match in cell.finditer(body, start):
+        if match.start() == len(body):
+            break
+        if match.start(1) < 0 and opens.match(body, match.start()):
+            raise UnclosedQuoteError(match.start())
+        if match.group(2):
+            where.append(match.start(2))
+            kinds.append(codes[match.group(2)])
+    dtype = np.int32 if len(body) < 2**31 - 2 else np.int64
+    return np.array(where, dtype=dtype), np.array(kinds, dtype=np.uint8)
+
+
+def _table(body: bytes, cells: Cells, dialect: Dialect, origin: str) -> Layout:
+    """Drop the blank lines and stack the records."""
+    last = cells.last.astype(np.int64)
+    first = np.append(np.int64(0), last[:-1] + 1)
+    widths = last - first + 1
+    blank = (widths == 1) & _is_blank(body, cells, first)
+    n_columns = int(widths[~blank][0])
+    wrong = np.flatnonzero(~blank & (widths != n_columns))
+    if len(wrong):
+        raise _ragged(body, cells, first, widths, blank, wrong, origin)
+    starts, stops = cells.starts, cells.stops
+    if blank.any():
+        keep = np.repeat(~blank, widths)
+        starts, stops = starts[keep], stops[keep]
+    shape = (-1, n_columns)
+    return Layout(body, starts.reshape(shape), stops.reshape(shape), cells.odd, int(blank.sum()))
+
+
+def _is_blank(body: bytes, cells: Cells, first: np.ndarray) -> np.ndarray:
+    """Whether the first cell of a record has nothing but blanks in it."""
+    starts, stops = cells.starts[first].copy(), cells.stops[first]
+    data = np.frombuffer(body, dtype=np.uint8)
+    while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
+        starts[more] += 1
+    empty: np.ndarray = starts >= stops
+    return empty
+
+
+def _ragged(
+    body: bytes,
+    cells: Cells,
+    first: np.ndarray,
+    widths: np.ndarray,
+    blank: np.ndarray,
+    wrong: np.ndarray,
+    origin: str,
+) -> TableError:
+    at = int(wrong[0])
+    row = int(np.count_nonzero(~blank[:at]))
+    header = int(widths[~blank][0])
+    line = line_of(body, int(cells.starts[first[at]]))
+    cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
+    many = "too many" if widths[at] > header else "too few"
+    others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
+    return TableError(
+        f"{origin}: row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header"
+        f"{others}; mend it, or pass --delimiter or --quote if cells are set apart in another way."
+    )

@@ -1,0 +1,225 @@
+"""A labelled table kept as a model: its columns, their scales and the fitted estimator, for rows that come later."""
+
+from __future__ import annotations
+
+import json
+import platform
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+from zipfile import BadZipFile, ZipFile
+
+import numpy as np
+
+from otprop.labelling.archive import ArchiveError, read_header, read_root, write_archive
+from otprop.labelling.features import Features
+from otprop.labelling.target import Target
+
+FORMAT = 1
+KIND = "otprop model"
+PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change what a model answers
+_UNREADABLE = (
+    KeyError,
+    TypeError,
+    ValueError,
+    IndexError,
+    AttributeError,
+    RecursionError,
+    OverflowError,
+    MemoryError,
+    struct.error,
+)
+
+
+class ModelError(ValueError):
+    """Something is wrong with a model, or its file; the message is one line for the user."""
+
+
+class Fitted(Protocol):
+    """What a model is made of."""
+
+    features: Features
+    target: Target
+    estimator: Any
+
+
+@dataclass(frozen=True)
+class SavedModel:
+    """A model from a file.
+
+    Attributes
+    ----------
+    features : Features, fitted
+    estimator : estimator, fitted on class numbers
+    target : str, the column that the labels were in
+    classes : list of str
+    values : list, the classes as they stood in the file
+    versions : dict of str to str, of the packages that made it
+    notes : list of str, what a user should know
+    """
+
+    features: Features
+    estimator: Any
+    target: str
+    classes: list[str]
+    values: list[Any]
+    versions: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    def check_columns(self, names: Sequence[str]) -> None:
+        """Refuse a table that lacks columns, naming all of them.
+
+        Parameters
+        ----------
+        names : sequence of str, the columns of the table
+        """
+        self.features.check_names(names)
+
+
+def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False) -> None:
+    """Write a model to a file: a zip archive of JSON and NumPy arrays, without pickle.
+
+    Parameters
+    ----------
+    out : str, path or binary file
+    fitted : object with `features`, `target` and `estimator`, such as a job that has run
+    force : bool, an existing file may be replaced
+    """
+    header = {
+        "kind": KIND,
+        "format": FORMAT,
+        "target": fitted.target.name,
+        "classes": list(fitted.target.classes),
+        "values": [_plain(value) for value in fitted.target.values],
+        "versions": _versions(),
+    }
+    root = {"features": fitted.features, "estimator": fitted.estimator}
+
+    def write(file: BinaryIO) -> None:
+        try:
+            write_archive(file, header, root)
+        except ArchiveError as error:
+            raise ModelError(f"this model cannot be saved: {error}.") from None
+
+    if isinstance(out, (str, Path)):
+        from otprop.files.safely import write_safely
+
+        write_safely(out, write, force=force)
+    else:
+        write(out)
+
+
+def load_model(source: str | Path | BinaryIO) -> SavedModel:
+    """Read a model from a file, which may come from anyone: no code in it is run.
+
+    Parameters
+    ----------
+    source : str, path or binary file
+
+    Returns
+    -------
+    SavedModel
+    """
+    name = str(source) if isinstance(source, (str, Path)) else "the model"
+    if isinstance(source, (str, Path)) and not Path(source).is_file():
+        raise ModelError(f"there is no model file {name}.")
+    try:
+        with ZipFile(source) as archive:
+            header = _checked(read_header(archive), name)
+            root = read_root(archive, header)
+    except ModelError:
+        raise
+    except ArchiveError as error:
+        raise ModelError(f"{name} is not loaded: {error}.") from None
+    except (BadZipFile, EOFError):
+        raise ModelError(
+            f"{name} is not a model that 'otprop label --save' wrote, or it is damaged or cut off."
+        ) from None
+    except OSError as error:
+        raise ModelError(f"{name} cannot be read ({error.strerror or error}).") from None
+    except _UNREADABLE as error:
+        raise ModelError(
+            f"{name} is damaged or no model of otprop ({type(error).__name__} while reading it)."
+        ) from None
+    features, estimator = root.get("features"), root.get("estimator")
+    if not isinstance(features, Features) or not hasattr(estimator, "predict_proba"):
+        raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
+    versions = {str(package): str(number) for package, number in header["versions"].items()}
+    return SavedModel(
+        features, estimator, header["target"], header["classes"], header["values"], versions, _notes(versions)
+    )
+
+
+def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Label the rows of a table.
+
+    Parameters
+    ----------
+    model : SavedModel
+    frame : pandas.DataFrame, with the columns of the model, in any order
+
+    Returns
+    -------
+    codes : ndarray of int, shape (n_rows,), the number of the most probable class
+    distributions : ndarray of shape (n_rows, n_classes)
+    """
+    if len(frame) == 0:
+        return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes)))
+    vectors = model.features.transform(frame)
+    distributions = np.zeros((len(frame), len(model.classes)))
+    try:
+        found = model.estimator.predict_proba(vectors)
+        distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
+    except (AttributeError, KeyError, IndexError, TypeError) as error:  # attributes that a file made up
+        raise ModelError(f"the model is damaged ({type(error).__name__} while it labelled the rows).") from error
+    return distributions.argmax(axis=1), distributions
+
+
+def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
+    if header.get("kind") != KIND or type(header.get("format")) is not int:
+        raise ModelError(f"{name} is not a model that 'otprop label --save' wrote.")
+    if header["format"] > FORMAT:
+        made_by = header.get("versions", {}).get("otprop", "a newer version")
+        raise ModelError(
+            f"{name} has the format {header['format']}, made by otprop {made_by}; this version reads up to {FORMAT}: "
+            "upgrade otprop."
+        )
+    classes, values = header["classes"], header["values"]
+    texts = isinstance(header["target"], str) and all(isinstance(text, str) for text in classes)
+    if not texts or len(classes) != len(values) or not isinstance(header["versions"], dict):
+        raise ModelError(f"{name} is damaged: its classes are in disorder.")
+    return header
+
+
+def _plain(value: Any) -> Any:
+    """A class as JSON can hold it."""
+    try:
+        return json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError):
+        return str(value)
+
+
+def _versions() -> dict[str, str]:
+    found = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found
+
+
+def _notes(versions: dict[str, str]) -> list[str]:
+    here = _versions()
+    return [
+        f"the model was saved with {package} {versions[package]}, this is {here[package]}: answers may differ"
+        for package in PACKAGES[:2]
+        if package in versions and package in here and _minor(versions[package]) != _minor(here[package])
+    ]
+
+
+def _minor(number: str) -> list[str]:
+    return number.split(".")[:2]

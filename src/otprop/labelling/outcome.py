@@ -1,0 +1,58 @@
+"""What labelling a table found, in the order of its rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from otprop._confidence import Coverage
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A label for every row of the file, and how it came about.
+
+    Attributes
+    ----------
+    target : str, the column that was filled
+    classes : list of str, the names of the classes
+    codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where none was given to it
+    given : ndarray of bool of shape (n_rows,), whether the label stood in the file
+    distributions : ndarray of shape (n_rows, n_classes), rows sum to 1
+    certainty : ndarray of shape (n_rows,), Eq. 12 of the paper
+    confidence : ndarray of shape (n_rows,) or None, how probable it is that the label is right; None for methods
+        that do not say
+    round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
+    n_rounds : int
+    coverage : list of Coverage, the error to expect when only the surest rows are labelled; empty without confidence
+    sources : list of (name, weight, accuracy on hidden labels), who had a say; empty where nobody was asked
+    method : str
+    params : dict of str to str, the parameters as used
+    seconds : float
+    """
+
+    target: str
+    classes: list[str]
+    codes: np.ndarray
+    given: np.ndarray
+    distributions: np.ndarray
+    certainty: np.ndarray
+    confidence: np.ndarray | None
+    round: np.ndarray
+    n_rounds: int
+    coverage: list[Coverage]
+    sources: list[tuple[str, float, float]]
+    method: str
+    params: dict[str, str]
+    seconds: float
+
+    @property
+    def sureness(self) -> np.ndarray:
+        """The confidence of each row, or its certainty where the method has no confidence."""
+        return self.certainty if self.confidence is None else self.confidence
+
+    @property
+    def abstained(self) -> np.ndarray:
+        """Which rows were left without a label."""
+        return np.asarray(self.codes < 0)

@@ -1,0 +1,55 @@
+"""What `otprop doctor` tells, and the help of every command."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from otprop import __version__
+from otprop.cli import main
+
+SCREEN = 60  # lines
+
+
+def test_it_tells_versions_threads_parts_and_the_data_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor"]) == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    assert f"otprop {__version__}" in out
+    assert np.__version__ in out
+    for words in ("skrub", "cores", "thread pools", "OTPROP_DATA"):
+        assert words in out
+
+
+def test_a_part_that_is_missing_comes_with_what_to_install(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from otprop.cli import doctor
+
+    found = doctor._version
+    monkeypatch.setattr(doctor, "_version", lambda name: None if name == "umap-learn" else found(name))
+    assert main(["doctor"]) == 0
+    assert "not installed: pip install 'otprop[umap]'" in capsys.readouterr().out
+
+
+def test_scripts_get_json(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["doctor", "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["otprop"] == __version__
+    assert facts["needed"]["numpy"] == np.__version__
+    assert facts["threads"]["cores"] >= 1
+
+
+@pytest.mark.parametrize("command", [[], ["label"], ["predict"], ["benchmark"], ["doctor"]])
+def test_help_starts_with_an_example_and_fits_a_screen(
+    command: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "110")
+    assert main([*command, "--help"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].startswith("usage: otprop")
+    assert lines[2] == "example:"
+    assert len(lines) <= SCREEN
+    assert max(map(len, lines)) <= 115

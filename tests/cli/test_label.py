@@ -1,0 +1,289 @@
+"""`otprop label`: what it writes and says, and how it refuses."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otprop.cli import main
+from tests.cli.conftest import read_rows
+
+pytest.importorskip("pyarrow")
+
+FAST = ["--set", "evidence=None"]  # the geometry alone
+SCRIPT = [sys.executable, "-m", "otprop.cli"]
+
+
+def _label(path: Path, *more: str) -> int:
+    return main(["label", str(path), "--target", "kind", *FAST, *more])
+
+
+def test_the_empty_cells_get_labels_and_everything_else_stays(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    before = lots.read_bytes()
+    assert _label(lots) == 0
+    assert lots.read_bytes() == before
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert "12 labels given, 108 rows labelled" in err
+    assert "lot (" in err  # the identifier was left out, and named
+    written = lots.with_name("lots.labelled.csv")
+    for old, new in zip(before.splitlines(), written.read_bytes().splitlines(), strict=True):
+        assert new.startswith(old + b",")
+    rows = read_rows(written)
+    assert [row["kind_label"] for row in rows] == [("a", "b", "c")[number % 3] for number in range(120)]
+    assert {row["kind_source"] for row in rows[:12]} == {"given"}
+    assert {row["kind_source"] for row in rows[12:]} == {"propagated"}
+    assert {row["kind_round"] for row in rows[:12]} == {"0"}
+    assert all(0 <= float(row[f"kind_{what}"]) <= 1 for row in rows for what in ("certainty", "confidence"))
+    assert list(rows[0])[4:] == ["kind_label", "kind_certainty", "kind_confidence", "kind_round", "kind_source"]
+
+
+def test_fill_writes_into_the_target_column_itself(lots: Path, tmp_path: Path) -> None:
+    out = tmp_path / "filled.csv"
+    assert _label(lots, "--fill", "-o", str(out), "--probabilities", "--prefix", "new ") == 0
+    rows = read_rows(out)
+    assert [row["kind"] for row in rows] == [("a", "b", "c")[number % 3] for number in range(120)]
+    assert list(rows[0])[4:7] == ["new certainty", "new confidence", "new round"]
+    assert sum(float(rows[40][f"new p_{name}"]) for name in "abc") == pytest.approx(1, abs=1e-5)
+
+
+def test_rows_under_the_confidence_asked_for_stay_unlabelled(lots: Path, tmp_path: Path) -> None:
+    out = tmp_path / "out.csv"
+    assert _label(lots, "--abstain-below", "1", "-o", str(out)) == 0
+    rows = read_rows(out)[12:]
+    abstained = [row for row in rows if row["kind_source"] == "abstained"]
+    assert abstained
+    assert all(row["kind_label"] == "" and row["kind_round"] == "-1" for row in abstained)
+
+
+@pytest.mark.parametrize("method", ["otp-paper", "ls", "lp", "lnp", "cnmf", "plcc", "1nn", "vote", "logistic", "trees"])
+def test_any_method_of_the_benchmark_can_label(lots: Path, tmp_path: Path, method: str) -> None:
+    out = tmp_path / "out.csv"
+    assert main(["label", str(lots), "--target", "kind", "--method", method, "-o", str(out), "--quiet"]) == 0
+    labels = [row["kind_label"] for row in read_rows(out)]
+    assert np.mean([label == ("a", "b", "c")[number % 3] for number, label in enumerate(labels)]) > 0.6
+
+
+def test_a_summary_for_scripts_is_json_on_standard_output(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _label(lots, "--json", "--quiet") == 0
+    out, err = capsys.readouterr()
+    assert err == ""
+    found = json.loads(out)
+    assert (found["given"], found["labelled"], found["abstained"]) == (12, 108, 0)
+    assert found["classes"]["a"] == {"given": 4, "labelled": 36}
+    assert {use["name"]: use["role"] for use in found["columns"]}["weight"] == "number"
+    assert found["output"] == str(lots.with_name("lots.labelled.csv"))
+
+
+def test_a_dry_run_says_what_it_would_do_and_writes_nothing(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert _label(lots, "--dry-run", "--report", "page.html") == 0
+    err = capsys.readouterr().err
+    assert "120 rows, 12 labelled with 3 classes, 108 to label by otp" in err
+    assert "would write the table to" in err
+    assert "page.html" in err
+    assert list(lots.parent.iterdir()) == [lots]
+
+
+def test_the_page_shows_the_command_and_the_rows(lots: Path, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    assert _label(lots, "--report", str(page)) == 0
+    text = page.read_text(encoding="utf-8")
+    assert "otprop label" in text
+    assert "lots.csv" in text
+    assert "http://" not in text.replace("http://www.w3.org", "")
+    assert "https://" not in text
+
+
+def test_a_saved_model_labels_new_rows_as_the_fit_did(lots: Path, tmp_path: Path) -> None:
+    model, out = tmp_path / "kinds.model", tmp_path / "again.csv"
+    assert _label(lots, "--save", str(model)) == 0
+    assert main(["predict", str(model), str(lots), "-o", str(out), "--probabilities"]) == 0
+    first = [row["kind_label"] for row in read_rows(lots.with_name("lots.labelled.csv"))]
+    again = read_rows(out)
+    assert [row["kind_label"] for row in again] == first
+    assert list(again[0])[4:6] == ["kind_label", "kind_certainty"]
+    shuffled = tmp_path / "shuffled.csv"
+    shuffled.write_text("colour,weight\nred,141.5\n,99.0\nviolet,180\n")
+    assert main(["predict", str(model), str(shuffled)]) == 0
+    assert [row["kind_label"] for row in read_rows(tmp_path / "shuffled.labelled.csv")] == ["b", "a", "c"]
+
+
+def test_predict_refuses_a_file_that_lacks_columns(
+    lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    model, bare = tmp_path / "kinds.model", tmp_path / "bare.csv"
+    assert _label(lots, "--save", str(model), "--quiet") == 0
+    bare.write_text("weight,hue\n1,red\n")
+    assert main(["predict", str(model), str(bare)]) != 0
+    assert "colour" in capsys.readouterr().err
+    assert not (tmp_path / "bare.labelled.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("more", "status", "words"),
+    [
+        (["--target", "kin"], 2, "did you mean 'kind'"),
+        (["--method", "otpp"], 2, "did you mean 'otp'"),
+        (["--set", "n_neighbor=3"], 2, "n_neighbors"),
+        (["--set", "n_neighbors"], 2, "name=value"),
+        (["--set", "n_neighbors=0"], 2, "n_neighbors"),
+        (["--features", "wieght"], 2, "did you mean 'weight'"),
+        (["--ignore", "weight", "colour", "lot"], 2, "no column"),
+        (["--class-prior", "a=0.5", "b=0.5"], 2, "lacks a share for 'c'"),
+        (["--class-prior", "a=x"], 2, "class=share"),
+        (["--abstain-below", "0.9", "--method", "ls"], 2, "has no meaning with --method ls"),
+        (["--json", "-o", "-"], 2, "standard output"),
+        (["--report", "same", "-o", "same"], 2, "different names"),
+        (["--metric", "eucledian"], 2, "metric"),
+        (["--jobs", "0"], 2, "n_jobs"),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_in_one_line(
+    lots: Path, capsys: pytest.CaptureFixture[str], more: list[str], status: int, words: str
+) -> None:
+    assert main(["label", str(lots), *(["--target", "kind"] if "--target" not in more else []), *more]) == status
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert err.count("\n") == 1
+    assert err.startswith("otprop: ")
+    assert list(lots.parent.iterdir()) == [lots]
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "empty"),
+        ("weight,kind\n", "no rows"),
+        ("weight,kind\n1,\n2,\n", "no label"),
+        ("weight,kind\n1,a\n2,a\n3,\n", "one class"),
+        ("weight,kind\n1,a\n2,b\n", "nothing"),
+        ("weight,weight,kind\n1,1,a\n2,2,b\n3,3,\n", "'weight'"),
+        ("weight,kind\n1,a\n2,b,7\n3,\n", "row 2"),
+        ("weight,kind\n1,a\n2\n3,\n", "row 2"),
+        ("weight,kind\n1,a\n2,b\x00\n3,\n", "NUL"),
+        ("id,kind\nx,a\ny,b\nz,\n", "identifier"),
+    ],
+)
+def test_a_file_that_cannot_be_labelled_is_refused_in_one_line(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str, words: str
+) -> None:
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    assert main(["label", str(path), "--target", "kind"]) in (1, 2)
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert "Traceback" not in err
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_labels_that_differ_only_in_case_are_pointed_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "case.csv"
+    path.write_text("weight,kind\n1,a\n1.1,a\n2,A\n2.1,A\n3,b\n3.1,b\n1.05,\n3.05,\n")
+    assert main(["label", str(path), "--target", "kind", *FAST]) == 0
+    assert "'A'" in capsys.readouterr().err
+
+
+def test_an_existing_output_is_kept_unless_forced(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    out = lots.with_name("out.csv")
+    out.write_text("precious")
+    assert _label(lots, "-o", str(out)) == 2
+    assert out.read_text() == "precious"
+    assert "--force" in capsys.readouterr().err
+    assert _label(lots, "-o", str(out), "--force") == 0
+    assert len(read_rows(out)) == 120
+
+
+def test_the_input_is_never_written(lots: Path) -> None:
+    before = lots.read_bytes()
+    for option in ("-o", "--report", "--save"):
+        assert _label(lots, option, str(lots), "--force") == 2
+    assert lots.read_bytes() == before
+
+
+def test_an_unexpected_error_is_one_line_and_debug_shows_where(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import otprop.labelling.job as job
+
+    def broken(*anything: object) -> None:
+        raise RuntimeError("of no known kind")
+
+    monkeypatch.setattr(job.Job, "run", broken)
+    assert _label(lots) == 1
+    err = capsys.readouterr().err
+    assert "RuntimeError: of no known kind" in err
+    assert "Traceback" not in err
+    assert _label(lots, "--debug") == 1
+    assert "Traceback" in capsys.readouterr().err
+
+
+def test_a_pipe_works_and_a_reader_that_leaves_early_makes_no_trouble(lots: Path) -> None:
+    command = " ".join(SCRIPT)
+    options = "--target kind --set evidence=None -o - --quiet"
+    whole = subprocess.run(f"cat {lots} | {command} label - {options}", shell=True, capture_output=True, text=True)
+    assert whole.stderr == ""
+    assert len(whole.stdout.splitlines()) == 121
+    big = lots.with_name("big.csv")
+    lines = lots.read_text().splitlines(keepends=True)
+    big.write_text("".join(lines + lines[13:] * 40))
+    piped = f"cat {big} | {command} label - {options} | head -3"
+    head = subprocess.run(piped, shell=True, capture_output=True, text=True)
+    assert head.stderr == ""
+    assert len(head.stdout.splitlines()) == 3
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_ctrl_c_is_answered_at_once_and_leaves_the_old_output(lots: Path) -> None:
+    out, pipe = lots.with_name("out.csv"), lots.with_name("pipe.csv")
+    out.write_text("precious")
+    os.mkfifo(pipe)  # it waits for the rows, so that the moment is known
+    command = [*SCRIPT, "label", str(pipe), "--target", "kind", "-o", str(out), "--force"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with pipe.open("wb") as rows:
+        rows.write(lots.read_bytes()[:100])
+        rows.flush()
+        process.send_signal(signal.SIGINT)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "interrupted. Nothing was written" in err
+    assert "Traceback" not in err
+    assert out.read_text() == "precious"
+
+
+def test_an_interrupted_fit_writes_nothing(lots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from otprop import OTP
+
+    def interrupted(*anything: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(OTP, "fit", interrupted)
+    assert _label(lots) == 130
+    assert list(lots.parent.iterdir()) == [lots]
+
+
+def test_killed_at_any_moment_there_is_the_old_output_or_the_new_one(lots: Path) -> None:
+    """Twenty moments, spread over the time a run takes."""
+    out, before = lots.with_name("out.csv"), lots.read_bytes()
+    command = [*SCRIPT, "label", str(lots), "--target", "kind", *FAST, "-o", str(out), "--force", "--quiet"]
+    start = time.monotonic()
+    subprocess.run(command, check=True)
+    whole, new = time.monotonic() - start, out.read_bytes()
+    random = np.random.default_rng(0)
+    for moment in random.uniform(0.5, 1.05, 20):  # the first half is imports
+        out.write_bytes(b"old")
+        process = subprocess.Popen(command)
+        time.sleep(whole * moment)
+        os.kill(process.pid, signal.SIGKILL)
+        process.wait()
+        assert out.read_bytes() in (b"old", new)
+        assert lots.read_bytes() == before

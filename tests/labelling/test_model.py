@@ -1,0 +1,330 @@
+"""A model in a file: the same answers after loading, and nothing else than a model is loaded."""
+
+from __future__ import annotations
+
+import io
+import json
+import pickle
+import zipfile
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from otprop import OTP
+from otprop.labelling.features import Features
+from otprop.labelling.methods import METHODS
+from otprop.labelling.model import ModelError, load_model, predict_table, save_model
+from otprop.labelling.target import read_target
+from tests.labelling.test_features import mixed
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skrub")
+
+
+def make(estimator=None, frame=None):
+    """A job that has run: half of the labels are given."""
+    frame = mixed() if frame is None else frame
+    rng = np.random.default_rng(0)
+    labels = np.where(frame["age"].fillna(40) > 40, "old", "young").astype(object)
+    labels[rng.random(len(frame)) < 0.5] = None
+    features = Features(list(frame.columns), "y" if "y" in frame else None)
+    target = read_target(labels, "y")
+    estimator = OTP(n_jobs=1) if estimator is None else estimator
+    return SimpleNamespace(
+        features=features, target=target, estimator=estimator.fit(features.fit_transform(frame), target.codes)
+    )
+
+
+def saved(job):
+    buffer = io.BytesIO()
+    save_model(buffer, job)
+    return buffer.getvalue()
+
+
+def loaded(content):
+    return load_model(io.BytesIO(content))
+
+
+@pytest.fixture(scope="module")
+def job():
+    return make()
+
+
+@pytest.fixture(scope="module")
+def content(job):
+    return saved(job)
+
+
+def members(content):
+    with zipfile.ZipFile(io.BytesIO(content)) as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def zipped(parts, compression=zipfile.ZIP_STORED):
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", compression) as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+    return buffer.getvalue()
+
+
+def edited(content, change):
+    """The same file with its JSON text changed."""
+    parts = members(content)
+    text = json.loads(parts["model.json"])
+    change(text)
+    return zipped({**parts, "model.json": json.dumps(text)})
+
+
+def every_object(node):
+    if isinstance(node, dict):
+        if "object" in node:
+            yield node
+        for part in node.values():
+            yield from every_object(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from every_object(part)
+
+
+OTHERS = {"cosine": OTP(metric="cosine"), "manhattan": OTP(metric="manhattan"), "cityblock": OTP("cityblock")}
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")
+@pytest.mark.parametrize("name", [*METHODS, *OTHERS])
+def test_a_loaded_model_answers_bit_for_bit_the_same(name):
+    job = make(OTHERS[name] if name in OTHERS else METHODS[name]())
+    new = mixed(40, seed=7)
+    codes, distributions = predict_table(loaded(saved(job)), new)
+    expected = job.estimator.predict_proba(job.features.transform(new))
+    np.testing.assert_array_equal(distributions, expected)
+    np.testing.assert_array_equal(codes, expected.argmax(axis=1))
+
+
+def test_a_model_of_many_rows_with_few_columns_answers_the_same():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"age": rng.normal(40, 10, 2600), "x": rng.normal(size=2600)})
+    job = make(OTP(evidence=None, n_jobs=1), frame)
+    new = pd.DataFrame({"age": rng.normal(40, 10, 50), "x": rng.normal(size=50)})
+    _, distributions = predict_table(loaded(saved(job)), new)
+    np.testing.assert_array_equal(distributions, job.estimator.predict_proba(job.features.transform(new)))
+
+
+def test_the_training_rows_keep_their_labels_after_loading(job, content):
+    codes, _ = predict_table(loaded(content), mixed())
+    given = job.target.given
+    np.testing.assert_array_equal(codes[given], job.target.codes[given])
+
+
+def test_a_model_knows_its_target_and_classes(content):
+    model = loaded(content)
+    assert (model.target, model.classes, model.values, model.notes) == ("y", ["old", "young"], ["old", "young"], [])
+    assert model.versions["otprop"]
+
+
+def test_the_file_is_an_npz_file_without_pickles(tmp_path, job):
+    path = tmp_path / "kept.otprop"
+    save_model(path, job)
+    with np.load(path, allow_pickle=False) as arrays:
+        assert all(arrays[name] is not None for name in arrays.files)
+    with pytest.raises(ValueError, match=r"kept\.otprop"):
+        save_model(path, job)
+    save_model(path, job, force=True)
+    assert load_model(str(path)).classes == ["old", "young"]
+    assert [entry.name for entry in tmp_path.iterdir()] == ["kept.otprop"]
+
+
+def test_the_same_model_is_the_same_file(job, content):
+    assert saved(job) == content
+
+
+def test_a_table_that_lacks_columns_is_refused_by_name(content):
+    model = loaded(content)
+    with pytest.raises(ValueError, match="lacks 2 of the 10 columns needed: 'income', 'note'"):
+        predict_table(model, mixed().drop(columns=["income", "note", "row"]))
+    with pytest.raises(ValueError, match="'income'"):
+        model.check_columns(["age"])
+
+
+def test_an_empty_table_gets_no_labels(content):
+    codes, distributions = predict_table(loaded(content), mixed().iloc[:0])
+    assert codes.shape == (0,)
+    assert distributions.shape == (0, 2)
+
+
+class Bomb:
+    """Runs something when it is unpickled or made."""
+
+    fired = False
+
+    def __new__(cls):
+        Bomb.fired = True
+        return super().__new__(cls)
+
+    def __reduce__(self):
+        return Bomb, ()
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["tests.labelling.test_model.Bomb", "os.system", "subprocess.Popen", "otprop.cli._main.main", "builtins.eval"],
+)
+def test_a_file_that_names_another_class_is_refused_and_nothing_runs(content, name):
+    def change(text):
+        next(every_object(text))["object"] = name
+
+    Bomb.fired = False
+    with pytest.raises(ModelError, match=f"holds a {name}, which no model of otprop has; nothing of it was run"):
+        loaded(edited(content, change))
+    assert not Bomb.fired
+
+
+@pytest.mark.parametrize("name", ["otprop.geometry.neighbors.cKDTree", "otprop.geometry.neighbors.replace"])
+def test_names_that_our_modules_import_are_no_classes_of_a_model(content, name):
+    def change(text):
+        next(every_object(text))["object"] = name
+
+    with pytest.raises(ModelError, match="no class of a model"):
+        loaded(edited(content, change))
+
+
+def test_a_pickle_inside_an_array_is_refused_and_not_run(content):
+    parts, buffer = members(content), io.BytesIO()
+    bombs = np.empty(1, dtype=object)
+    bombs[0] = Bomb()
+    np.save(buffer, bombs, allow_pickle=True)
+    Bomb.fired = False
+    with pytest.raises(ModelError, match=r"its part 0\.npy is no plain array"):
+        loaded(zipped({**parts, "0.npy": buffer.getvalue()}))
+    assert not Bomb.fired
+
+
+def test_trees_that_point_out_of_bounds_are_refused(content):
+    parts = members(content)
+    for name, part in parts.items():
+        if name.endswith(".npy") and np.load(io.BytesIO(part)).dtype.names:
+            for field, value in (("left_child", 10**9), ("feature", 10**6), ("right_child", 0)):
+                nodes, buffer = np.load(io.BytesIO(part)), io.BytesIO()
+                nodes[field][0] = value
+                np.save(buffer, nodes)
+                with pytest.raises(ModelError, match="holds a tree"):
+                    loaded(zipped({**parts, name: buffer.getvalue()}))
+            return
+    pytest.fail("the model holds no tree")
+
+
+def test_a_forest_that_reads_past_the_row_is_refused(content):
+    def change(text):
+        for node in every_object(text):
+            if node["object"].endswith("ExtraTreesClassifier"):
+                node["state"]["n_features_in_"] = 3
+
+    with pytest.raises(ModelError, match="forest whose trees expect other features"):
+        loaded(edited(content, change))
+
+
+def test_row_numbers_out_of_bounds_are_refused(content):
+    def change(text):
+        nodes = {node["object"].rpartition(".")[2]: node for node in every_object(text)}
+        nodes["DiffusionGraph"]["state"]["n_rows"] = 7
+
+    with pytest.raises(ModelError, match="graph whose parts have different sizes"):
+        loaded(edited(content, change))
+
+
+def test_attributes_that_are_made_up_are_a_plain_error(content):
+    def change(text):
+        nodes = {node["object"].rpartition(".")[2]: node for node in every_object(text)}
+        nodes["ClassAnswers"]["state"]["_plan"] = "none"
+
+    model = loaded(edited(content, change))
+    with pytest.raises(ModelError, match="the model is damaged"):
+        predict_table(model, mixed(40, seed=3))
+
+
+def test_an_array_larger_than_its_file_is_refused_before_any_memory_is_taken(content):
+    parts, buffer = members(content), io.BytesIO()
+    np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
+    with pytest.raises(ModelError, match=r"0\.npy is no plain array of the size it says"):
+        loaded(zipped({**parts, "0.npy": buffer.getvalue()}))
+
+
+def test_compressed_parts_are_refused(content):
+    with pytest.raises(ModelError, match="compressed"):
+        loaded(zipped(members(content), zipfile.ZIP_DEFLATED))
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.9, 0.999])
+def test_a_file_that_is_cut_off_is_refused(content, share):
+    with pytest.raises(ModelError, match="damaged or cut off"):
+        loaded(content[: int(share * len(content))])
+
+
+def test_a_flipped_bit_is_seen(content):
+    for place in range(100, len(content) // 2, len(content) // 20):
+        damaged = bytearray(content)
+        damaged[place] ^= 1
+        try:
+            loaded(bytes(damaged))
+        except ModelError:
+            continue
+        # only the names and dates of the archive itself may change without harm
+        assert members(bytes(damaged)) == members(content)
+
+
+@pytest.mark.parametrize(
+    "foreign",
+    [
+        b"",
+        b"a,b\n1,2\n",
+        pickle.dumps(Bomb),
+        zipped({"a.txt": "b"}),
+        zipped({"model.json": "[]"}),
+        zipped({"model.json": "{"}),
+    ],
+)
+def test_a_foreign_file_is_refused_in_one_line(tmp_path, foreign):
+    path = tmp_path / "model"
+    path.write_bytes(foreign)
+    with pytest.raises(ModelError, match=str(path)) as caught:
+        load_model(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_path_without_a_file_is_said(tmp_path):
+    with pytest.raises(ModelError, match="there is no model file"):
+        load_model(tmp_path / "none")
+
+
+def test_a_newer_format_is_refused_with_what_to_do(content):
+    with pytest.raises(ModelError, match=r"format 99.*upgrade otprop"):
+        loaded(edited(content, lambda text: text.update(format=99)))
+
+
+def test_another_scikit_learn_is_noted(content):
+    model = loaded(edited(content, lambda text: text["versions"].update({"scikit-learn": "0.1.2"})))
+    assert len(model.notes) == 1
+    assert "saved with scikit-learn 0.1.2" in model.notes[0]
+
+
+def test_a_model_with_something_else_inside_is_not_saved(tmp_path):
+    job = make(OTP(evidence=None, n_jobs=1))
+    job.estimator.extra = Bomb
+    with pytest.raises(ModelError, match=r"cannot be saved: it holds a builtins\.type"):
+        save_model(tmp_path / "model", job)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_callback_is_not_kept():
+    job = make(OTP(evidence=None, n_jobs=1, callback=lambda round_: False))
+    assert loaded(saved(job)).estimator.callback is None
+
+
+def test_rows_are_kept_once(content, job):
+    """A model of n rows holds the rows, not a copy for each source."""
+    n_rows, n_features = len(job.target.codes), len(job.features.feature_names)
+    same = [part for name, part in members(content).items() if name.endswith(".npy")]
+    shapes = [np.load(io.BytesIO(part)).shape for part in same]
+    assert shapes.count((n_rows, n_features)) == 1

@@ -1,0 +1,178 @@
+"""The page of `otprop label` is whole, says what happened, and takes whatever is in the file for text."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from otprop.report._looks import class_looks
+from tests.report.outcomes import made_outcome, made_page
+from tests.report.test_page import Checker
+
+EVIL = "</script><script>alert(1)</script><!--&\"'"
+
+
+class Reader(Checker):
+    """One that knows that an input has no end."""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        super().handle_starttag("br" if tag == "input" else tag, attrs)
+
+
+def parsed(html: str) -> Reader:
+    reader = Reader()
+    reader.feed(html)
+    return reader
+
+
+def data_of(html: str) -> dict[str, Any]:
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.S)
+    assert found is not None
+    return dict(json.loads(found[1]))
+
+
+def text_of(html: str) -> str:
+    """The words a reader sees."""
+    words = parsed(html.split("<body>")[1].split('<script type="application/json"')[0]).words
+    return re.sub(r"\s+", " ", words)  # of all kinds of blanks
+
+
+@pytest.fixture(scope="module")
+def html() -> str:
+    return made_page(*made_outcome(600, ["Gala", "Cox", EVIL], abstain_below=0.8))
+
+
+def test_every_element_is_closed_and_nothing_comes_from_elsewhere(html: str) -> None:
+    checker = parsed(html)
+    assert checker.open == []
+    assert checker.addresses == ["data:,"]
+    assert not re.search(r"url\((?!#ramp-)|@import", html)
+
+
+def test_only_the_pages_own_script_and_style_may_run(html: str) -> None:
+    policy = re.search(r'Content-Security-Policy" content="([^"]*)"', html)
+    assert policy is not None
+    assert policy[1].startswith("default-src 'none'; img-src data:; style-src 'sha256-")
+    assert "unsafe" not in policy[1]
+    assert " style=" not in html.split("<body>")[1].split("<script")[0]  # it would be refused
+
+
+def test_values_from_the_file_cannot_end_the_script_or_start_a_tag(html: str) -> None:
+    assert html.count("<script") == 2
+    assert data_of(html)["classes"][2] == EVIL
+    assert EVIL in text_of(html)
+
+
+@given(st.text(max_size=300))
+@settings(deadline=None, max_examples=25)
+def test_any_text_in_any_place_leaves_the_page_whole(words: str) -> None:
+    outcome, X = made_outcome(30, [words, words + "2"])
+    html = made_page(
+        outcome, X, {words: lambda row: words}, facts={"file": words, words: words}, notes=[words], command=words
+    )
+    html.encode()
+    assert html.count("<script") == 2
+    assert len(data_of(html)["cells"]) == 1
+
+
+def test_lone_surrogates_and_control_characters_are_replaced() -> None:
+    outcome, X = made_outcome(30, ["a\ud800", "b\x00"])
+    html = made_page(outcome, X)
+    html.encode()
+    assert data_of(html)["classes"] == ["a\ufffd", "b\ufffd"]
+
+
+def test_the_counts_by_class_are_those_of_the_outcome() -> None:
+    outcome, X = made_outcome(600, ["Gala", "Cox"], abstain_below=0.9)
+    table = made_page(outcome, X).split('<section id="classes">')[1].split("</table>")[0]
+    lines = [re.findall(r'<td class="number">(.*?)</td>', line)[:2] for line in table.split("<tr>")[2:]]
+    counted = [
+        [str((outcome.given & (outcome.codes == code)).sum()), str((outcome.codes == code).sum())] for code in (0, 1)
+    ]
+    assert lines == [*counted, ["", str((outcome.codes < 0).sum())]]
+    assert (outcome.codes < 0).any()
+
+
+def test_rows_labelled_by_round_add_up_to_the_labelled_rows() -> None:
+    outcome, X = made_outcome(600, ["Gala", "Cox"], n_rounds=5, abstain_below=0.9)
+    rounds = data_of(made_page(outcome, X))["rounds"]
+    assert len(rounds) == 6
+    assert rounds[0] == outcome.given.sum()
+    assert sum(rounds) == (outcome.codes >= 0).sum()
+
+
+def test_the_error_to_expect_and_the_option_that_gets_it_are_there(html: str) -> None:
+    outcome, _ = made_outcome(600, ["Gala", "Cox", EVIL], abstain_below=0.8)
+    for one in outcome.coverage:
+        shown = f"{np.floor(one.confidence * 1e4) / 1e4:.4f}"
+        assert shown in html
+        kept = (outcome.confidence[~outcome.given] >= float(shown)).sum()  # type: ignore[index]
+        assert kept >= one.n_rows
+    assert "expected error against the share of rows labelled" in html
+
+
+def test_without_confidence_there_is_no_expected_error() -> None:
+    words = text_of(made_page(*made_outcome(100, ["a", "b"], confidence=False)))
+    assert "expected error" not in words.lower()
+    assert "says no confidence" in words
+    assert "Who had a say" not in words
+
+
+def test_the_rows_to_review_come_with_their_runner_up() -> None:
+    outcome, X = made_outcome(400, ["Gala", "Cox", "Braeburn"])
+    html = made_page(outcome, X)
+    row = int(re.findall(r'data-row="(\d+)"', html)[0]) - 1
+    second = outcome.classes[int(np.argsort(outcome.distributions[row])[-2])]
+    line = html.split(f'data-row="{row + 1}"')[1].split("</tr>")[0]
+    assert re.findall(r"<bdi>(.*?)</bdi>", line) == [outcome.classes[outcome.codes[row]], second]
+
+
+def test_notes_command_parameters_columns_and_versions_are_there(html: str) -> None:
+    words = text_of(html)
+    for expected in (
+        *("a label with a single row: Cox", "otprop label orchard.csv --target variety", "auto (used: 0.0123)"),
+        *("identifier: a different value in every row", "0.1.0", "diffusion", "not known"),
+    ):
+        assert expected in words
+
+
+def test_a_large_file_is_sampled_and_the_page_says_so_and_stays_small() -> None:
+    outcome, X = made_outcome(100_000, ["a", "b", "c"])
+    html = made_page(outcome, X, {f"column {k}": lambda row: f"{row} " + "né " * 60 for k in range(30)})
+    assert len(html.encode()) < 10_000_000
+    words = text_of(html)
+    assert "Drawn are 20 000 of 100 000 rows: all 2 000 with a given label" in words
+    data = data_of(html)
+    assert len(data["x"]) == 20_000
+    assert sum(data["given"]) == 2000
+    assert len(data["review"]) == 20
+    assert sum(data["rounds"]) == 100_000
+
+
+def test_odd_outcomes_can_be_shown() -> None:
+    outcome, X = made_outcome(12, ["a", "b"], n_given=12)  # all given
+    assert "All labels were given" in made_page(outcome, X)
+    outcome, X = made_outcome(12, ["a", "b"], abstain_below=2.0)  # none added
+    assert "none added" in made_page(outcome, X)
+    outcome, X = made_outcome(12, ["a", "b"])
+    assert "NaN" not in made_page(outcome, np.zeros_like(X)).split("<script>")[0]
+
+
+@pytest.mark.parametrize("n_classes", [1, 6, 30, 36, 200])
+def test_classes_look_different_as_long_as_there_are_looks(n_classes: int) -> None:
+    sizes = np.arange(n_classes)
+    looks = class_looks(sizes)
+    assert len(looks) == n_classes
+    assert len(set(looks)) == min(n_classes, 37)
+    if n_classes > 36:
+        assert len(set(looks[-36:])) == 36  # the largest
+
+
+def test_many_classes_open_on_demand() -> None:
+    assert "60 more classes" in text_of(made_page(*made_outcome(500, [f"kind {k}" for k in range(100)])))
