@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from otprop._balanced import in_units_of
@@ -186,9 +187,10 @@ class ClassWay:
         """The classes' shares of all rows: what is labelled, and what is inferred of the rest."""
         left = self._labels.unlabeled
         reached = left[np.isfinite(logits[left]).all(axis=1)]
-        shares = np.exp(tempered(logits[reached], self.temperature))
-        shares /= shares.sum(axis=1, keepdims=True)
-        found = infer_shares(shares, counts)
+        shares = softmax(tempered(logits[reached], self.temperature), axis=1)
+        hidden = self.evidence.hidden
+        unseen = softmax(tempered(self.evidence.unseen, self.temperature), axis=1)
+        found = infer_shares(shares, unseen, hidden.codes, counts)
         total = np.bincount(self._labels.codes[self._labels.labeled], minlength=self._n_classes) + len(left) * found
         return np.asarray(total / total.sum())
 
