@@ -14,6 +14,7 @@ from collections.abc import Callable
 from functools import cache
 
 import numpy as np
+from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from common import commit, read_csv, stratified, write_csv
@@ -50,8 +51,15 @@ def otp(codes: np.ndarray) -> np.ndarray:
     return OTP().fit(images()[0], codes).transduction_
 
 
+@cache
+def spreading_graph() -> object:
+    X, _ = images()
+    return NearestNeighbors(n_neighbors=7, n_jobs=-1).fit(X).kneighbors_graph(X, 7, mode="connectivity")
+
+
 def spreading(codes: np.ndarray) -> np.ndarray:
-    model = LabelSpreading(kernel="knn", n_jobs=-1)
+    """``LabelSpreading(kernel="knn")``, its graph searched once for all splits."""
+    model = LabelSpreading(kernel=lambda X, y=None: spreading_graph())
     return np.asarray(model.fit(images()[0], codes).transduction_)
 
 

@@ -16,6 +16,9 @@ import numpy as np
 
 import otprop.geometry.neighbors as module
 from common import load, write_csv
+from otprop.geometry.cells import brute_force
+from otprop.geometry.jobs import Jobs
+from otprop.geometry.measures import Vectors
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 
 K = 15
@@ -68,8 +71,8 @@ def hnsw(m: int, build: int, ef: int, storage: str, threads: int = 1) -> Search:
 def true_neighbors(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and the distances of each to its 15th neighbour."""
     sample = np.sort(np.random.default_rng(5).choice(len(X), 500, replace=False))
-    vectors = module._Vectors(X, "euclidean")
-    _, distances = module._brute_force(vectors, X[sample], K + 1, module.Jobs(None))
+    vectors = Vectors(X, "euclidean")
+    _, distances = brute_force(vectors, X[sample], K + 1, Jobs(None))
     return sample, distances[:, -1]
 
 

@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
+from sklearn.preprocessing import StandardScaler
 
 from otprop import OTP, Round
 from otprop.report.rounds import plot_rounds
@@ -27,14 +28,15 @@ console.print(f"Iris: {len(species)} flowers, the species of {len(given)} given,
 
 
 def show(round_: Round) -> None:
-    how = "most certain, " if round_.lowered else "certain, above"
+    how = "the most certain, from" if round_.lowered else "probable enough, certain from"
     console.print(
         f"round {round_.number:2d}: labelled {len(round_.rows):3d} of {round_.n_unlabeled:3d} ({how} "
         f"{round_.threshold:.3f}); plan exact to {round_.source_error:.0e}"
     )
 
 
-model = OTP(callback=show).fit(iris.data, y)
+X = StandardScaler().fit_transform(iris.data)
+model = OTP(callback=show).fit(X, y)
 
 console.print("\nWho had a say, by what they said of labels hidden from them:")
 for source in model.evidence_:
@@ -64,5 +66,5 @@ for row in doubtful:
 
 folder.mkdir(parents=True, exist_ok=True)
 picture = folder / "iris_rounds.png"
-plot_rounds(model, iris.data).savefig(picture, dpi=110)
+plot_rounds(model, X).savefig(picture, dpi=110)
 console.print(f"\nThe rounds as a picture (first two principal components): {picture}")

@@ -191,6 +191,9 @@ def test_what_only_class_level_transport_has_is_not_there(iris):
         ({"marginal_strength": 0.5}, "marginal_strength=0.5 has no meaning with marginals='balanced'"),
         ({"class_prior": "uniform"}, "class_prior='uniform' has no meaning with marginals='balanced'"),
         ({"class_prior": np.ones(2)}, "class_prior=array.* has no meaning with marginals='balanced'"),
+        ({"metric": "cosine"}, "metric='cosine' has no meaning with marginals='balanced'; leave it at 'euclidean'"),
+        ({"n_neighbors": 5}, "n_neighbors=5 has no meaning with marginals='balanced'"),
+        ({"diffusion": 0.5}, "diffusion=0.5 has no meaning with marginals='balanced'"),
         ({"abstain_below": 0.9}, "abstain_below=0.9 has no meaning with marginals='balanced'"),
     ],
 )

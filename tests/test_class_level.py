@@ -19,7 +19,7 @@ from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
 from otprop import OTP
-from otprop._propagation import certainty
+from otprop._rounds import certainty
 from otprop.geometry.diffusion import DiffusionGraph
 from tests.ways import geometry, hide, nearness
 
@@ -361,6 +361,89 @@ def test_confidence_is_about_as_high_as_the_labels_are_right():
         confidence.append(model.confidence_[y == -1].mean())
     assert np.mean(right) < 0.95
     assert abs(np.mean(right) - np.mean(confidence)) < 0.08
+
+
+def skewed(shares=(0.9, 0.1), n_rows=600, n_labels=20, gap=2.5, seed=0):
+    """Overlapping clouds of unequal size with equally many labels each."""
+    rng = np.random.default_rng(seed)
+    truth = np.repeat(np.arange(len(shares)), np.round(np.array(shares) * n_rows).astype(int))
+    X = rng.normal(size=(n_rows, 4))
+    X[np.arange(n_rows), truth] += gap
+    y = np.full(n_rows, -1)
+    for code in range(len(shares)):
+        y[rng.choice(np.flatnonzero(truth == code), n_labels, replace=False)] = code
+    return X, truth, y
+
+
+@pytest.mark.parametrize("shares", [(0.9, 0.1), (0.7, 0.3), (0.5, 0.5), (0.8, 0.15, 0.05)])
+def test_equally_many_labels_a_class_do_not_hide_how_large_the_classes_are(shares):
+    X, truth, y = skewed(shares)
+    model = OTP().fit(X, y)
+    assert np.abs(model.class_prior_ - shares).max() < 0.08
+    left = y == -1
+    right = (model.transduction_ == truth)[left].mean()
+    known = OTP(class_prior=shares).fit(X, y)
+    assert right > (known.transduction_ == truth)[left].mean() - 0.03
+    assert abs(model.confidence_[left].mean() - right) < 0.06
+
+
+def test_a_cluster_that_no_label_reaches_is_labelled_without_confidence():
+    X, _, y = skewed((0.5, 0.5), 200)
+    far = np.random.default_rng(1).normal(size=(60, 4)) + 400.0 * np.eye(4)[0]
+    model = OTP().fit(np.vstack([X, far]), np.append(y, np.full(60, -1)))
+    assert model.confidence_[200:].max() <= model.class_prior_.max()
+    assert model.confidence_[:200][y == -1].mean() > 0.85
+
+
+def test_confidence_is_never_below_that_of_a_guess():
+    rng = np.random.default_rng(0)
+    y = np.where(np.arange(120) < 40, rng.integers(2, size=120), -1)
+    assert OTP().fit(rng.normal(size=(120, 3)), y).confidence_.min() >= 0.5
+
+
+def test_where_no_label_can_be_hidden_the_log_says_that_confidence_is_not_calibrated(caplog):
+    X, _, y = blobs(n_labels=1)
+    with caplog.at_level("WARNING", logger="otprop"):
+        geometry().fit(X, y)
+        assert "confidence_ is not calibrated: no label could be hidden" in caplog.text
+        caplog.clear()
+        X, _, y = blobs(n_labels=2)
+        geometry().fit(X, y)
+        assert not caplog.text
+
+
+def test_rows_left_by_a_callback_are_not_covered(iris):
+    X, _, y = iris
+    model = geometry(callback=lambda round_: True).fit(X, y)
+    assert model.coverage()[0].n_rows == len(model.rounds_[0].rows) < (y == -1).sum()
+
+
+def test_two_classifiers_of_one_type_are_told_apart(iris):
+    X, _, y = iris
+    evidence = [KNeighborsClassifier(1), GaussianNB(), KNeighborsClassifier(3)]
+    names = [source.name for source in OTP(evidence=evidence).fit(X, y).evidence_]
+    assert names == ["diffusion", "KNeighborsClassifier 1", "GaussianNB", "KNeighborsClassifier 2"]
+
+
+def test_a_classifier_that_fails_is_named(iris):
+    X, _, y = iris
+    message = "KNeighborsClassifier, a classifier in evidence, failed: .*n_neighbors"
+    with pytest.raises(ValueError, match=message):
+        OTP(evidence=[KNeighborsClassifier(1000)]).fit(X, y)
+
+
+def test_the_likelihood_shown_is_that_of_the_hidden_labels_alone(iris, alone):
+    for setting in alone.settings_:
+        assert setting["likelihood"] <= 0
+    X, truth, _ = iris
+    sure = geometry().fit(X[truth < 2], np.where(np.arange(100) % 2, truth[truth < 2], -1))
+    assert max(setting["likelihood"] for setting in sure.settings_) > -0.002  # with a pull it would be lower
+
+
+def test_the_warning_of_a_lopsided_graph_points_to_the_call():
+    with pytest.warns(UserWarning, match="X is not symmetric") as caught:
+        OTP(cost="graph").fit(sp.csr_array(sp.triu(chain(20))), [0] + [-1] * 18 + [1])
+    assert caught[0].filename == __file__
 
 
 def test_a_run_that_was_stopped_has_a_confidence_for_every_row(iris):

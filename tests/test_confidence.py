@@ -68,9 +68,25 @@ def test_fewer_rows_are_more_confident_and_less_often_wrong(confidence):
     for line in table:
         kept = np.sort(confidence)[::-1][: line.n_rows]
         assert line.n_rows == pytest.approx(line.share * len(confidence), abs=0.5 + 1e-9)
+        assert (confidence >= line.confidence).sum() == line.n_rows  # as `abstain_below` it keeps just these
         assert line.confidence == kept[-1]
         assert line.expected_error == pytest.approx(1 - kept.mean())
-        assert (confidence >= line.confidence).sum() >= line.n_rows  # as a threshold it keeps them all
+
+
+def test_rows_of_one_confidence_are_not_parted():
+    table = coverage_table(np.array([0.9, 0.5, 0.5, 0.5]))
+    assert [(line.share, line.n_rows) for line in table] == [(1.0, 4), (0.3, 1)]
+
+
+def test_hidden_labels_count_by_how_many_rows_they_stand_for():
+    found = np.full(40, 0.8)
+    right = np.arange(40) < 20  # the first class always right, the second never
+    mostly = np.where(right, 9.0, 1.0)
+    known = calibrate(found, right, mostly)(np.array([0.8]))[0]
+    assert calibrate(found, right)(np.array([0.8]))[0] < 0.7 < known
+    assert calibrate(found, right, 100 * mostly)(np.array([0.8]))[0] == pytest.approx(known)
+    assert calibrate(found, right, np.full(40, 3.0)) == calibrate(found, right)
+    assert calibrate(found, right, np.zeros(40)) == Calibration()  # they stand for no row
 
 
 def test_the_table_begins_with_all_rows_and_is_empty_without_any():

@@ -13,7 +13,8 @@ from sklearn.model_selection import train_test_split
 
 import otprop._propagation
 from otprop import OTP
-from otprop._propagation import Propagation, certainty
+from otprop._propagation import Propagation
+from otprop._rounds import certainty
 from otprop.geometry.cost import ArrayCost, RowCost
 from otprop.geometry.euclidean import EuclideanPairs
 from otprop.transport import TransportResult, sinkhorn

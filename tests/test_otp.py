@@ -17,6 +17,7 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV
+from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -171,7 +172,7 @@ def test_a_row_of_weight_zero_keeps_its_label_and_has_no_say(iris, way):
     model, without = way().fit(X, lies, sample_weight=weights), way().fit(X, y)
     assert (model.transduction_[wrong] == lies[wrong]).all()
     new = X + 0.01
-    assert (model.predict(new) == without.predict(new)).mean() > 0.95  # the shares of the classes know of them
+    assert (model.predict(new) == without.predict(new)).mean() > 0.95
 
 
 @all_ways
@@ -345,21 +346,23 @@ def test_an_unfitted_model_says_so():
         ({"alpha": -0.1}, *GOOD, ValueError, "alpha must be .*; got -0.1"),
         ({"alpha": "high"}, *GOOD, TypeError, "alpha must be .*; got 'high' of type str"),
         ({"cost": "euclidian"}, *GOOD, ValueError, "cost='euclidian' is not a known metric; did you mean 'euclidean'"),
-        ({"cost": 3}, *GOOD, TypeError, "cost must be the name of a metric"),
+        ({"cost": 3}, *GOOD, TypeError, "cost must be 'diffusion', 'graph', 'precomputed', the name of a metric"),
         ({"marginals": "free"}, *GOOD, ValueError, "marginals must be one of 'class', 'balanced'; got 'free'"),
         ({"marginals": None}, *GOOD, ValueError, "marginals must be one of 'class', 'balanced'; got None"),
         ({"marginal_strength": 2}, *GOOD, ValueError, "marginal_strength must be 'auto' or .*; got 2"),
         ({"diffusion": 1.0}, *GOOD, ValueError, "diffusion must be 'auto' or a finite number > 0 and < 1; got 1.0"),
-        ({"n_neighbors": 0}, *GOOD, ValueError, "n_neighbors must be an integer >= 1; got 0"),
-        ({"n_neighbors": "many"}, *GOOD, TypeError, "n_neighbors must be an integer >= 1; got 'many'"),
+        ({"n_neighbors": 0}, *GOOD, ValueError, "n_neighbors must be 'auto' or an integer >= 1; got 0"),
+        ({"n_neighbors": "many"}, *GOOD, TypeError, "n_neighbors must be 'auto' or an integer >= 1; got 'many'"),
         ({"metric": "euclidian"}, *GOOD, ValueError, "metric must be a callable of two rows or one of .*'euclidian'"),
         ({"metric": 2}, *GOOD, TypeError, "metric must be a callable of two rows or one of .*; got 2"),
-        ({"abstain_below": 1.1}, *GOOD, ValueError, "abstain_below must be .*; got 1.1"),
+        ({"abstain_below": 1.1}, *GOOD, ValueError, "abstain_below must be None or a finite number .*; got 1.1"),
         ({"evidence": "forest"}, *GOOD, TypeError, "evidence must be 'auto', None, or a list .*; got 'forest'"),
         ({"evidence": ["trees"]}, *GOOD, ValueError, "evidence must be .*'forest', 'linear'; got 'trees' in it"),
+        ({"evidence": [GaussianNB]}, *GOOD, TypeError, r"the class GaussianNB; put an instance .*: GaussianNB\(\)"),
+        ({"cost": "difusion"}, *GOOD, ValueError, "did you mean 'diffusion'.* Accepted: 'diffusion', 'graph'"),
         ({"evidence": [StandardScaler()]}, *GOOD, ValueError, "A classifier must have predict_proba"),
-        ({"max_rounds": 0}, *GOOD, ValueError, "max_rounds must be an integer >= 1; got 0"),
-        ({"max_rounds": "few"}, *GOOD, TypeError, "max_rounds must be an integer >= 1; got 'few'"),
+        ({"max_rounds": 0}, *GOOD, ValueError, "max_rounds must be 'auto' or None or an integer >= 1; got 0"),
+        ({"max_rounds": "few"}, *GOOD, TypeError, "max_rounds must be 'auto' or None or an integer .*; got 'few'"),
         ({"min_round_share": 2}, *GOOD, ValueError, "min_round_share must be"),
         ({"max_iter": 2.5}, *GOOD, TypeError, "max_iter must be an integer >= 1; got 2.5"),
         ({"tol": 0.0}, *GOOD, ValueError, "tol must be"),
@@ -395,3 +398,30 @@ def test_bad_input_is_refused_by_name(way, parameters, X, y, error, message):
 def test_bad_weights_are_refused(way, weights, message):
     with pytest.raises((ValueError, TypeError), match=message):
         way().fit(*GOOD, sample_weight=weights)
+
+
+@quick_ways
+@pytest.mark.parametrize("bad", [{"tol": -1.0}, {"class_prior": "equal"}, {"cost": "precomputed"}])
+def test_a_fit_that_fails_leaves_no_older_model_behind(way, bad):
+    model = way().fit(*GOOD)
+    with pytest.raises(ValueError, match=r"tol|class_prior|square"):
+        model.set_params(**bad).fit(*GOOD)
+    assert not {name for name in vars(model) if name.endswith("_")} - {"n_features_in_"}  # of the X that came last
+    with pytest.raises(NotFittedError):
+        model.predict(GOOD[0])
+
+
+@quick_ways
+def test_rows_near_the_end_of_the_floats_are_predicted_without_a_warning(way):
+    X = np.array([[0.0, 1.0], [1.0, 0.0], [0.2, 0.9], [0.8, 0.1]]) * 1e307
+    model = way().fit(X, [0, 1, -1, -1])
+    assert model.predict(np.full((2, 2), 1.2e308)).shape == (2,)
+
+
+def test_one_enormous_value_does_not_disturb_the_other_rows(iris):
+    X, truth, y = iris
+    X = np.vstack([X, X[0]])
+    X[-1, 0] = 1e200
+    model = geometry().fit(X, np.append(y, -1))
+    assert np.isfinite(model.label_distributions_).all()
+    assert accuracy_score(truth, model.transduction_[:-1]) > 0.8

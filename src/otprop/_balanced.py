@@ -8,9 +8,9 @@ import numpy as np
 
 from otprop._labels import Labels
 from otprop._propagation import Propagation, Snapshot
-from otprop._replay import Given, Replay
+from otprop._replay import Replay
 from otprop.geometry.cost import RowCost, cost_summary
-from otprop.geometry.identical import first_of_each
+from otprop.geometry.identical import GivenRows, first_of_each
 from otprop.geometry.pairs import make_pairs
 
 AUTO_EPSILON = 0.1  # times the median cost from an unlabelled row to its nearest labelled one
@@ -61,7 +61,8 @@ class BalancedWay:
         if not snapshots:  # nothing was unlabelled: every given row has its say, by its weight
             f = run.epsilon * np.log(run.weights[sources])
             snapshots = [Snapshot(sources, labels.codes[sources], f, threshold=0.0)]
-        given = Given(sources, labels.codes[sources], run.weights[sources])
+        table = None if self._precomputed else self._X
+        given = GivenRows(sources, labels.codes[sources], run.weights[sources], table)
         n_classes = len(labels.classes)
         return Replay(self._X, self._pairs, snapshots, run.epsilon, given, n_classes, self._precomputed)
 

@@ -17,11 +17,14 @@ def check_number(
     below: float | None = None,
     least: float | None = None,
     most: float | None = None,
-    words: Iterable[str] = (),
+    words: Iterable[str | None] = (),
 ) -> None:
-    """Refuse `value` unless it is a finite number inside the open (above, below) or closed (least, most) bounds."""
+    """Refuse `value` unless it is a finite number inside the open (above, below) or closed (least, most) bounds.
+
+    Or one of `words`, which may include None.
+    """
     words = tuple(words)
-    if isinstance(value, str) and value in words:
+    if (value is None or isinstance(value, str)) and value in words:
         return
     bounds = [
         f"{sign} {bound:g}"
@@ -43,12 +46,16 @@ def check_number(
         raise ValueError(f"{name} must be {accepted}; got {value!r}.")
 
 
-def check_count(name: str, value: Any, least: int = 1) -> None:
-    """Refuse `value` unless it is a whole number of at least `least`."""
+def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | None] = ()) -> None:
+    """Refuse `value` unless it is a whole number of at least `least`, or one of `words`, which may include None."""
+    words = tuple(words)
+    if (value is None or isinstance(value, str)) and value in words:
+        return
+    accepted = " or ".join([*(repr(word) for word in words), f"an integer >= {least}"])
     if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
-        raise TypeError(f"{name} must be an integer >= {least}; got {value!r} of type {type(value).__name__}.")
+        raise TypeError(f"{name} must be {accepted}; got {value!r} of type {type(value).__name__}.")
     if int(value) < least:
-        raise ValueError(f"{name} must be an integer >= {least}; got {value!r}.")
+        raise ValueError(f"{name} must be {accepted}; got {value!r}.")
 
 
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:

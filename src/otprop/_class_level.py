@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Iterator
-from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -22,8 +21,11 @@ from otprop.evidence.combined import Evidence
 from otprop.evidence.diffusion import DiffusionSource, Setting
 from otprop.evidence.hidden import MANY_ROWS, hide
 from otprop.evidence.nearness import NearnessSource
-from otprop.geometry.diffusion import DiffusionGraph, check_affinity
-from otprop.geometry.identical import row_keys
+from otprop.evidence.says import hits
+from otprop.evidence.weights import relative
+from otprop.geometry.affinity import check_affinity
+from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.identical import GivenRows, digest, row_keys
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairs import SPARSE_METRICS, make_pairs
 
@@ -50,7 +52,8 @@ class ClassWay:
     """
 
     def __init__(self, model: Any, X: Any, labels: Labels, weights: np.ndarray) -> None:
-        weights = _relative(weights, labels.labeled)
+        weights = weights.copy()
+        weights[labels.labeled] = relative(weights[labels.labeled])  # rows that join later are measured by these
         self._model, self._X, self._labels, self._weights = model, X, labels, weights
         self._n_classes = len(labels.classes)
         self._seed = int(check_random_state(model.random_state).randint(2**31 - 1))
@@ -58,6 +61,7 @@ class ClassWay:
         shown = np.where(weights > 0, labels.codes, -1)
         self.evidence = Evidence(self._geometry(), self._classifiers(), hide(shown, self._n_classes, self._seed))
         logits = self.evidence.learn(shown, weights)
+        self._reached = self.evidence.moving.reached()
         self.temperature = 1.0 if isinstance(model.epsilon, str) or not self._tempered else float(model.epsilon)
         self.epsilon = self._epsilon_used()
         counts = np.bincount(shown[shown >= 0], minlength=self._n_classes).astype(np.float64)
@@ -104,14 +108,18 @@ class ClassWay:
     def confidence(self) -> np.ndarray:
         """The calibrated probability of each row's label; 1 where it was given."""
         run, hidden = self.run, self.evidence.hidden
+        if len(hidden) == 0 and len(self._labels.unlabeled):
+            logger.warning("confidence_ is not calibrated: no label could be hidden, since no class has two.")
         unseen = tempered(self.evidence.unseen, self.temperature)
         if run.plan is not None:
             unseen = unseen + np.maximum(run.plan.h, -50.0)
-        unseen = np.exp(unseen - unseen.max(axis=1, keepdims=True, initial=-np.inf))
-        unseen /= unseen.sum(axis=1, keepdims=True)
-        right = unseen.argmax(axis=1) == hidden.codes
-        self.calibration = calibrate(unseen.max(axis=1, initial=0.0), right)
+        right = hits(unseen, hidden.codes)
+        stands_for = (self.prior / np.maximum(hidden.counts, 1))[hidden.codes]
+        self.calibration = calibrate(softmax(unseen, axis=1).max(axis=1, initial=0.0), right, stands_for)
         found = self.calibration(run.distributions.max(axis=1))
+        far = np.flatnonzero(~self._reached)  # no hidden label was like them
+        found[far] = np.minimum(found[far], self.prior[run.distributions[far].argmax(axis=1)])
+        found = np.maximum(found, 1.0 / self._n_classes)
         found[self._labels.labeled] = 1.0
         return np.asarray(found)
 
@@ -141,7 +149,9 @@ class ClassWay:
             return NearnessSource(pairs, self._X.shape[0], self._n_classes, epsilon)
         strengths = AUTO_DIFFUSION if isinstance(model.diffusion, str) else (float(model.diffusion),)
         if model.cost == "graph":
-            graphs: dict[int | None, DiffusionGraph] = {None: DiffusionGraph(check_affinity(self._X, "X"))}
+            graphs: dict[int | None, DiffusionGraph] = {
+                None: DiffusionGraph(check_affinity(self._X, "X", stacklevel=5))
+            }
         else:
             graphs = dict(self._neighbor_graphs())
         settings = [Setting(graph, k, strength) for k, graph in graphs.items() for strength in strengths]
@@ -180,7 +190,7 @@ class ClassWay:
             elif isinstance(source, str) and source == "linear":
                 found.append(LinearSource(features, X, n_classes, seed))
             else:
-                found.append(ClassifierSource(type(source).__name__, source, X, n_classes))
+                found.append(ClassifierSource(_name_among(source, wanted), source, X, n_classes))
         return found
 
     def _infer_prior(self, logits: np.ndarray, counts: np.ndarray) -> np.ndarray:
@@ -191,16 +201,15 @@ class ClassWay:
         hidden = self.evidence.hidden
         unseen = softmax(tempered(self.evidence.unseen, self.temperature), axis=1)
         found = infer_shares(shares, unseen, hidden.codes, counts)
-        total = np.bincount(self._labels.codes[self._labels.labeled], minlength=self._n_classes) + len(left) * found
+        total = counts + len(left) * found
         return np.asarray(total / total.sum())
 
 
-def _relative(weights: np.ndarray, labeled: np.ndarray) -> np.ndarray:
-    """Weights with a mean of one over the labelled rows that have any: rows that join later are measured by it."""
-    given = weights[labeled] / weights[labeled].max()
-    weights = weights.copy()
-    weights[labeled] = given / given[given > 0].mean()
-    return weights
+def _name_among(source: Any, sources: Any) -> str:
+    """The type of a classifier, with a number where there are several of it."""
+    same = [other for other in sources if type(other) is type(source)]
+    place = next(place for place, other in enumerate(same, start=1) if other is source)
+    return type(source).__name__ + (f" {place}" if len(same) > 1 else "")
 
 
 def _check_metric(metric: Any, X: Any) -> None:
@@ -232,15 +241,11 @@ class ClassAnswers:
         self._sparse = sp.issparse(X)
         self._zero_is_same = not (isinstance(metric, str) and metric == "inner")
         given = labels.labeled[weights[labels.labeled] > 0]
-        self._given, self._codes, self._weights = given, labels.codes[given], weights[given]
+        self._given = GivenRows(given, labels.codes[given], weights[given], X if self._features else None)
         self._known: dict[bytes, int] = {}
-        self._given_keys: dict[bytes, list[int]] = {}
-        if self._features:
-            for place, key in enumerate(row_keys(X[given])):
-                self._given_keys.setdefault(key, []).append(place)
-            if self._index is None or not self._zero_is_same:
-                for row, key in enumerate(row_keys(X)):
-                    self._known.setdefault(_digest(key), row)
+        if self._features and (self._index is None or not self._zero_is_same):
+            for row, key in enumerate(row_keys(X)):
+                self._known.setdefault(digest(key), row)
 
     def distributions(self, new: Any) -> np.ndarray:
         """Class probabilities of each row of `new`."""
@@ -250,11 +255,7 @@ class ClassAnswers:
         logits = tempered(self._evidence.of_new(neighbors, new), self._temperature)
         lost = ~np.isfinite(logits).any(axis=1)
         logits[lost] = 0.0
-        if self._plan is not None:
-            found = self._plan.shares(logits)
-        else:
-            found = np.exp(logits - logits.max(axis=1, keepdims=True))
-            found /= found.sum(axis=1, keepdims=True)
+        found = self._plan.shares(logits) if self._plan is not None else softmax(logits, axis=1)
         found[lost] = self._prior
         if self._index is not None and self._zero_is_same:
             same = np.flatnonzero(neighbors.distances[:, 0] == 0)
@@ -262,21 +263,16 @@ class ClassAnswers:
         for line, row, places in self._recognised(new):
             found[line] = self._distributions[row]
             if len(places):
-                votes = np.bincount(self._codes[places], self._weights[places], minlength=found.shape[1])
-                found[line] = votes / votes.sum()
+                found[line] = self._given.votes(places, found.shape[1])
         return np.asarray(found)
 
     def _recognised(self, new: Any) -> Iterator[tuple[int, int, Any]]:
         """Lines of `new` that are rows of the training table: which, and which of the given ones they equal."""
         if self._precomputed:
             for line in np.flatnonzero(new.min(axis=1) == 0).tolist():
-                yield line, int(new[line].argmin()), np.flatnonzero(new[line, self._given] == 0)
+                yield line, int(new[line].argmin()), np.flatnonzero(new[line, self._given.rows] == 0)
         elif self._features:
             for line, key in enumerate(row_keys(new)):
-                places, row = self._given_keys.get(key, []), self._known.get(_digest(key), -1)
+                places, row = self._given.like(key), self._known.get(digest(key), -1)
                 if places or row >= 0:
                     yield line, row, places
-
-
-def _digest(key: bytes) -> bytes:
-    return blake2b(key, digest_size=16).digest()

@@ -8,7 +8,7 @@ from time import perf_counter
 import numpy as np
 
 from otprop._labels import UNLABELED
-from otprop._propagation import TIE, Round, certainty
+from otprop._rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.evidence.combined import Evidence
 from otprop.transport.class_level import ClassTransport, owed_masses, solve_classes
 
@@ -27,7 +27,7 @@ def tempered(logits: np.ndarray, epsilon: float) -> np.ndarray:
         return np.asarray((logits - np.where(top > -np.inf, top, 0.0)).astype(np.float64) / epsilon)
 
 
-class ClassPropagation:
+class ClassPropagation(Rounds):
     """Label the rows round by round: iterate over it to run it, stop iterating to stop it.
 
     Parameters
@@ -49,7 +49,6 @@ class ClassPropagation:
     Attributes
     ----------
     codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
-    first : ndarray of shape (n_rows, n_classes), the distributions of the first round
     plan : ClassTransport, of the first round
     """
 
@@ -69,19 +68,14 @@ class ClassPropagation:
         tol: float = 1e-6,
         max_iter: int = 100,
     ) -> None:
+        super().__init__(codes, len(prior))
         self._evidence, self._logits, self._prior = evidence, logits, prior
         self.strength, self.epsilon, self._alpha = strength, epsilon, alpha
         self._max_rounds, self._min_round_share = max_rounds, min_round_share
         self._tol, self._max_iter = tol, max_iter
         given = codes != UNLABELED
-        self.codes, self._weights = codes.copy(), np.where(given, weights, 0.0)
+        self._weights = np.where(given, weights, 0.0)
         self._left = np.flatnonzero(~given)
-        n_classes = len(prior)
-        self.distributions = np.zeros((len(codes), n_classes))
-        self.distributions[given, codes[given]] = 1.0
-        self.certainty = given.astype(np.float64)
-        self.round = np.where(given, 0, -1)
-        self.n_rounds = 0
         self.plan: ClassTransport | None = None
 
     def __iter__(self) -> Iterator[Round]:
@@ -108,7 +102,6 @@ class ClassPropagation:
         gaps = np.abs(scores - threshold)
         if self.n_rounds == 1:
             self.plan = plan
-            self.first = self.distributions.copy()
         self._left = left[~chosen]
         return Round(
             number=self.n_rounds,
@@ -160,7 +153,7 @@ class ClassPropagation:
             return sure, float(scores[sure].min() if self._alpha is None else self._alpha), False
         if least <= n_reached:
             scores = np.where(reached, scores, -1.0)
-        threshold = float(np.partition(scores, -least)[-least])
+        threshold = nth_largest(scores, least)
         return scores >= threshold - TIE, threshold, True
 
     def _share_out(self) -> None:
@@ -174,11 +167,6 @@ class ClassPropagation:
         self._weights[joined] = masses[self.codes[joined]]
 
     def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
-        """Eq. 13 for the rows chosen; returns how near their two best classes came to each other."""
-        self.codes[rows] = shares.argmax(axis=1)
-        self.round[rows] = self.n_rounds
+        class_gap = super()._label(rows, shares)
         self._share_out()
-        if shares.shape[1] == 1:
-            return 1.0
-        best = np.partition(shares, -2, axis=1)
-        return float((best[:, -1] - best[:, -2]).min())
+        return class_gap

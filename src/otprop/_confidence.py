@@ -26,28 +26,31 @@ class Calibration:
         return np.asarray(expit(self.slope * logit(np.clip(probability, CLIP, 1 - CLIP)) + self.shift))
 
 
-def calibrate(probabilities: np.ndarray, right: np.ndarray) -> Calibration:
+def calibrate(probabilities: np.ndarray, right: np.ndarray, weights: np.ndarray | None = None) -> Calibration:
     """Fit the line to labels that were hidden.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_hidden,), of the label each hidden row would have got
-    right : ndarray of bool of shape (n_hidden,), whether it was the true one
+    right : ndarray of shape (n_hidden,), whether it was the true one; a part of 1 where several were as probable
+    weights : ndarray of shape (n_hidden,) or None, how many of all rows each stands for; their scale does not matter
 
     Returns
     -------
     Calibration
     """
-    if len(right) == 0:
+    if len(right) == 0 or (weights is not None and not weights.any()):
         return Calibration()
     odds = logit(np.clip(probabilities, CLIP, 1 - CLIP))
-    sign = np.where(right, 1.0, -1.0)
+    right = np.asarray(right, dtype=np.float64)
+    each = np.ones(len(right)) if weights is None else weights * (weights.sum() / (weights @ weights))
 
     def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
-        margin = sign * (line[0] * odds + line[1])
+        margin = line[0] * odds + line[1]
         pull = np.array([PULL_SLOPE * (line[0] - 1.0), PULL_SHIFT * line[1]])
-        slope = -sign * expit(-margin)
-        value = np.logaddexp(0.0, -margin).sum() + 0.5 * (pull @ np.array([line[0] - 1.0, line[1]]))
+        slope = each * (expit(margin) - right)
+        value = each @ (np.logaddexp(0.0, margin) - right * margin)
+        value += 0.5 * (pull @ np.array([line[0] - 1.0, line[1]]))
         return float(value), np.array([slope @ odds, slope.sum()]) + pull
 
     found = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0.05, 5.0), (-3.0, 3.0)], method="L-BFGS-B").x
@@ -75,6 +78,8 @@ class Coverage:
 def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
     """The expected error at each share of the rows labelled, the most confident first.
 
+    Rows of the same confidence go together, since no `abstain_below` could part them: the share is then larger.
+
     Parameters
     ----------
     confidence : ndarray of shape (n_rows,), of the rows whose label was not given
@@ -86,9 +91,13 @@ def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -
     """
     ordered = np.sort(confidence)[::-1]
     errors = np.cumsum(1.0 - ordered) / np.arange(1, len(ordered) + 1)
-    table = []
+    table: list[Coverage] = []
     for share in shares:
-        n_rows = round(share * len(ordered))
-        if n_rows:
-            table.append(Coverage(share, n_rows, float(ordered[n_rows - 1]), float(errors[n_rows - 1])))
+        wanted = round(share * len(ordered))
+        if not wanted:
+            continue
+        n_rows = int(np.searchsorted(-ordered, -ordered[wanted - 1], side="right"))  # with all that are as confident
+        if not table or n_rows < table[-1].n_rows:
+            actual = share if n_rows == wanted else n_rows / len(ordered)
+            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), float(errors[n_rows - 1])))
     return table

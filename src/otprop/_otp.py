@@ -20,7 +20,7 @@ from otprop._class_level import NAMED_SOURCES, ClassWay
 from otprop._confidence import Coverage, coverage_table
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import progress
-from otprop._propagation import Round
+from otprop._rounds import Round
 from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix
 
 logger = logging.getLogger("otprop")
@@ -107,8 +107,9 @@ class OTP(Propagator):
     certainty_ : ndarray of shape (n_rows,)
         Eq. 12, from 0 (all classes alike) to 1 (one class); 1 for the given labels.
     confidence_ : ndarray of shape (n_rows,)
-        How probable it is that the label is right, calibrated on hidden labels; 1 for the given ones. Not with
-        "balanced".
+        How probable it is that the label is right, calibrated on hidden labels (as it is, where no class has two); 1
+        for the given ones. At most the share of their class for rows that no given label reaches over the graph, of
+        which hidden labels tell nothing. Not with "balanced".
     round_ : ndarray of int of shape (n_rows,)
         The round in which each row was labelled; 0 where the label was given.
     rounds_ : list of Round
@@ -232,8 +233,8 @@ class OTP(Propagator):
         -------
         self
         """
+        self._forget()
         self._check_parameters()
-        self.__dict__.pop("_answers", None)  # whatever happens now, the old model is no more
         X, labels = self._read(X, y, accept_sparse=False if self.cost == "precomputed" else "csr")
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
@@ -270,7 +271,8 @@ class OTP(Propagator):
         """
         check_is_fitted(self)
         sparse = False if self.cost == "precomputed" else "csr"
-        X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
+            X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
         if self.cost == "precomputed":
             check_cost_matrix(X, self.n_features_in_)
         if self.cost == "graph" and X.min() < 0:
@@ -279,6 +281,8 @@ class OTP(Propagator):
 
     def coverage(self) -> list[Coverage]:
         """The error to expect when only the most confident rows are labelled, at shares from all to a tenth.
+
+        Of the rows that were labelled, that is: not of those given, nor of those left where a callback stopped.
 
         Returns
         -------
@@ -289,7 +293,7 @@ class OTP(Propagator):
         check_is_fitted(self)
         if self.marginals == "balanced":
             raise AttributeError("coverage() needs confidence_, which marginals='balanced' does not have.")
-        return coverage_table(self.confidence_[self.round_ != 0])
+        return coverage_table(self.confidence_[self.round_ > 0])
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -300,11 +304,14 @@ class OTP(Propagator):
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_answers")
 
+    def _forget(self) -> None:
+        """Drop what an earlier fit left: whatever happens now, the old model is no more."""
+        for name in list(vars(self)):
+            if name == "_answers" or (name.endswith("_") and not name.startswith("_")):
+                delattr(self, name)
+
     def _report(self, way: BalancedWay | ClassWay) -> None:
         """Say what was chosen: in attributes, and in the log."""
-        chosen = ("confidence_", "evidence_", "settings_", "class_prior_", "marginal_strength_")
-        for name in chosen:
-            self.__dict__.pop(name, None)
         if not isinstance(way, ClassWay):
             return
         self.evidence_, self.settings_ = way.evidence.contributions, way.settings
@@ -345,8 +352,7 @@ class OTP(Propagator):
         return rounds
 
     def _check_parameters(self) -> None:
-        if not (isinstance(self.cost, str) and self.cost in ("diffusion", "graph")):
-            check_cost(self.cost)
+        check_cost(self.cost, ("diffusion", "graph", "precomputed"))
         check_choice("marginals", self.marginals, ("class", "balanced"))
         check_number("marginal_strength", self.marginal_strength, least=0, most=1, words=["auto"])
         check_number("epsilon", self.epsilon, above=0, words=["auto"])
@@ -355,12 +361,9 @@ class OTP(Propagator):
         check_number("min_round_share", self.min_round_share, least=0, most=1)
         check_number("tol", self.tol, above=0, most=1)
         check_count("max_iter", self.max_iter)
-        if self.n_neighbors != "auto":
-            check_count("n_neighbors", self.n_neighbors)
-        if self.max_rounds is not None and self.max_rounds != "auto":
-            check_count("max_rounds", self.max_rounds)
-        if self.abstain_below is not None:
-            check_number("abstain_below", self.abstain_below, least=0, most=1)
+        check_count("n_neighbors", self.n_neighbors, words=["auto"])
+        check_count("max_rounds", self.max_rounds, words=["auto", None])
+        check_number("abstain_below", self.abstain_below, least=0, most=1, words=[None])
         if self.callback is not None and not callable(self.callback):
             raise TypeError(f"callback must be None or a function of one round; got {self.callback!r}.")
         if not isinstance(self.verbose, (bool, int, np.bool_, np.integer)):
@@ -392,6 +395,10 @@ class OTP(Propagator):
         if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
             raise TypeError(f"evidence must be {accepted}; got {self.evidence!r}.")
         for source in self.evidence:
+            if isinstance(source, type) and hasattr(source, "predict_proba"):
+                raise TypeError(
+                    f"evidence holds the class {source.__name__}; put an instance of it there: {source.__name__}()."
+                )
             named = isinstance(source, str) and source in NAMED_SOURCES
             if not named and (isinstance(source, (str, type)) or not hasattr(source, "predict_proba")):
                 raise ValueError(
@@ -407,6 +414,9 @@ class OTP(Propagator):
             )
         idle: dict[str, tuple[Any, ...]] = {
             "evidence": ("auto", None),
+            "metric": ("euclidean",),
+            "n_neighbors": ("auto",),
+            "diffusion": ("auto",),
             "marginal_strength": ("auto", 1),
             "class_prior": (None,),
             "abstain_below": (None,),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Protocol
 
-from otprop._propagation import Round
+from otprop._rounds import Round
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -47,7 +47,7 @@ def progress(n_rows: int, verbose: int | bool) -> Iterator[Show]:
         level = logging.INFO if verbose else logging.DEBUG
         yield lambda round_: logger.log(
             level,
-            "round %d: %d of %d rows labelled above certainty %.4f, %d iterations to error %.1e in %.3f s",
+            "round %d: %d of %d rows labelled, of certainty %.4f and more, %d iterations to error %.1e in %.3f s",
             round_.number,
             len(round_.rows),
             round_.n_unlabeled,

@@ -3,56 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from time import perf_counter
 
 import numpy as np
 
-from otprop._labels import UNLABELED
+from otprop._rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.geometry.cost import RowCost
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import solve
 from otprop.transport.stage import source_potentials
 
-TIE = 1e-9  # certainties this near to each other are equal (Eq. 15)
 SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
 CLOSE = 1e-3  # certainties of a quick look this near to a decision are computed again, exactly
-
-
-@dataclass(frozen=True)
-class Round:
-    """What happened in one round.
-
-    Attributes
-    ----------
-    number : int, counted from 1
-    rows : ndarray of int, the rows labelled in this round
-    n_labeled, n_unlabeled : int, sizes of both sides when the round began (m and n of Eq. 14)
-    threshold : float, the certainty above which rows were labelled: alpha, or by Eq. 15 the largest there was
-    lowered : bool, no row exceeded alpha and Eq. 15 was used
-    epsilon : float
-    iterations : int, of the solver
-    source_error, target_error : float, L1 errors of the plan's marginals
-    converged : bool, both are within the tolerance
-    threshold_gap : float, how near to the threshold the nearest certainty was
-    class_gap : float, the smallest difference between the two most probable classes of a row labelled here
-    seconds : float
-    """
-
-    number: int
-    rows: np.ndarray = field(repr=False)
-    n_labeled: int
-    n_unlabeled: int
-    threshold: float
-    lowered: bool
-    epsilon: float
-    iterations: int
-    source_error: float
-    target_error: float
-    converged: bool
-    threshold_gap: float
-    class_gap: float
-    seconds: float
 
 
 @dataclass(frozen=True)
@@ -65,21 +28,7 @@ class Snapshot:
     threshold: float  # a certainty of at least this much is enough
 
 
-def certainty(shares: np.ndarray) -> np.ndarray:
-    """Eq. 12: one minus the entropy of each line of `shares` over the largest it can be."""
-    n_classes = shares.shape[1]
-    if n_classes == 1:
-        return np.ones(len(shares))
-    bits = np.zeros_like(shares)
-    np.log2(shares, out=bits, where=shares > 0)
-    return np.clip(1.0 + (shares * bits).sum(axis=1) / np.log2(n_classes), 0.0, 1.0)
-
-
-def _nth_largest(values: np.ndarray, n: int) -> float:
-    return float(np.partition(values, -n)[-n])
-
-
-class Propagation:
+class Propagation(Rounds):
     """Algorithm 1, one round at a time: iterate over it to run it, stop iterating to stop it.
 
     Parameters
@@ -114,16 +63,10 @@ class Propagation:
         tol: float = 1e-6,
         max_iter: int = 20_000,
     ) -> None:
+        super().__init__(codes, n_classes)
         self.cost, self.weights, self.n_classes = cost, weights, n_classes
         self.epsilon, self.alpha, self.tol, self.max_iter = epsilon, alpha, tol, max_iter
         self.max_rounds, self.min_round_share = max_rounds, min_round_share
-        self.codes = codes.copy()
-        given = codes != UNLABELED
-        self.distributions = np.full((len(codes), n_classes), 1.0 / n_classes)
-        self.distributions[given] = np.eye(n_classes)[codes[given]]
-        self.certainty = given.astype(np.float64)
-        self.round = np.where(given, 0, -1)
-        self.n_rounds = 0
         self.snapshots: list[Snapshot] = []
         self._potentials: np.ndarray | None = None
         self._unseen = 0  # rows labelled since the last snapshot
@@ -193,21 +136,12 @@ class Propagation:
         n_least = max(1, int(np.ceil(self.min_round_share * len(scores))))
         if self.n_rounds == self.max_rounds:
             n_least = len(scores)
-        matters = scores > min(self.alpha, _nth_largest(scores, n_least)) - CLOSE
+        matters = scores > min(self.alpha, nth_largest(scores, n_least)) - CLOSE
         shares[matters] = plan.class_shares(classes, self.n_classes, matters)
         scores[matters] = certainty(shares[matters])
         if np.count_nonzero(scores > self.alpha) >= n_least:
             return shares, scores, self.alpha, False
-        return shares, scores, _nth_largest(scores, n_least), True
-
-    def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
-        """Eq. 13 for the rows chosen; returns how near their two best classes came to each other."""
-        self.codes[rows] = shares.argmax(axis=1)
-        self.round[rows] = self.n_rounds
-        if self.n_classes == 1:
-            return 1.0
-        best = np.partition(shares, -2, axis=1)
-        return float((best[:, -1] - best[:, -2]).min())
+        return shares, scores, nth_largest(scores, n_least), True
 
     def _advance(self, plan: TransportResult, chosen: np.ndarray) -> None:
         """Carry costs and potentials over to the next round (Eq. 14)."""

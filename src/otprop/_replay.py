@@ -3,25 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from otprop._propagation import Snapshot, certainty
+from otprop._propagation import Snapshot
+from otprop._rounds import certainty
 from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
-from otprop.geometry.identical import row_keys
+from otprop.geometry.identical import GivenRows, row_keys
 from otprop.geometry.pairs import Pairs
-
-
-@dataclass(frozen=True)
-class Given:
-    """The rows whose label was given: where they are in the table, their class numbers and weights."""
-
-    rows: np.ndarray
-    codes: np.ndarray
-    weights: np.ndarray
 
 
 class Replay:
@@ -39,16 +30,12 @@ class Replay:
         pairs: Pairs,
         snapshots: list[Snapshot],
         epsilon: float,
-        given: Given,
+        given: GivenRows,
         n_classes: int,
         precomputed: bool,
     ) -> None:
         self.pairs, self.snapshots, self.epsilon, self.n_classes = pairs, snapshots, epsilon, n_classes
         self.given, self._precomputed, self._sparse = given, precomputed, sp.issparse(rows)
-        self._known: dict[bytes, list[int]] = {}
-        if not precomputed:
-            for position, key in enumerate(row_keys(rows[given.rows])):
-                self._known.setdefault(key, []).append(position)
 
     def distributions(self, new: Any) -> np.ndarray:
         """Class probabilities of each row of `new`."""
@@ -90,16 +77,15 @@ class Replay:
 
     def _keep_given(self, new: Any, out: np.ndarray) -> None:
         """Rows identical to given ones have their label; of several labels, each by its weight."""
-        for line, positions in enumerate(self._matches(new)):
-            if len(positions):
-                codes, weights = self.given.codes[positions], self.given.weights[positions]
-                out[line] = np.bincount(codes, weights, minlength=self.n_classes) / weights.sum()
+        for line, places in enumerate(self._matches(new)):
+            if len(places):
+                out[line] = self.given.votes(places, self.n_classes)
 
-    def _matches(self, new: Any) -> Iterator[np.ndarray | list[int]]:
-        """For each new row the positions of the given rows it is identical to."""
+    def _matches(self, new: Any) -> Iterator[Any]:
+        """For each new row the places of the given rows it is identical to."""
         if self._precomputed:
             for line in new[:, self.given.rows]:
                 yield np.flatnonzero(line == 0)
         else:
             for key in row_keys(new):
-                yield self._known.get(key, [])
+                yield self.given.like(key)

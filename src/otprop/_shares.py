@@ -133,6 +133,9 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
     if shares.shape != (len(classes),):
         raise ValueError(f"class_prior has shape {shares.shape}; y has {len(classes)} classes: {classes.tolist()}.")
     if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.max() > 0):
-        raise ValueError(f"class_prior must hold shares that are finite and not negative; got {shares.tolist()}.")
+        raise ValueError(
+            "class_prior must hold shares that are finite and not negative, at least one of them above 0; "
+            f"got {shares.tolist()}."
+        )
     shares = shares / shares.max()
     return np.asarray(shares / shares.sum())

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from otprop.evidence.says import FLOOR, log_floored, log_likelihood, powered
+from otprop.evidence.says import FLOOR, hits, log_floored, log_likelihood, powered
 
 values = arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.floats(0, 1e308))
 
@@ -47,3 +47,9 @@ def test_the_likelihood_is_that_of_the_true_classes():
     logs = np.log([[0.2, 0.8], [0.6, 0.4]])
     assert log_likelihood(logs, np.array([1, 0])) == pytest.approx(np.log(0.8 * 0.6))
     assert log_likelihood(np.empty((0, 2)), np.empty(0, dtype=int)) == 0
+
+
+def test_a_tie_is_half_a_hit_whichever_class_rounding_favours():
+    logs = np.log([[0.5, 0.5], [0.5 + 1e-13, 0.5 - 1e-13], [0.9, 0.1], [0.1, 0.9], [0.25, 0.75]])
+    np.testing.assert_array_equal(hits(logs, np.array([0, 1, 0, 0, 1])), [0.5, 0.5, 1, 0, 1])
+    assert len(hits(np.empty((0, 2)), np.empty(0, dtype=int))) == 0

@@ -6,8 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from otprop.geometry import diffusion as module
-from otprop.geometry.diffusion import DiffusionGraph, check_affinity, local_scales, self_tuned_weights
+from otprop.geometry import diffusion, systems
+from otprop.geometry.affinity import check_affinity, local_scales, self_tuned_weights
+from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 
 
@@ -218,7 +219,7 @@ def test_a_start_near_the_solution_saves_the_way(graph):
 def test_many_columns_are_the_same_as_few(graph, monkeypatch):
     sources = labels(250, 20, 2)
     together = graph.solve(sources, 0.9)
-    monkeypatch.setattr(module, "MANY_COLUMNS", 6)
+    monkeypatch.setattr(systems, "MANY_COLUMNS", 6)
     apart = graph.solve(sources, 0.9)
     assert apart.converged
     assert_close_by_rows(apart.values, together.values, 2e-6)
@@ -227,14 +228,14 @@ def test_many_columns_are_the_same_as_few(graph, monkeypatch):
 def test_many_columns_keep_their_shares_far_from_all_sources(monkeypatch):
     sources = np.zeros((400, 5))
     sources[np.arange(5) * 3, np.arange(5)] = 1.0
-    monkeypatch.setattr(module, "MANY_COLUMNS", 2)
+    monkeypatch.setattr(systems, "MANY_COLUMNS", 2)
     assert_close_by_rows(DiffusionGraph(line(400)).solve(sources, 0.7).values, series(line(400), 0.7, sources), 1e-6)
 
 
 def test_neither_threads_nor_the_order_of_rows_matter(monkeypatch, neighbors, graph):
     plain = graph.solve(labels(250), 0.95)
-    monkeypatch.setattr(module, "REORDERED_ROWS", 10)
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(diffusion, "REORDERED_ROWS", 10)
+    monkeypatch.setattr(systems, "ROWS_AT_ONCE", 40)
     reordered = DiffusionGraph.from_neighbors(neighbors)
     one, three = (reordered.solve(labels(250), 0.95, n_jobs=n) for n in (1, 3))
     np.testing.assert_array_equal(one.values, three.values)
@@ -257,8 +258,8 @@ def test_too_few_iterations_are_admitted(graph):
 @pytest.mark.parametrize("pulled", [True, False])
 def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct, pulled):
     if not direct:
-        monkeypatch.setattr(module, "DIRECT_ROWS", 0)
-    monkeypatch.setattr(module, "REORDERED_ROWS", 100)
+        monkeypatch.setattr(diffusion, "DIRECT_ROWS", 0)
+    monkeypatch.setattr(diffusion, "REORDERED_ROWS", 100)
     pull = np.random.default_rng(1).random(250) if pulled else None
     chosen = np.random.default_rng(0).choice(250, 40, replace=False)
     matrix = (

@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
+from otprop.geometry import measures
 from otprop.geometry import neighbors as module
 from otprop.geometry.neighbors import NeighborIndex
 
@@ -107,9 +108,9 @@ def test_sparse_rows_that_share_little_are_still_given_enough_neighbours(metric)
 def test_few_features_are_searched_with_a_tree_and_give_the_same(monkeypatch, metric):
     X = np.random.default_rng(0).normal(size=(700, 3))
     plain = NeighborIndex(X, metric).graph(8)
-    monkeypatch.setattr(module, "TREE_ROWS", 100)
+    monkeypatch.setattr(measures, "TREE_ROWS", 100)
     index = NeighborIndex(X * 1e200, metric)
-    assert isinstance(index._measure, module._Tree)
+    assert isinstance(index._measure, measures.Tree)
     np.testing.assert_array_equal(index.graph(8).indices, plain.indices)
     np.testing.assert_allclose(index.graph(8).distances / 1e200, plain.distances, rtol=1e-9)
     np.testing.assert_array_equal(index.query(X[:9] * 1e200, 8).indices[:, 1:], plain.indices[:9, :7])

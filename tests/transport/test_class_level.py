@@ -12,8 +12,10 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp, softmax
 
-from otprop.transport import class_level
-from otprop.transport.class_level import RELAXED, LocalRows, owed_masses, solve_classes, solve_rows
+from otprop.transport import row_sums
+from otprop.transport.class_level import owed_masses, solve_classes, solve_rows
+from otprop.transport.class_solver import RELAXED
+from otprop.transport.row_sums import LocalRows
 
 
 def problem(n_rows, n_classes, seed=0, scale=3.0, weights="uniform", holes=0.0):
@@ -217,7 +219,7 @@ def test_rows_are_summed_over_in_blocks_of_bounded_size(n_classes):
     assert total == n_rows
     assert (ones == n_rows).all()
     assert len(sizes) > 1
-    assert 8 * max(sizes) <= class_level.LARGE_BLOCK_BYTES
+    assert 8 * max(sizes) <= row_sums.LARGE_BLOCK_BYTES
 
 
 def test_single_precision_logits_are_solved_in_double_precision():

@@ -210,7 +210,7 @@ def _trees(params: Params, seed: int) -> Any:
 _OTP: tuple[str, ...] = ("otprop", "otprop.geometry", "otprop.transport")
 _OTP += tuple(name for name in ("otprop.evidence",) if importlib.util.find_spec(name) is not None)
 _OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
-    *("otprop._otp", "otprop._balanced", "otprop._propagation"),
+    *("otprop._otp", "otprop._balanced", "otprop._propagation", "otprop._rounds"),
     *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairs"),
     *("otprop.transport.sinkhorn", "otprop.transport.stage", "otprop.transport.kernel", "otprop.transport.newton"),
     "otprop.transport.result",

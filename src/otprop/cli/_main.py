@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from otprop import __version__
 from otprop.cli import benchmark, doctor, label, predict
-from otprop.cli._errors import FAILED, INTERRUPTED, USED_WRONGLY, UsageError
+from otprop.cli._command import FAILED, INTERRUPTED, USED_WRONGLY, UsageError
 
 _EXAMPLE = """\
 example:

@@ -21,7 +21,7 @@ from otprop.benchmark.run import Outcome, check_plan, load_all, run
 from otprop.benchmark.store import Store
 from otprop.benchmark.workspace import Data
 from otprop.cli._bar import bar
-from otprop.cli._errors import UsageError
+from otprop.cli._command import UsageError, add_command
 from otprop.cli._print import print_tables
 from otprop.report.page import page
 
@@ -41,18 +41,15 @@ A killed run goes on where it stopped: give the same command again.
 
 
 def add_parser(commands: Any) -> None:
-    """Add this command to the others.
-
-    Parameters
-    ----------
-    commands : the object that ``add_subparsers`` returned
-    """
-    parser = commands.add_parser(
+    """Add this command to the others."""
+    parser = add_command(
+        commands,
         "benchmark",
-        help="run the paper's experiment and compare",
-        usage="otprop benchmark [--quick] [options]",
-        description=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
+        run_command,
+        brief="run the paper's experiment and compare",
+        usage="benchmark [--quick] [options]",
+        text=_EXAMPLE,
+        interrupted="interrupted. Finished results are saved: the same command goes on from here.",
     )
     add = parser.add_argument
     add("--datasets", nargs="+", metavar="NAME", help="names or files (CSV, Parquet, NPZ); default: the paper's seven")
@@ -67,10 +64,6 @@ def add_parser(commands: Any) -> None:
     add("--full", action="store_true", help="never thin a method's splits or grid on large data sets")
     add("--download", action="store_true", help="fetch data sets that are not on this machine")
     add("--estimate", action="store_true", help="time a sample and say how long the rest takes; runs nothing else")
-    parser.set_defaults(
-        run=run_command,
-        interrupted="interrupted. Finished results are saved: the same command goes on from here.",
-    )
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

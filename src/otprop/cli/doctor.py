@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from otprop import __version__
+from otprop.cli._command import add_command
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "rich")
 _OPTIONAL = {
@@ -31,21 +32,10 @@ Prints versions, threads, the optional parts that were found, and the data folde
 
 
 def add_parser(commands: Any) -> None:
-    """Add this command to the others.
-
-    Parameters
-    ----------
-    commands : the object that ``add_subparsers`` returned
-    """
-    parser = commands.add_parser(
-        "doctor",
-        help="print versions, threads, optional parts and the data folder",
-        usage="otprop doctor [--json]",
-        description=_EXAMPLE,
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
+    """Add this command to the others."""
+    brief = "print versions, threads, optional parts and the data folder"
+    parser = add_command(commands, "doctor", run_command, brief=brief, usage="doctor [--json]", text=_EXAMPLE)
     parser.add_argument("--json", action="store_true", help="for scripts")
-    parser.set_defaults(run=run_command)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from otprop.cli._bar import bar
-from otprop.cli._errors import UsageError
+from otprop.cli._command import UsageError, add_command
 
 if TYPE_CHECKING:
     from otprop.files import Table
@@ -32,18 +32,15 @@ INTERRUPTED = "interrupted. Nothing was written; an output that was there before
 
 
 def add_parser(commands: Any) -> None:
-    """Add this command to the others.
-
-    Parameters
-    ----------
-    commands : the object that ``add_subparsers`` returned
-    """
-    parser = commands.add_parser(
+    """Add this command to the others."""
+    parser = add_command(
+        commands,
         "label",
-        help="label the rows of a file",
-        usage="otprop label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]",
-        description=_EXAMPLE,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=110),
+        run_command,
+        brief="label the rows of a file",
+        usage="label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]",
+        text=_EXAMPLE,
+        interrupted=INTERRUPTED,
     )
     add = parser.add_argument
     add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input")
@@ -71,7 +68,6 @@ def add_parser(commands: Any) -> None:
     add("--force", action="store_true", help="write over files that are there")
     add("--dry-run", action="store_true", help="say what would be done")
     add_manners(parser)
-    parser.set_defaults(run=run_command, interrupted=INTERRUPTED)
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:

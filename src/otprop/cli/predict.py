@@ -9,7 +9,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from otprop.cli._bar import bar
-from otprop.cli.label import add_manners, add_reading, check_places, read
+from otprop.cli._command import add_command
+from otprop.cli.label import INTERRUPTED, add_manners, add_reading, check_places, read
 
 _EXAMPLE = """\
 example:
@@ -22,18 +23,15 @@ model was made from, in any order. Exit status: 0 done, 1 failed, 2 used wrongly
 
 
 def add_parser(commands: Any) -> None:
-    """Add this command to the others.
-
-    Parameters
-    ----------
-    commands : the object that ``add_subparsers`` returned
-    """
-    parser = commands.add_parser(
+    """Add this command to the others."""
+    parser = add_command(
+        commands,
         "predict",
-        help="label new rows by a saved model",
-        usage="otprop predict MODEL FILE [-o OUT] [options]",
-        description=_EXAMPLE,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=110),
+        run_command,
+        brief="label new rows by a saved model",
+        usage="predict MODEL FILE [-o OUT] [options]",
+        text=_EXAMPLE,
+        interrupted=INTERRUPTED,
     )
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="a file that otprop label --save wrote")
@@ -45,7 +43,6 @@ def add_parser(commands: Any) -> None:
     add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
     add("--force", action="store_true", help="write over files that are there")
     add_manners(parser)
-    parser.set_defaults(run=run_command, interrupted="interrupted. Nothing was written.")
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

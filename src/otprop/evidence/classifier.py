@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, Protocol
 
 import numpy as np
@@ -15,6 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from otprop.evidence.hidden import FOLDS, Hidden
 from otprop.evidence.says import Says, log_floored
+from otprop.evidence.weights import relative
 
 N_TREES = 100
 MOST_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag forest is grown from
@@ -85,7 +88,7 @@ class ForestSource:
         self._forest = ExtraTreesClassifier(N_TREES, random_state=self._seed, n_jobs=self._n_jobs)
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
-            self._forest.fit(rows, codes[labeled], sample_weight=_relative(weights[labeled]))
+            self._forest.fit(rows, codes[labeled], sample_weight=relative(weights[labeled]))
         unseen = self._out_of_bag(codes, weights, labeled, hidden)
         return Says(_in_blocks(self.of_new, self._X, self._n_classes), unseen)
 
@@ -104,7 +107,7 @@ class ForestSource:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # a row that no tree left out has no estimate
             with np.errstate(invalid="ignore", divide="ignore"):
-                twin.fit(self._features(self._X[rows]), codes[rows], sample_weight=_relative(weights[rows]))
+                twin.fit(self._features(self._X[rows]), codes[rows], sample_weight=relative(weights[rows]))
         found = np.nan_to_num(np.atleast_2d(twin.oob_decision_function_)[: len(hidden)])
         found = _all_classes(found, twin.classes_, self._n_classes) * hidden.own_lift()
         return log_floored(_normalised(found), PROBABILITY_FLOOR)
@@ -119,7 +122,7 @@ class ClassifierSource:
 
     def __init__(self, name: str, classifier: Any, X: Any, n_classes: int) -> None:
         self.name, self._classifier, self._X, self._n_classes = name, classifier, X, n_classes
-        self._takes_weights = classifier is None or has_fit_parameter(classifier, "sample_weight")
+        self._takes_weights = has_fit_parameter(classifier, "sample_weight")
 
     def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
@@ -142,34 +145,40 @@ class ClassifierSource:
             return _Shares(codes[rows], self._n_classes)
         model = clone(self._classifier)
         same = (weights[rows] == weights[rows[0]]).all()
-        kept = {} if same or not self._takes_weights else {"sample_weight": _relative(weights[rows])}
+        kept = {} if same or not self._takes_weights else {"sample_weight": relative(weights[rows])}
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
-            model.fit(self._X[rows], codes[rows], **kept)
+            with self._named():
+                model.fit(self._X[rows], codes[rows], **kept)
         return model
 
     def _ask(self, model: Any, X: Any) -> np.ndarray:
-        found = _all_classes(model.predict_proba(X), model.classes_, self._n_classes)
+        with self._named():
+            found = _all_classes(model.predict_proba(X), model.classes_, self._n_classes)
         if not np.isfinite(found).all():
             raise ValueError(f"{self.name}, a classifier in evidence, gave probabilities that are not finite.")
         return found
 
+    @contextmanager
+    def _named(self) -> Iterator[None]:
+        """An error of the classifier says whose it is."""
+        try:
+            yield
+        except Exception as error:
+            raise ValueError(f"{self.name}, a classifier in evidence, failed: {error}") from error
+
 
 class LinearSource(ClassifierSource):
-    """Logistic regression on standardised columns, penalised by how long the rows are."""
+    """Logistic regression on standardised columns, of some of the labelled rows where they are many."""
 
     def __init__(self, features: Features, X: Any, n_classes: int, seed: int) -> None:
-        self._features, self._seed = features, seed
-        super().__init__("linear", None, X, n_classes)
+        self._seed = seed
+        super().__init__("linear", _ScaledLogistic(features), X, n_classes)
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
         if len(rows) > MOST_LINEAR:
             rows = np.sort(np.random.default_rng(self._seed).choice(rows, MOST_LINEAR, replace=False))
-        X = self._features(self._X[rows])
-        length = float((X.multiply(X) if sp.issparse(X) else X * X).sum()) / X.shape[0]
-        penalty = min(LINEAR_PENALTY / length, 1.0 if not sp.issparse(X) else np.inf) if length > 0 else 1.0
-        self._classifier = _Scaled(self._features, LogisticRegression(C=penalty, max_iter=200, tol=1e-3))
         return super()._train(rows, codes, weights)
 
 
@@ -184,24 +193,25 @@ class _Shares:
         return np.tile(self._shares, (X.shape[0], 1))
 
 
-class _Scaled:
-    """A classifier behind `Features`."""
+class _ScaledLogistic:
+    """Logistic regression behind `Features`, penalised by how long the rows are."""
 
-    def __init__(self, features: Features, classifier: Any) -> None:
-        self.features, self.classifier = features, classifier
+    def __init__(self, features: Features) -> None:
+        self._features = features
 
-    def __sklearn_clone__(self) -> _Scaled:
-        return _Scaled(self.features, clone(self.classifier))
+    def __sklearn_clone__(self) -> _ScaledLogistic:
+        return _ScaledLogistic(self._features)
 
-    @property
-    def classes_(self) -> np.ndarray:
-        return np.asarray(self.classifier.classes_)
-
-    def fit(self, X: Any, y: np.ndarray, **kept: Any) -> None:
-        self.classifier.fit(self.features(X), y, **kept)
+    def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        rows = self._features(X)
+        length = float((rows.multiply(rows) if sp.issparse(rows) else rows * rows).sum()) / rows.shape[0]
+        penalty = min(LINEAR_PENALTY / length, 1.0 if not sp.issparse(rows) else np.inf) if length > 0 else 1.0
+        self._model = LogisticRegression(C=penalty, max_iter=200, tol=1e-3)
+        self._model.fit(rows, y, sample_weight=sample_weight)
+        self.classes_ = self._model.classes_
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        return np.asarray(self.classifier.predict_proba(self.features(X)))
+        return np.asarray(self._model.predict_proba(self._features(X)))
 
 
 def _in_blocks(answer: Any, X: Any, n_classes: int) -> np.ndarray:
@@ -220,8 +230,3 @@ def _all_classes(found: np.ndarray, classes: np.ndarray, n_classes: int) -> np.n
 def _normalised(shares: np.ndarray) -> np.ndarray:
     total = shares.sum(axis=1, keepdims=True)
     return np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / shares.shape[1])
-
-
-def _relative(weights: np.ndarray) -> np.ndarray:
-    weights = weights / weights.max()
-    return np.asarray(weights / weights.mean())

@@ -10,7 +10,7 @@ import numpy as np
 
 from otprop.evidence.classifier import Source
 from otprop.evidence.hidden import Hidden
-from otprop.evidence.says import Says, log_likelihood
+from otprop.evidence.says import Says, hits, log_likelihood
 from otprop.evidence.weights import weigh
 
 START_WEIGHTS = {"diffusion": 0.6, "nearness": 0.6, "forest": 0.6, "linear": 0.2}
@@ -21,7 +21,6 @@ ALONE = 1.0  # where a single source starts
 class MovingSource(Source, Protocol):
     """A source that goes on learning from the rows labelled in each round."""
 
-    iterations: int
     converged: bool
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -108,7 +107,7 @@ class Evidence:
 def _contribution(name: str, weight: float, said: Says, hidden: Hidden) -> Contribution:
     if len(hidden) == 0:
         return Contribution(name, float(weight), float("nan"), float("nan"))
-    right = said.hidden.argmax(axis=1) == hidden.codes
+    right = hits(said.hidden, hidden.codes)
     return Contribution(
         name, float(weight), float(right.mean()), log_likelihood(said.hidden, hidden.codes) / len(hidden)
     )

@@ -57,15 +57,14 @@ class DiffusionSource:
     def __init__(self, settings: list[Setting], n_classes: int, n_jobs: int | None = None) -> None:
         self.settings, self._n_classes, self._n_jobs = settings, n_classes, n_jobs
         self._n_rows = settings[0].graph.n_rows
-        self.iterations = 0
         self.converged = True
 
     def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
         """Diffuse the given labels; weigh the settings by what they say of the hidden ones."""
         masses = self._masses(codes, weights)
-        unseen = [self._learn_setting(setting, masses, hidden) for setting in self.settings]
-        likelihoods = np.array([setting.likelihood for setting in self.settings])
-        shares = np.exp(BOLDNESS * (likelihoods - likelihoods.max()) * max(len(hidden), 1))
+        learnt = [self._learn_setting(setting, masses, hidden) for setting in self.settings]
+        unseen, scores = [answer for answer, _ in learnt], np.array([score for _, score in learnt])
+        shares = np.exp(BOLDNESS * (scores - scores.max()) * max(len(hidden), 1))
         shares[shares < NEGLIGIBLE * shares.sum()] = 0.0
         shares /= shares.sum()
         for setting, share in zip(self.settings, shares, strict=True):
@@ -99,18 +98,20 @@ class DiffusionSource:
         """Which rows some label reaches."""
         return np.any([setting.values.any(axis=1) for setting in self.settings if setting.values is not None], axis=0)
 
-    def _learn_setting(self, setting: Setting, masses: np.ndarray, hidden: Hidden) -> np.ndarray:
+    def _learn_setting(self, setting: Setting, masses: np.ndarray, hidden: Hidden) -> tuple[np.ndarray, float]:
+        """What the setting says of the hidden labels, and how well: per label, less the pull to the usual power."""
         self._solve(setting, masses)
         values = self._unseen(setting, masses, hidden)
         best = (-np.inf, values)
         for power in POWERS:
             answer = powered(values, power)
-            score = log_likelihood(np.log(answer), hidden.codes) - POWER_PULL * np.log(power / USUAL_POWER) ** 2
+            likelihood = log_likelihood(np.log(answer), hidden.codes)
+            score = likelihood - POWER_PULL * np.log(power / USUAL_POWER) ** 2
             if score > best[0]:
                 best = (score, answer)
                 setting.power = power
-        setting.likelihood = best[0] / max(len(hidden), 1)
-        return best[1]
+                setting.likelihood = likelihood / max(len(hidden), 1)
+        return best[1], best[0] / max(len(hidden), 1)
 
     def _unseen(self, setting: Setting, masses: np.ndarray, hidden: Hidden) -> np.ndarray:
         """The values of the hidden rows, each without the labels of its fold."""
@@ -135,7 +136,6 @@ class DiffusionSource:
 
     def _diffuse(self, setting: Setting, masses: np.ndarray, start: np.ndarray | None) -> np.ndarray:
         result = setting.graph.solve(masses, setting.strength, start=start, tol=TOL, n_jobs=self._n_jobs)
-        self.iterations += result.iterations
         self.converged &= result.converged
         return result.values
 

@@ -32,7 +32,6 @@ class NearnessSource:
     """
 
     name = "nearness"
-    iterations = 0
     converged = True
 
     def __init__(self, pairs: Pairs, n_rows: int, n_classes: int, epsilon: float | None = None) -> None:

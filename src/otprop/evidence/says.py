@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 FLOOR = 1e-3  # of the probability of any class: no source is believed to exclude one
+TIE = 1e-9  # probabilities this near to each other differ by rounding alone
 MOST_FLOORED = 0.05  # what the floors of all classes may take together
 
 
@@ -61,3 +62,9 @@ def _bounded(floor: float, n_classes: int) -> float:
 def log_likelihood(log_probabilities: np.ndarray, codes: np.ndarray) -> float:
     """Of the true classes, summed over the rows."""
     return float(log_probabilities[np.arange(len(codes)), codes].sum())
+
+
+def hits(log_probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """1 where the true class is the most probable, 1/n where it is one of n such classes, else 0."""
+    best = log_probabilities >= log_probabilities.max(axis=1, keepdims=True, initial=-np.inf) - TIE
+    return np.asarray(best[np.arange(len(codes)), codes] / np.maximum(best.sum(axis=1), 1))

@@ -46,3 +46,9 @@ def weigh(hidden: Sequence[np.ndarray], codes: np.ndarray, start: Sequence[float
 
     found = minimize(loss, origin, jac=True, bounds=[(0.0, None)] * len(origin), method="L-BFGS-B")
     return np.asarray(found.x)
+
+
+def relative(weights: np.ndarray) -> np.ndarray:
+    """Weights of any size with a mean of one over those above zero, without a sum that could overflow."""
+    weights = weights / weights.max()
+    return np.asarray(weights / weights[weights > 0].mean())

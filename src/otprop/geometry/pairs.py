@@ -103,16 +103,17 @@ def make_pairs(X: Any, cost: str | Metric) -> Pairs:
     return MetricPairs(X, cost)
 
 
-def check_cost(cost: Any) -> None:
-    """Refuse a `cost` that no pair of rows could have."""
-    if callable(cost) or (isinstance(cost, str) and (cost in METRICS or cost == "precomputed")):
+def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
+    """Refuse a `cost` that no pair of rows could have and that is none of `words` either."""
+    if callable(cost) or (isinstance(cost, str) and (cost in METRICS or cost in words)):
         return
+    also = ", ".join(map(repr, words))
     if not isinstance(cost, str):
-        raise TypeError(f"cost must be the name of a metric, 'precomputed' or a callable, got {cost!r}.")
-    near = get_close_matches(cost, METRICS, n=1)
+        raise TypeError(f"cost must be {also}, the name of a metric or a callable; got {cost!r}.")
+    near = get_close_matches(cost, (*words, *METRICS), n=1)
     raise ValueError(
         f"cost={cost!r} is not a known metric{f'; did you mean {near[0]!r}?' if near else '.'} "
-        f"Accepted: 'precomputed', a callable, or one of {', '.join(METRICS)}."
+        f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
     )
 
 

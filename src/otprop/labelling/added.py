@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop._propagation import certainty
+from otprop._rounds import certainty
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.target import Target
 

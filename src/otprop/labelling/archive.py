@@ -24,7 +24,14 @@ from scipy.spatial import cKDTree
 TEXT = "model.json"
 OUR_MODULES = (
     *("otprop._otp", "otprop._balanced", "otprop._class_level", "otprop._class_propagation", "otprop._confidence"),
-    *("otprop._propagation", "otprop._replay", "otprop.evidence", "otprop.geometry", "otprop.transport"),
+    *(
+        "otprop._propagation",
+        "otprop._replay",
+        "otprop._rounds",
+        "otprop.evidence",
+        "otprop.geometry",
+        "otprop.transport",
+    ),
     *("otprop.baselines", "otprop.labelling.blocks", "otprop.labelling.columns", "otprop.labelling.features"),
 )
 OTHER_CLASSES = (
@@ -35,7 +42,7 @@ OTHER_CLASSES = (
     "sklearn.semi_supervised._self_training.SelfTrainingClassifier",
     "sklearn.tree._classes.ExtraTreeClassifier",
 )
-METHODS = {("otprop.geometry.neighbors._Vectors", "enter")}
+METHODS = {("otprop.geometry.measures.Vectors", "enter")}
 SCALAR_TYPES = {"float32": np.float32, "float64": np.float64}
 NOT_KEPT = {  # what only fitting needs
     "otprop._otp.OTP": {"callback": None, "verbose": 0},
@@ -319,7 +326,7 @@ def _check_sound(made: Any, name: str) -> None:
         sizes = {graph.n_rows, len(made.values), graph.n_rows if graph.scales is None else len(graph.scales)}
         if len(sizes) > 1:
             raise ArchiveError("it holds a graph whose parts have different sizes")
-    if name in ("otprop.geometry.neighbors._Copies", "otprop.geometry.neighbors._Cells"):
+    if name in ("otprop.geometry.rows.Copies", "otprop.geometry.cells.Cells"):
         for part in vars(made).values():
             if isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.min(initial=0) < 0:
                 raise ArchiveError("it holds row numbers below 0")

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop._propagation import Round, certainty
+from otprop._rounds import Round, certainty
 from otprop.files import Table
 from otprop.labelling.features import Features
 from otprop.labelling.methods import make_estimator, suggest
