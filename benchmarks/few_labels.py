@@ -2,7 +2,7 @@
 
 Five splits shared by all. GraphLearning runs Laplace and Poisson learning on its own graph and on ours. A line a method
 and split goes to benchmarks/results/few_labels.csv as soon as it is done; run again, it goes on with what is missing.
-GraphLearning is not a dependency: ``pip install graphlearning``; without it, its lines are left out.
+GraphLearning is not a dependency: ``pip install --no-deps graphlearning annoy``; without it, its lines are left out.
 """
 
 from __future__ import annotations

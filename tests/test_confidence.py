@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
-from otprop._confidence import Calibration, calibrate, coverage_table
+from otprop._confidence import Calibration, calibrate, coverage_table, likely_errors
 
 probabilities = arrays(float, st.integers(0, 40), elements=st.floats(0, 1))
 
@@ -92,3 +92,27 @@ def test_hidden_labels_count_by_how_many_rows_they_stand_for():
 def test_the_table_begins_with_all_rows_and_is_empty_without_any():
     assert coverage_table(np.array([0.5, 0.7]))[0].expected_error == pytest.approx(0.4)
     assert coverage_table(np.empty(0)) == []
+
+
+def test_the_range_of_an_error_narrows_with_the_number_of_hidden_labels():
+    ranges = [likely_errors(0.1, n) for n in (0, 10, 100, 10_000)]
+    assert ranges[0] == (0.0, 1.0)
+    widths = [high - low for low, high in ranges]
+    assert widths == sorted(widths, reverse=True)
+    assert all(low <= 0.1 <= high for low, high in ranges)
+    assert widths[-1] < 0.02
+
+
+@pytest.mark.parametrize("error", [0.02, 0.2])
+def test_the_range_holds_the_true_error_nine_times_in_ten(error):
+    seen = np.random.default_rng(0).binomial(60, error, size=2000) / 60
+    inside = [low <= error <= high for low, high in (likely_errors(share, 60) for share in seen)]
+    assert np.mean(inside) > 0.85
+
+
+def test_fewer_rows_leave_fewer_hidden_labels_to_tell_their_error():
+    confidence = np.concatenate([np.full(50, 0.99), np.full(50, 0.8)])
+    whole, half = coverage_table(confidence, 40, (1.0, 0.5))
+    assert (half.low, half.high) == likely_errors(half.expected_error, 20)
+    assert half.high > half.expected_error
+    assert whole.high < 0.25

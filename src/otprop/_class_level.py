@@ -167,7 +167,7 @@ class ClassWay:
         _check_metric(model.metric, self._X)
         self.index = NeighborIndex(self._X, model.metric, n_jobs=model.n_jobs)
         self.n_query = max(wanted)
-        neighbors = self.index.graph(max(wanted))
+        neighbors = self.index.graph(max(wanted), _log_neighbors)
         return [(k, DiffusionGraph.from_neighbors(neighbors, k)) for k in wanted]
 
     def _classifiers(self) -> list[Source]:
@@ -203,6 +203,10 @@ class ClassWay:
         found = infer_shares(shares, unseen, hidden.codes, counts)
         total = counts + len(left) * found
         return np.asarray(total / total.sum())
+
+
+def _log_neighbors(done: int, total: int) -> None:
+    logger.debug("neighbours of %d of %d rows", done, total)
 
 
 def _name_among(source: Any, sources: Any) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import expit, logit
+from scipy.special import betaincinv, expit, logit
 
 PULL_SLOPE = 8.0  # how many hidden labels' worth of trust the probabilities start with
 PULL_SHIFT = 2.0
@@ -67,15 +67,40 @@ class Coverage:
     n_rows : int, how many that are
     confidence : float, the least confidence among them: ``abstain_below`` for this share
     expected_error : float, the share of wrong labels to expect among them
+    low, high : float, where the real share is nine times in ten, as far as the number of hidden labels can tell
     """
 
     share: float
     n_rows: int
     confidence: float
     expected_error: float
+    low: float
+    high: float
 
 
-def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
+def likely_errors(error: float, n_hidden: float) -> tuple[float, float]:
+    """Where a share of wrong labels that was learnt from so many hidden labels is nine times in ten.
+
+    The interval is that of a share `error` seen in `n_hidden` trials, by Jeffreys' prior; from 0 to 1 where there were
+    none. What makes hidden labels unlike the other rows, such as how they were drawn, is not in it.
+
+    Parameters
+    ----------
+    error : float
+    n_hidden : float
+
+    Returns
+    -------
+    low, high : float
+    """
+    if n_hidden <= 0:
+        return 0.0, 1.0
+    a, b = error * n_hidden + 0.5, (1.0 - error) * n_hidden + 0.5
+    low, high = betaincinv(a, b, np.array([0.05, 0.95]))
+    return float(min(low, error)), float(max(high, error))
+
+
+def coverage_table(confidence: np.ndarray, n_hidden: float = 0, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
     """The expected error at each share of the rows labelled, the most confident first.
 
     Rows of the same confidence go together, since no `abstain_below` could part them: the share is then larger.
@@ -83,6 +108,7 @@ def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -
     Parameters
     ----------
     confidence : ndarray of shape (n_rows,), of the rows whose label was not given
+    n_hidden : float, how many hidden labels it was learnt from; a share of the rows has that share of them
     shares : tuple of float
 
     Returns
@@ -99,5 +125,7 @@ def coverage_table(confidence: np.ndarray, shares: tuple[float, ...] = SHARES) -
         n_rows = int(np.searchsorted(-ordered, -ordered[wanted - 1], side="right"))  # with all that are as confident
         if not table or n_rows < table[-1].n_rows:
             actual = share if n_rows == wanted else n_rows / len(ordered)
-            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), float(errors[n_rows - 1])))
+            error = float(errors[n_rows - 1])
+            low, high = likely_errors(error, actual * n_hidden)
+            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), error, low, high))
     return table

@@ -122,6 +122,8 @@ class OTP(Propagator):
         The classes' shares of all rows, as used. Not with "balanced".
     marginal_strength_ : float
         As used. Not with "balanced".
+    n_hidden_ : int
+        How many given labels were hidden in turn, for the weights and the confidence. Not with "balanced".
     epsilon_ : float
         The epsilon used.
     n_iter_ : int
@@ -249,7 +251,7 @@ class OTP(Propagator):
         codes = way.run.codes
         if isinstance(way, ClassWay):
             _warn_of_diffusion(way)
-            self.confidence_ = way.confidence()
+            self.confidence_, self.n_hidden_ = way.confidence(), len(way.evidence.hidden)
             if self.abstain_below is not None:
                 unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
                 codes = np.where(unsure, UNLABELED, codes)
@@ -287,13 +289,14 @@ class OTP(Propagator):
         Returns
         -------
         list of Coverage
-            Each with ``share``, ``n_rows``, ``confidence`` (what ``abstain_below`` would have to be) and
-            ``expected_error``.
+            Each with ``share``, ``n_rows``, ``confidence`` (what ``abstain_below`` would have to be),
+            ``expected_error``, and ``low`` and ``high``, between which the real error is nine times in ten as far as
+            the number of hidden labels can tell.
         """
         check_is_fitted(self)
         if self.marginals == "balanced":
             raise AttributeError("coverage() needs confidence_, which marginals='balanced' does not have.")
-        return coverage_table(self.confidence_[self.round_ > 0])
+        return coverage_table(self.confidence_[self.round_ > 0], self.n_hidden_)
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -12,6 +13,8 @@ from otprop.evidence.classifier import Source
 from otprop.evidence.hidden import Hidden
 from otprop.evidence.says import Says, hits, log_likelihood
 from otprop.evidence.weights import weigh
+
+logger = logging.getLogger("otprop")
 
 START_WEIGHTS = {"diffusion": 0.6, "nearness": 0.6, "forest": 0.6, "linear": 0.2}
 OTHER_WEIGHT = 0.4  # where a classifier of the user's starts
@@ -66,7 +69,10 @@ class Evidence:
     def learn(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Train and weigh all sources on the given labels: logarithms of class probabilities, not normalised."""
         sources: list[Source] = [self.moving, *self._sources]
-        says = [source.learn(codes, weights, self.hidden) for source in sources]
+        says = []
+        for source in sources:
+            logger.debug("asking the source %s", source.name)
+            says.append(source.learn(codes, weights, self.hidden))
         unseen = [said.hidden for said in says]
         start = [START_WEIGHTS.get(source.name, OTHER_WEIGHT) for source in sources] if len(sources) > 1 else [ALONE]
         self.weights = weigh(unseen, self.hidden.codes, start)

@@ -25,6 +25,7 @@ class Outcome:
         that do not say
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
+    n_hidden : int, how many labels were hidden to learn the confidence from; 0 without confidence
     coverage : list of Coverage, the error to expect when only the surest rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on hidden labels), who had a say; empty where nobody was asked
     method : str
@@ -41,6 +42,7 @@ class Outcome:
     confidence: np.ndarray | None
     round: np.ndarray
     n_rounds: int
+    n_hidden: int
     coverage: list[Coverage]
     sources: list[tuple[str, float, float]]
     method: str

@@ -195,7 +195,7 @@ def _sureness(outcome: Outcome) -> str:
         return "<p>All labels were given.</p>"
     figures = [(outcome.certainty[asked], "certainty", "how far the class shares of a row are from even (Eq. 12)")]
     if outcome.confidence is not None:
-        said = "how probable it is that the label is right, learnt from labels hidden on purpose"
+        said = f"how probable it is that the label is right, {_learnt(outcome)}"
         figures.append((outcome.confidence[asked], "confidence", said))
     drawn = "".join(
         f"<figure>{histogram(values, what)}<figcaption>Rows by {what}: {escape(said)}.</figcaption></figure>"
@@ -208,17 +208,35 @@ def _sureness(outcome: Outcome) -> str:
     drawn += f"<figure>{coverage_curve(outcome.coverage)}<figcaption>{words}</figcaption></figure>"
     rows = (
         f"<tr>{_td(percent(one.share))}{_td(count(one.n_rows))}{_td(percent(one.expected_error))}"
+        f"{_td(f'{percent(one.low)} to {percent(one.high)}')}"
         f"{_td(below(one.confidence), 'number code')}</tr>"
         for one in outcome.coverage
     )
-    head = [("labelled", ""), ("rows", ""), ("expected error", ""), ("--abstain-below", "code")]
-    return f'<div class="grid">{drawn}<div>{_headline(outcome)}{_table(head, rows)}</div></div>'
+    head = [("labelled", ""), ("rows", ""), ("expected error", ""), ("likely", ""), ("--abstain-below", "code")]
+    return f'<div class="grid">{drawn}<div>{_headline(outcome)}{_table(head, rows)}{_caution(outcome)}</div></div>'
+
+
+def _learnt(outcome: Outcome) -> str:
+    if outcome.n_hidden == 0:
+        return "a guess here: no class has two labels, so that none could be hidden to learn from"
+    return f"learnt from {count(outcome.n_hidden)} labels hidden on purpose"
+
+
+def _caution(outcome: Outcome) -> str:
+    words = "No label could be hidden, so the errors are a guess."
+    if outcome.n_hidden:
+        words = (
+            f"Likely: nine times in ten, as far as {count(outcome.n_hidden)} hidden labels can tell. "
+            "Labels that were not drawn at random can make it worse."
+        )
+    return f'<p class="note">{words}</p>'
 
 
 def _headline(outcome: Outcome) -> str:
     """In words: all rows, and the largest share at half the error."""
     whole = max(outcome.coverage, key=lambda one: one.share)
-    words = f"Labelling {percent(whole.share)} of the rows has an expected error of {percent(whole.expected_error)}."
+    words = f"Labelling {percent(whole.share)} of the rows has an expected error of {percent(whole.expected_error)}"
+    words += f" (likely {percent(whole.low)} to {percent(whole.high)})."
     milder = [one for one in outcome.coverage if one.expected_error <= whole.expected_error / 2 and one.share >= 0.3]
     if milder and whole.expected_error >= 0.005:
         best = max(milder, key=lambda one: one.share)
