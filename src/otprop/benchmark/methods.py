@@ -218,6 +218,7 @@ _OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its 
 _GRAPH = ("otprop.baselines.graph", "otprop.baselines._rows", "otprop.benchmark.shared")
 _SUPERVISED = ("otprop.baselines.supervised",)
 _SMALL_EPSILON = "epsilon 0.01 only"
+_FEW_SIGMAS = Thinning(MOST_ROWS, "every third sigma", {"sigma": grids.SIGMAS[1::3]})
 
 _METHODS = (
     Method("otp", "OTP", "OTP", _each(lambda work, params, seed: OTP(n_jobs=1)), grids.NOTHING, _OTP),
@@ -251,9 +252,17 @@ _METHODS = (
         grids.SIGMA,
         ("otprop.baselines.lp", *_GRAPH),
         "sigma",
+        thin=(_FEW_SIGMAS,),
     ),
     Method(
-        "ls", "LS", "LS", _shared(shared.label_spreading), grids.SPREADING, ("otprop.baselines.ls", *_GRAPH), "sigma"
+        "ls",
+        "LS",
+        "LS",
+        _shared(shared.label_spreading),
+        grids.SPREADING,
+        ("otprop.baselines.ls", *_GRAPH),
+        "sigma",
+        thin=(_FEW_SIGMAS,),
     ),
     Method(
         "ls-knn",
