@@ -7,7 +7,7 @@ demo: $(VENV)/.demo-ready  ## label a table of 3 000 rows from 40 labels, with a
 	$(RUN) examples/label_orchard.py
 
 test: lint  ## lint, type-check and run all tests
-	OMP_NUM_THREADS=1 $(RUN) -m pytest -q
+	OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n 2 --dist loadfile
 
 lint: $(VENV)/.test-ready
 	$(RUN) -m ruff check .

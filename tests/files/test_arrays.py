@@ -89,3 +89,9 @@ def test_python_objects_are_never_unpickled_and_stay():
     table.write(out, {})
     with np.load(io.BytesIO(out.getvalue())) as arrays:
         assert "secret" in arrays.files
+
+
+def test_the_array_that_names_the_columns_is_not_said_to_be_odd():
+    table = read_table(archive(X=np.zeros((4, 2)), feature_names=np.array(["a", "b"]), y=np.arange(4)))
+    assert table.names == ["a", "b", "y"]
+    assert table.notes == []

@@ -224,3 +224,19 @@ def test_tables_without_rows_or_with_equal_names_are_refused(kind):
         writer.write_table(table)
     with pytest.raises(TableError, match="more than one column named 'x'"):
         read_table(io.BytesIO(out.getvalue()))
+
+
+def test_times_of_day_stay_times():
+    out = io.BytesIO()
+    pq.write_table(pa.table({"t": pa.array([dt.time(14, 30), None], pa.time32("s"))}), out)
+    assert read_table(io.BytesIO(out.getvalue())).frame()["t"].tolist() == [dt.time(14, 30), None]
+
+
+def test_a_file_can_be_written_twice_from_what_was_prepared_once():
+    out = io.BytesIO()
+    pq.write_table(pa.table({"x": [1, 2]}), out, compression="zstd")
+    write = read_table(io.BytesIO(out.getvalue()))._writer("parquet", {}, None, False)
+    found = [io.BytesIO(), io.BytesIO()]
+    for stream in found:
+        write(stream)
+    assert found[0].getvalue() == found[1].getvalue()

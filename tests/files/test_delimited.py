@@ -305,9 +305,37 @@ def test_what_is_wrong_with_a_text_file_is_said_in_one_line(data, options, messa
 
 def test_a_column_that_is_there_is_not_added_again():
     table = table_of(b"a,y_label\n1,2\n")
-    with pytest.raises(TableError, match="already has a column 'y_label'"):
+    with pytest.raises(TableError, match=r"already has a column 'y_label'.*another start with --prefix"):
         table.write(io.BytesIO(), {"y_label": ["x"]})
     with pytest.raises(TableError, match="has no column 'z'; its columns: 'a', 'y_label'"):
         table.cells("z")
     with pytest.raises(ValueError, match="column 'z' has 2 values, the table has 1 rows"):
         table.write(io.BytesIO(), {"z": ["x", "y"]})
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("# made by hand\nx,y\n1,a\n2,\n", "1 line that begins"),
+        ("# made by hand\n# on Monday, late\n\nx,y\n1,a\n2,\n", "2 lines that begin"),
+        ("#units: kg, m\r\nx;y;z\r\n1,5;2;a\r\n", "1 line that begins"),
+    ],
+)
+def test_comments_above_the_names_are_refused(text, count):
+    with pytest.raises(TableError, match=f"has {count} with # above its column names; remove the comments"):
+        read_table(io.BytesIO(text.encode()))
+
+
+@pytest.mark.parametrize("text", ["#id,x\n1,2\n", "#,x\n#1,2\n#2,3\n", "#id,x\n#1,2\n3,4\n", "#x\n1\n2\n"])
+def test_a_name_may_begin_with_the_sign_of_a_comment(text):
+    assert read_table(io.BytesIO(text.encode())).names[0].startswith("#")
+
+
+def test_an_unusual_delimiter_is_hinted_at():
+    text = b"a^b^c^y\n1^2^3^p\n4^5^6^\n"
+    with pytest.raises(TableError, match=r"one column only, 'a\^b\^c\^y': if '\^' is between .* --delimiter '\^'"):
+        read_table(io.BytesIO(text))
+    assert read_table(io.BytesIO(text), delimiter="^").names == ["a", "b", "c", "y"]
+    assert read_table(io.BytesIO(text), delimiter=",").names == ["a^b^c^y"]
+    assert read_table(io.BytesIO(b"a^b\nx\ny^z\n")).names == ["a^b"]
+    assert read_table(io.BytesIO(b"name\nx^y\nz^w\n")).names == ["name"]

@@ -13,7 +13,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from otprop.files import TableError, read_table
+from otprop.files import TableError, check_ending, read_table
 
 CSV = b"id,x,day,y\n007,1.5,2024-01-02,a\n008,2.25,2024-01-03,\n"
 
@@ -131,6 +131,10 @@ def a_zip(name: str) -> bytes:
         ("t.npz", b"PK\x03\x04cut", "is cut short or damaged"),
         ("t.csv", b"<!DOCTYPE html><html>", "is a page of HTML"),
         ("t.txt", b"", "is empty: it has no column names and no rows"),
+        ("t.json", b'[{"x": 1, "y": "a"}, {"x": 2}]', "is JSON, which is not read here; convert it to CSV or Parquet"),
+        ("t.csv", b'\xef\xbb\xbf{\n  "x": [1, 2]}', "is JSON"),
+        ("t.txt", b'{"x": 1}\n{"x": 2}\n', "is JSON"),
+        ("t.txt", b"[[1, 2], [3, 4]]", "is JSON"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused_in_one_line(tmp_path, name, data, message):
@@ -143,7 +147,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused_in_one_line(tmp_path, 
 
 def test_missing_files_and_folders_are_named_with_what_is_near(tmp_path):
     (tmp_path / "flowers.csv").write_bytes(CSV)
-    with pytest.raises(TableError, match=r"there is no file .*flower\.csv; did you mean .*flowers\.csv"):
+    with pytest.raises(TableError, match=r"there is no file .*flower\.csv; did you mean .*flowers\.csv\?$"):
         read_table(tmp_path / "flower.csv")
     with pytest.raises(TableError, match="nor a folder"):
         read_table(tmp_path / "nowhere" / "flower.csv")
@@ -157,3 +161,45 @@ def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'otprop\[files\]'"):
         read_table(io.BytesIO(CSV))
+
+
+def test_names_in_brackets_are_no_json():
+    for header in ("[kg],y", "{a},y", '"[a]",y'):
+        assert len(read_table(io.BytesIO(f"{header}\n1,2\n".encode())).names) == 2
+
+
+@pytest.mark.parametrize(
+    "name", ["o.xlsx", "o.JSON", "o.json.gz", "o.html", "o.pdf", "o.pkl", "o.sav", "o.sqlite", "o.zip"]
+)
+def test_a_table_is_not_written_under_a_name_that_promises_something_else(tmp_path, name):
+    with pytest.raises(TableError, match=rf"{name} would be .* by its name, which cannot be written; use \.csv"):
+        read_table(io.BytesIO(CSV)).write(tmp_path / name, {})
+    with pytest.raises(TableError, match=name):
+        check_ending(tmp_path / name)
+    assert not list(tmp_path.iterdir())
+    for fine in ("o.csv", "o.parquet.gz", "o", "o.dat", "-"):
+        check_ending(fine, "in.csv")
+
+
+def test_an_ending_that_says_nothing_is_noted(tmp_path):
+    table = read_table(io.BytesIO(CSV))
+    table.write(tmp_path / "out.dat", {})
+    assert (tmp_path / "out.dat").read_bytes() == CSV
+    assert table.notes == [
+        f"{tmp_path / 'out.dat'} is written as csv, as the input is: its name does not say what it is"
+    ]
+
+
+def test_the_ending_of_the_input_is_always_right(tmp_path):
+    (tmp_path / "old.xls").write_bytes(CSV)  # as many programs export it
+    table = read_table(tmp_path / "old.xls")
+    table.write(tmp_path / "new.xls", {})
+    assert (tmp_path / "new.xls").read_bytes() == CSV
+    assert table.notes == []
+
+
+def test_a_format_that_is_asked_for_needs_no_ending(tmp_path):
+    table = read_table(io.BytesIO(CSV))
+    table.write(tmp_path / "out.data", {}, format="parquet")
+    assert read_table(tmp_path / "out.data").kind == "parquet"
+    assert table.notes == []

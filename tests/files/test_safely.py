@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, big):
     out.write_bytes(b"old")
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))\n" + WRITER + "write()"
     result = subprocess.run([sys.executable, "-c", limited, big, out], capture_output=True, text=True, check=False)
-    assert f"TableError: cannot write {out}: File too large; nothing was changed." in result.stderr
+    assert f"TableError: cannot write {out}: File too large; it is as it was." in result.stderr
     assert out.read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["in.csv", "out.csv"]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from datetime import time
 
 import numpy as np
 import pandas as pd
@@ -96,6 +97,15 @@ def test_truth_values():
         (["31.12.2024", "2.1.2024"], ["2024-12-31", "2024-01-02"]),
         (["31/12/2024", "02/01/2024"], ["2024-12-31", "2024-01-02"]),
         (["12/31/2024", "01/02/2024"], ["2024-12-31", "2024-01-02"]),
+        (["31-12-2024", "02-01-2024"], ["2024-12-31", "2024-01-02"]),
+        (["31.12.2024 14:30", "", "2.1.2024"], ["2024-12-31 14:30", None, "2024-01-02"]),
+        (["31/12/2024 14:30:15", "02/01/2024 09:00"], ["2024-12-31 14:30:15", "2024-01-02 09:00"]),
+        (["12/31/2024 02:30 PM", "01/02/2024 12:05 am"], ["2024-12-31 14:30", "2024-01-02 00:05"]),
+        (["2024-12-31 02:30 PM"], ["2024-12-31 14:30"]),
+        (["12 Feb 2024", "3 mar 2024"], ["2024-02-12", "2024-03-03"]),
+        (["12-FEB-2024", "03-Mar-2024"], ["2024-02-12", "2024-03-03"]),
+        (["Feb 12, 2024", "Mar 3, 2024"], ["2024-02-12", "2024-03-03"]),
+        (["12. February 2024", "3 May 2024"], ["2024-02-12", "2024-05-03"]),
     ],
 )
 def test_dates(cells, expected):
@@ -123,10 +133,87 @@ def test_a_day_that_does_not_exist_makes_text():
 
 def test_text_is_missing_where_blank_and_without_blanks_around_it():
     values, _ = column([" a ", "", "NA", "None", "?"])
-    assert values.isna().tolist() == [False, True, True, False, False]
+    assert values.isna().tolist() == [False, True, True, True, False]
     assert values[0] == "a"
+    assert column(["none", "NONE", "na", "x"])[0].isna().sum() == 0  # these may be categories
 
 
 def test_a_column_of_nothing_is_missing():
     values, _ = column(["", "NA", " "])
     assert values.isna().all()
+
+
+@settings(deadline=None)
+@given(
+    st.lists(st.datetimes(min_value=pd.Timestamp("1700-01-01"), max_value=pd.Timestamp("2200-01-01")), min_size=1),
+    st.sampled_from(["%d.%m.%Y %H:%M:%S", "%d %b %Y %I:%M:%S %p", "%Y/%m/%d %H:%M:%S.%f", "%d-%b-%Y %H:%M:%S"]),
+)
+def test_a_moment_is_read_as_it_was_written(moments, form):
+    values, _ = column([moment.strftime(form) for moment in moments])
+    exact = "%f" in form  # others have whole seconds
+    assert values.tolist() == [
+        pd.Timestamp(moment.replace(microsecond=moment.microsecond * exact)) for moment in moments
+    ]
+
+
+def test_years_of_two_digits_are_read_and_noted():
+    values, notes = column(["31.12.24", "2.1.69"])
+    assert values.tolist() == [pd.Timestamp("2024-12-31"), pd.Timestamp("1969-01-02")]
+    assert notes == ["column 'c' has years of two digits, read as 1969 to 2068"]
+
+
+def test_times_of_day_are_times():
+    values, notes = column(["14:30", "02:05:07", "", "11:59:59.5 PM", "12:00 am"])
+    expected = [time(14, 30), time(2, 5, 7), None, time(23, 59, 59, 500_000), time(0, 0)]
+    assert values.tolist() == expected
+    assert notes == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "expected", "read_as"),
+    [
+        (["3.2%", "4.5 %", "0"], [0.032, 0.045, 0], "'3.2%', read as 0.032"),
+        (["12,50 €", "1.234,50 €"], [12.5, 1234.5], "'12,50 €', read as 12.5"),
+        (["$5,012.20", "-$3", "$ 4"], [5012.2, -3, 4], "'$5,012.20', read as 5012.2"),
+        (["CHF 12.50", "CHF 1'200.00"], [12.5, 1200], "'CHF 12.50', read as 12.5"),
+        (["3", "(12.50)", "($4)"], [3, -12.5, -4], "'(12.50)', read as -12.5"),
+        (["12.50-", "1"], [-12.5, 1], "'12.50-', read as -12.5"),
+        (["\u22127.25", "1"], [-7.25, 1], "'\u22127.25', read as -7.25"),
+    ],
+)
+def test_numbers_with_signs_around_them_are_read_and_noted(cells, expected, read_as):
+    values, notes = column(cells)
+    assert values.tolist() == pytest.approx(expected)
+    assert any(f"column 'c' has cells such as {read_as}" in note for note in notes)
+
+
+@pytest.mark.parametrize(
+    ("cells", "why"),
+    [
+        (["$5", "€4"], "mixes $ and €, so it is read as text"),
+        (["3.2%", "5"], "a percent sign in some cells and none in others, so it is read as text"),
+        (["1", "2", "<0.1", "3"], "mixes numbers with other text (row 3: '<0.1')"),
+        (["1", "n.d.", "2"], "mixes numbers with other text (row 2: 'n.d.')"),
+        ([f"{number} kg" for number in range(20)], "looks like numbers with a unit ('0 kg'), but is read as text"),
+        (["2024-02-30", "2024-02-01"], "looks like dates ('2024-02-30'), but is read as text"),
+        ([*["31.12.2024"] * 20, "soon"], "looks like dates ('soon'), but is read as text"),
+        (["26:15", "1:00"], "looks like times ('26:15'), but is read as text"),
+    ],
+)
+def test_what_looks_like_numbers_or_dates_and_is_text_is_noted(cells, why):
+    values, notes = column(cells)
+    assert values.tolist() == cells
+    assert len(notes) == 1
+    assert why in notes[0]
+
+
+def test_words_are_not_said_to_look_like_numbers():
+    for cells in (["1st", "2nd", "3rd"] * 9, ["A1", "B2", "C3"] * 9, [f"x{number}" for number in range(30)]):
+        assert column(cells)[1] == []
+
+
+def test_errors_of_a_spreadsheet_are_missing_and_noted():
+    values, notes = column(["1.5", "#DIV/0!", "#VALUE!", "2", "#N/A"])
+    np.testing.assert_array_equal(values, [1.5, np.nan, np.nan, 2, np.nan])
+    assert notes == ["column 'c' has #DIV/0! in 2 rows, taken as missing"]
+    assert column(["a", "#REF!"])[0].isna().tolist() == [False, True]

@@ -166,7 +166,7 @@ def test_one_value_or_missing_is_a_flag_alone():
     [
         list(range(5, 25)),
         np.random.default_rng(0).permutation(30),
-        [2 * number**2 for number in range(20)],
+        [number for number in range(5, 45) if number % 9],
         [f"id-{number}" for number in range(20)],
         [None, *(f"{number:04d}" for number in range(20))],
     ],
@@ -183,6 +183,7 @@ def test_identifiers_are_left_out_unless_they_are_asked_for(values):
         np.random.default_rng(0).normal(size=30),
         np.arange(30) + 0.5,
         np.random.default_rng(0).choice(10_000, 30, replace=False),
+        np.sort(np.random.default_rng(0).choice(10_000, 30, replace=False)),  # sorted prices
         pd.date_range("2020-01-01", periods=30),
         [f"a small note about number {number}" for number in range(30)],
         [3, 1, 2, 3] * 5,
@@ -395,3 +396,53 @@ def or_refusal(what, frame, message):
         if not re.search(message, str(error)):
             raise
         return None
+
+
+def test_numbers_with_wide_gaps_are_row_numbers_where_they_are_called_so():
+    values = [2 * number**2 for number in range(20)]
+    for name in ("id", "ID", "lot_id", "lotId", "customer id", "Unnamed: 0", "row"):
+        frame = pd.DataFrame({name: values, "x": np.linspace(0, 1, 20) ** 2})
+        assert [use.is_identifier for use in fitted(frame).columns] == [True, False]
+        assert not fitted(frame.sample(frac=1, random_state=0)).columns[0].is_identifier
+    for name in ("price", "paid", "width"):
+        assert roles(fitted(pd.DataFrame({name: values})))[name] == "number"
+
+
+def test_a_use_says_whether_it_is_left_out_and_whether_for_being_an_identifier():
+    uses = {use.name: use for use in fitted(mixed()).columns}
+    assert {name for name, use in uses.items() if use.left_out} == {"row", "code", "same", "empty"}
+    assert {name for name, use in uses.items() if use.is_identifier} == {"row", "code"}
+
+
+def test_times_of_day_are_near_across_midnight():
+    frame = pd.DataFrame({"it": [datetime.time(hour, 30) for hour in range(24)] + [None]})
+    features = fitted(frame)
+    X = features.transform(frame)[:, :2]
+    assert features.feature_names == ["it: sine of the day", "it: cosine of the day", "it: missing"]
+    assert np.linalg.norm(X[23] - X[0]) == pytest.approx(np.linalg.norm(X[12] - X[11]), rel=1e-5)
+    np.testing.assert_allclose(X[24], 0)
+    with pytest.raises(ValueError, match="column 'it' holds 'noon' in row 1, where times of day are expected"):
+        features.transform(pd.DataFrame({"it": ["noon"]}))
+
+
+def test_text_whose_order_of_day_and_month_is_open_is_no_date():
+    features = fitted(pd.DataFrame({"it": pd.date_range("2020-01-01", periods=50)}))
+    with pytest.raises(ValueError, match="column 'it' holds '11/02/2024' in row 2, where dates are expected"):
+        features.transform(pd.DataFrame({"it": ["2024-02-11", "11/02/2024"]}))
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [1e308, -1e308, 1.0, np.inf, -1e308] * 4,
+        [1e308, 1.7e308, 1.2e308] * 4,
+        [1e308, -1e308] * 5,
+        [0.0] * 9 + [1.7e308, -1.7e308],
+    ],
+)
+def test_the_largest_numbers_give_no_warning(values):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, X = one(values)
+    assert np.isfinite(X).all()
+    assert np.ptp(X) > 0.5

@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import dataclasses
+import datetime
+import decimal
 import io
 import json
 import pickle
 import zipfile
+import zoneinfo
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from otprop import OTP
+from otprop.files import read_table
 from otprop.labelling.features import Features
+from otprop.labelling.job import Request, prepare
 from otprop.labelling.methods import METHODS
 from otprop.labelling.model import ModelError, load_model, predict_table, save_model
 from otprop.labelling.target import read_target
@@ -291,6 +297,76 @@ def test_a_foreign_file_is_refused_in_one_line(tmp_path, foreign):
     with pytest.raises(ModelError, match=str(path)) as caught:
         load_model(path)
     assert "\n" not in str(caught.value)
+
+
+def test_arrays_and_folders_are_said_to_be_no_model(tmp_path):
+    np.savez(tmp_path / "three.npz", X=np.zeros(3))
+    with pytest.raises(ModelError, match=r"three\.npz is an NPZ file of arrays, not a model"):
+        load_model(tmp_path / "three.npz")
+    with pytest.raises(ModelError, match="is a folder; name the model file in it"):
+        load_model(tmp_path)
+
+
+VALUES = [
+    [datetime.date(2024, 1, 2), datetime.date(2024, 1, 3)],
+    [datetime.datetime(2024, 1, 2, 3, 4, 5, 6), datetime.datetime(2024, 1, 3)],
+    [datetime.datetime(2024, 1, 2, tzinfo=zoneinfo.ZoneInfo("Asia/Tokyo"))] * 2,
+    [pd.Timestamp("2024-01-02 03:04:05.000000006"), pd.Timestamp("2024-01-03", tz="Asia/Tokyo")],
+    [datetime.time(3, 4), datetime.time(5, 6, 7)],
+    [datetime.timedelta(days=-1, seconds=5), datetime.timedelta(microseconds=1)],
+    [decimal.Decimal("1.50"), decimal.Decimal("2")],
+    [b"a", b"\xff"],
+    [1, 2**70],
+    [0.5, float("inf")],
+    [False, True],
+    ["1", "2024-01-02"],
+]
+
+
+@pytest.mark.parametrize("values", VALUES)
+def test_classes_keep_their_type(job, values):
+    target = dataclasses.replace(job.target, values=values)
+    back = loaded(saved(SimpleNamespace(features=job.features, estimator=job.estimator, target=target))).values
+    assert back == values
+    assert [type(value) for value in back] == [type(value) for value in values]
+    assert [getattr(value, "tzinfo", None) for value in back] == [getattr(value, "tzinfo", None) for value in values]
+
+
+def labelled(text):
+    """A job of a file, that has run."""
+    job = prepare(read_table(io.BytesIO(text.encode())), Request("y", method="1nn"))
+    job.run()
+    return job
+
+
+def test_new_rows_are_read_as_the_rows_of_the_model_were():
+    days = [f"{1 + number:02d}/{1 + number % 12:02d}/2024" for number in range(28)]
+    rows = [f"{day};{number},{number:03d};{'ab'[number % 2]}" for number, day in enumerate(days)]
+    model = loaded(saved(labelled("\n".join(["day;size;y", *rows, "01/02/2024;0,5;"]))))
+    new = read_table(io.BytesIO(b"size;day;y\n1,234;11/02/2024;\n"))
+    frame = model.frame(new)
+    assert frame["day"].tolist() == [pd.Timestamp("2024-02-11")]
+    assert frame["size"].tolist() == [1.234]
+    assert new.notes == ["delimiter ';'"]
+    assert predict_table(model, frame)[0].shape == (1,)
+    with pytest.raises(ValueError, match="column 'day', row 1: '02/11/24' is no date such as 31/12/2024"):
+        model.frame(read_table(io.BytesIO(b"size;day\n1,5;02/11/24\n")))
+    with pytest.raises(ValueError, match="lacks 1 of the 2 columns needed: 'day'"):
+        model.frame(read_table(io.BytesIO(b"size;x\n1,5;2\n")))
+
+
+def test_a_model_of_the_first_format_is_read(content):
+    def change(text):
+        text["format"] = 1
+        del text["readings"]
+
+    assert loaded(edited(content, change)).readings == {}
+
+
+@pytest.mark.parametrize("readings", [{"x": {"kind": 3}}, {"x": {"sort": "number"}}, {"x": "number"}, [1]])
+def test_readings_in_disorder_are_refused(content, readings):
+    with pytest.raises(ModelError, match=r"disorder|damaged"):
+        loaded(edited(content, lambda text: text.update(readings=readings)))
 
 
 def test_a_path_without_a_file_is_said(tmp_path):

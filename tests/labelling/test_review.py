@@ -27,6 +27,7 @@ def outcome(sure: np.ndarray, labelled: np.ndarray | None = None, confidence: bo
         round=np.where(labelled, 0, 1),
         n_rounds=1,
         coverage=[],
+        n_hidden=0,
         sources=[],
         method="otp",
         params={},

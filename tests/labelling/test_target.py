@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import datetime
+import io
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otprop.labelling.target import EMPTY_WORDS, read_target
+from otprop.files import MISSING_WORDS, read_table
+from otprop.labelling.target import read_target
 
 
 def test_codes_follow_the_classes_in_order():
@@ -29,8 +31,28 @@ def test_nulls_of_pandas_are_unlabelled():
     assert read_target(["a", "b", pd.NA, pd.NaT], "y").codes.tolist() == [0, 1, -1, -1]
 
 
-def test_a_class_may_be_called_none():
-    assert read_target(["none", "mild", None], "y").classes == ["mild", "none"]
+def test_a_class_may_be_called_none_which_is_noted():
+    target = read_target(["none", "mild", None], "y")
+    assert target.classes == ["mild", "none"]
+    assert any("add --unlabeled 'none'" in note for note in target.notes)
+
+
+@pytest.mark.parametrize("word", MISSING_WORDS)
+def test_what_is_missing_in_a_feature_is_unlabelled_in_the_target(word):
+    table = read_table(io.BytesIO(f"x\ty\n{word}\t{word}\na\ta\nb\tb\n".encode()))
+    assert table.frame(["x"])["x"].isna().tolist() == [True, False, False]
+    assert read_target(table.cells("y"), "y").given.tolist() == [False, True, True]
+
+
+def test_a_class_of_most_rows_is_suspected_where_hardly_any_row_is_left():
+    cells = [*["open"] * 42, *["a"] * 8, *["b"] * 8, None, None]
+    note = "'open' has 42 of 60 rows: if it marks unlabelled rows, add --unlabeled 'open'"
+    assert note in read_target(cells, "y").notes
+    assert note not in read_target([*cells, *[None] * 60], "y").notes
+    with pytest.raises(ValueError, match=r"If 'open' \(42 of 58 rows\) marks .* rows, add --unlabeled 'open'\."):
+        read_target(cells[:-2], "y")
+    with pytest.raises(ValueError, match=r"If '\?' \(1 of 4 rows\) marks unlabelled rows, add --unlabeled '\?'\."):
+        read_target(["a", "a", "b", "?"], "y")
 
 
 def test_a_word_taken_for_empty_is_noted():
@@ -48,7 +70,8 @@ def test_what_is_named_marks_unlabelled_cells_too(word, cells):
 def test_a_likely_marker_is_a_class_with_a_note(cells, shown):
     target = read_target(cells, "y")
     assert len(target.classes) == 3
-    assert any(note.startswith(f"{shown} is taken as a class") and "--unlabeled" in note for note in target.notes)
+    marked = f"{shown} (1 row) is taken as a class of 'y'; if it marks unlabelled rows, add --unlabeled {shown}"
+    assert marked in target.notes
 
 
 def test_native_values_come_back_as_they_were():
@@ -91,12 +114,19 @@ def test_a_label_with_a_single_row_is_said():
         ([[1], [2], None], "holds cells of type list"),
         ([*np.linspace(0, 1, 100), None], "100 different numbers in 100 labelled rows.*a measurement"),
         ([*(f"{number / 7:.3f}" for number in range(100)), ""], "a measurement, not classes"),
+        ([*(f"{number / 7:.2f}" for number in range(24)), ""], "24 different numbers in 24 labelled rows.*measurement"),
     ],
 )
 def test_a_column_without_classes_to_spread_is_refused(cells, message):
     with pytest.raises(ValueError, match=f"the target 'y' .*{message}") as caught:
         read_target(cells, "y")
     assert "\n" not in str(caught.value)
+
+
+def test_decimals_that_repeat_and_few_of_them_are_classes():
+    assert len(read_target([*([0.5, 1.0, 1.5, 2.0] * 9), None], "y").classes) == 4
+    assert len(read_target([0.5, 1.5, 2.5, None], "y").classes) == 3
+    assert len(read_target([*range(24), None], "y").classes) == 24
 
 
 def test_many_classes_that_repeat_are_classes():
@@ -113,4 +143,4 @@ def test_every_cell_has_its_own_text_as_label_or_none(cells):
         if code >= 0:
             assert target.classes[code] == cell
         else:
-            assert cell is None or not cell.strip() or cell.strip() in EMPTY_WORDS
+            assert cell is None or not cell.strip() or cell.strip() in MISSING_WORDS

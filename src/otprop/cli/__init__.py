@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
+from otprop.cli._streams import mend_streams
+
 __all__ = ["main"]
 
 
@@ -19,9 +21,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted.
+        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted, 141 the reader of the output left early.
     """
     try:
+        mend_streams()
         from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
 
         return run_command(arguments)

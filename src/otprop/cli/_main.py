@@ -3,14 +3,23 @@
 from __future__ import annotations
 
 import argparse
-import os
 import sys
 import traceback
 from collections.abc import Sequence
 
 from otprop import __version__
 from otprop.cli import benchmark, doctor, label, predict
-from otprop.cli._command import FAILED, INTERRUPTED, USED_WRONGLY, UsageError
+from otprop.cli._command import (
+    FAILED,
+    INTERRUPTED,
+    READER_LEFT,
+    USED_WRONGLY,
+    Parser,
+    UsageError,
+    keep_dashes,
+    near,
+)
+from otprop.cli._streams import let_go
 
 _EXAMPLE = """\
 example:
@@ -20,14 +29,15 @@ Labels the unlabelled rows of a table by optimal transport. `otprop COMMAND --he
 """
 
 
-def build_parser() -> argparse.ArgumentParser:
+def build_parser() -> tuple[Parser, dict[str, Parser]]:
     """The parser of the whole command.
 
     Returns
     -------
-    argparse.ArgumentParser
+    parser : Parser
+    commands : dict of str to Parser, one for each command
     """
-    parser = argparse.ArgumentParser(
+    parser = Parser(
         prog="otprop",
         usage="otprop COMMAND ...",
         description=_EXAMPLE,
@@ -37,28 +47,54 @@ def build_parser() -> argparse.ArgumentParser:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
     for command in (label, predict, benchmark, doctor):
         command.add_parser(commands)
-    return parser
+    return parser, dict(commands.choices)
 
 
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command; `otprop.cli.main` says what it returns."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
     try:
-        options = build_parser().parse_args(arguments)
+        options = _parse(given)
     except SystemExit as stop:  # argparse has said what it has to say
         return int(stop.code or 0)
     try:
-        return int(options.run(options, list(sys.argv[1:] if arguments is None else arguments)))
+        status = int(options.run(options, given))
+        sys.stdout.flush()
+        return status
     except KeyboardInterrupt:
-        sys.stderr.write(f"otprop: {getattr(options, 'interrupted', 'interrupted.')}\n")
+        left = _left(options)
+        sys.stderr.write(f"otprop {options.command}: {f'interrupted. {left}' if left else options.interrupted}\n")
         return INTERRUPTED
-    except BrokenPipeError:  # whoever was reading has read enough
-        sys.stdout = open(os.devnull, "w")  # noqa: SIM115
-        return FAILED
+    except (BrokenPipeError, SystemExit):  # whoever was reading has read enough; rich exits then
+        return READER_LEFT
     except Exception as error:
         if getattr(options, "debug", False):
             traceback.print_exc()
-        sys.stderr.write(f"otprop: {_in_one_line(error)}\n")
+        left = _left(options)
+        sys.stderr.write(f"otprop {options.command}: {_in_one_line(error)}{' ' if left else ''}{left}\n")
         return USED_WRONGLY if isinstance(error, UsageError) else FAILED
+    finally:
+        let_go()
+
+
+def _parse(given: list[str]) -> argparse.Namespace:
+    parser, commands = build_parser()
+    given = keep_dashes(given)
+    name = given[0] if given else ""
+    if name in commands:
+        commands[name].refuse_unknown(given[1:])
+    elif name and not name.startswith("-"):
+        parser.error(f"there is no command {name!r}{near(name, list(commands))}")
+    options, more = parser.parse_known_args(given)
+    if more:
+        commands[options.command].error(f"there is no place for {' '.join(more)}; --help says what it takes.")
+    return options
+
+
+def _left(options: argparse.Namespace) -> str:
+    """What a command that did not come to its end has written all the same."""
+    places = getattr(options, "places", None)
+    return places.aftermath() if places is not None else ""
 
 
 def _in_one_line(error: Exception) -> str:

@@ -12,10 +12,12 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from otprop._confidence import likely_errors
+from otprop.labelling.features import LEFT_OUT
 from otprop.report._labelled_figures import below
 
 if TYPE_CHECKING:
-    from otprop.cli.label import Places
+    from otprop.cli._table import Places
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
@@ -41,7 +43,8 @@ class Said:
         target = job.target
         n_given = int(target.given.sum())
         self._line(
-            f"{job.table.origin}: {job.table.n_rows} rows, {n_given} labelled with {len(target.classes)} classes, "
+            f"{job.table.origin}: {counted(job.table.n_rows, 'row')}, {n_given} labelled with "
+            f"{counted(len(target.classes), 'class', 'classes')}, "
             f"{job.table.n_rows - n_given} to label by {job.request.method}."
         )
         self._columns(job)
@@ -54,14 +57,14 @@ class Said:
         given, found = outcome.given, outcome.codes >= 0
         n_new, n_left = int((found & ~given).sum()), int((~found).sum())
         self._columns(job)
-        words = f"{int(given.sum())} labels given, {n_new} rows labelled"
+        words = f"{counted(int(given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
         words += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
         words += f", {n_left} left unlabelled" if n_left else ""
         self._line(f"{words}, {outcome.seconds:.1f} s.")
         self._console.print(_classes(outcome))
         expected = expected_error(outcome)
         if expected is not None:
-            self._line(f"Expected error of the new labels, learnt from labels hidden on purpose: {expected:.1%}.")
+            self._line(_expectation(outcome, expected))
         for line in _milder(outcome, expected):
             self._line(line)
         for what, place in (("the model", places.model), ("the page", places.report), ("the table", places.output)):
@@ -72,26 +75,34 @@ class Said:
         """What a saved model said of new rows."""
         counts = np.bincount(codes, minlength=len(model.classes))
         order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
-        self._line(f"{len(codes)} rows: " + ", ".join(f"{counts[code]} {model.classes[code]}" for code in order) + ".")
+        named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
+        self._line(f"{counted(len(codes), 'row')}: {named}.")
         if places.output != "-":
             self._line(f"written: {places.output} (the table)")
 
     def _columns(self, job: Job) -> None:
-        used = [use for use in job.features.columns if use.role != "left out"]
-        out = [use for use in job.features.columns if use.role == "left out"]
+        used = [use for use in job.columns if use.role != LEFT_OUT]
         roles: dict[str, int] = {}
         for use in used:
             roles[use.role] = roles.get(use.role, 0) + 1
         kinds = ", ".join(f"{count} {role}" for role, count in roles.items())
         width = sum(use.width for use in used)
-        self._line(f"{len(used)} columns used ({kinds})" + (f", {width} features." if width else "."))
-        for use in out[:MOST_LEFT_OUT]:
-            self._line(f"left out: {use.name} ({use.why})")
-        if len(out) > MOST_LEFT_OUT:
-            self._line(f"left out: {len(out) - MOST_LEFT_OUT} more columns")
+        self._line(f"{counted(len(used), 'column')} used ({kinds}), {counted(width, 'feature')}.")
+        reasons: dict[str, list[str]] = {}
+        for use in job.columns:
+            if use.role == LEFT_OUT:
+                reasons.setdefault(use.why, []).append(use.name)
+        for why, names in reasons.items():
+            more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
+            self._line(f"left out: {', '.join(names[:MOST_LEFT_OUT])}{more} ({why})")
 
     def _line(self, words: str) -> None:
         self._console.print(Text(words))
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number of things: "1 row", "2 rows"."""
+    return f"{number} {what if number == 1 else several or f'{what}s'}"
 
 
 def _classes(outcome: Outcome) -> RichTable:
@@ -126,6 +137,25 @@ def expected_error(outcome: Outcome) -> float | None:
     return float(1.0 - outcome.confidence[new].mean())
 
 
+def error_range(outcome: Outcome) -> tuple[float, float] | None:
+    """Between which the real share of wrong labels is nine times in ten; None where the method does not say."""
+    expected = expected_error(outcome)
+    if expected is None:
+        return None
+    labelled = float((outcome.codes[~outcome.given] >= 0).mean())
+    return likely_errors(expected, outcome.n_hidden * labelled)
+
+
+def _expectation(outcome: Outcome, expected: float) -> str:
+    if outcome.n_hidden == 0:
+        return f"Expected error of the new labels: {expected:.1%}, a guess: no class has two labels to hide one of."
+    low, high = error_range(outcome) or (0.0, 1.0)
+    return (
+        f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "
+        f"{outcome.n_hidden} labels hidden on purpose."
+    )
+
+
 def _milder(outcome: Outcome, expected: float | None) -> list[str]:
     """A smaller share of the rows at half the error, where there is one."""
     if expected is None or expected < 0.005 or (outcome.codes < 0).any():
@@ -137,6 +167,51 @@ def _milder(outcome: Outcome, expected: float | None) -> list[str]:
                 f"at an expected error of {line.expected_error:.1%}."
             ]
     return []
+
+
+def planned(job: Job, places: Places) -> dict[str, Any]:
+    """What would be done, for scripts.
+
+    Parameters
+    ----------
+    job : Job, with its features fitted
+    places : Places
+
+    Returns
+    -------
+    dict, of what JSON can hold
+    """
+    target = job.target
+    counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
+    return {
+        **_setting(job, places),
+        "dry_run": True,
+        "rows": job.table.n_rows,
+        "given": int(target.given.sum()),
+        "to_label": int((~target.given).sum()),
+        "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
+        "columns": _columns(job),
+        "notes": list(job.notes),
+    }
+
+
+def _setting(job: Job, places: Places) -> dict[str, Any]:
+    from otprop import __version__
+
+    return {
+        "version": __version__,
+        "input": job.table.origin,
+        "output": str(places.output),
+        "report": None if places.report is None else os.fspath(places.report),
+        "model": None if places.model is None else os.fspath(places.model),
+        "target": job.request.target,
+        "method": job.request.method,
+        "parameters": job.parameters,
+    }
+
+
+def _columns(job: Job) -> list[dict[str, Any]]:
+    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
 
 
 def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
@@ -152,8 +227,6 @@ def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
     -------
     dict, of what JSON can hold
     """
-    from otprop import __version__
-
     new = ~outcome.given & (outcome.codes >= 0)
     counts = {
         name: {
@@ -163,14 +236,7 @@ def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
         for code, name in enumerate(outcome.classes)
     }
     return {
-        "version": __version__,
-        "input": job.table.origin,
-        "output": str(places.output),
-        "report": None if places.report is None else os.fspath(places.report),
-        "model": None if places.model is None else os.fspath(places.model),
-        "target": outcome.target,
-        "method": outcome.method,
-        "parameters": outcome.params,
+        **_setting(job, places),
         "rows": job.table.n_rows,
         "given": int(outcome.given.sum()),
         "labelled": int(new.sum()),
@@ -178,21 +244,24 @@ def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
         "rounds": outcome.n_rounds,
         "seconds": round(outcome.seconds, 3),
         "expected_error": expected_error(outcome),
+        "expected_error_range": error_range(outcome),
+        "hidden_labels": outcome.n_hidden,
         "classes": counts,
-        "columns": [
-            {"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.features.columns
-        ],
+        "columns": _columns(job),
         "coverage": [
             {
                 "share": line.share,
                 "rows": line.n_rows,
                 "abstain_below": line.confidence,
                 "expected_error": line.expected_error,
+                "low": line.low,
+                "high": line.high,
             }
             for line in outcome.coverage
         ],
         "sources": [
-            {"name": name, "weight": weight, "accuracy": accuracy} for name, weight, accuracy in outcome.sources
+            {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
+            for name, weight, accuracy in outcome.sources
         ],
         "notes": list(job.notes),
     }

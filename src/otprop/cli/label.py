@@ -6,15 +6,27 @@ import argparse
 import json
 import shlex
 import sys
-from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import UsageError, add_command
+from otprop.cli._command import UsageError, add_command, word
+from otprop.cli._table import (
+    FILE_HELP,
+    INTERRUPTED,
+    OUTPUT_HELP,
+    Places,
+    add_manners,
+    add_reading,
+    add_writing,
+    check_places,
+    prefix_of,
+    read,
+    refuse_taken,
+)
 
 if TYPE_CHECKING:
-    from otprop.files import Table
     from otprop.labelling.job import Job, Request
     from otprop.labelling.outcome import Outcome
 
@@ -26,9 +38,8 @@ example:
 
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
 _certainty, _confidence, _round and _source (given, propagated, abstained).
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left.
 """
-INTERRUPTED = "interrupted. Nothing was written; an output that was there before is as it was."
 
 
 def add_parser(commands: Any) -> None:
@@ -43,15 +54,15 @@ def add_parser(commands: Any) -> None:
         interrupted=INTERRUPTED,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input")
+    add("file", metavar="FILE", help=FILE_HELP)
     add("--target", required=True, metavar="COLUMN", help="the column with the labels")
-    add("-o", "--output", metavar="OUT", help="default: FILE with .labelled before its ending, beside it")
+    add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")
     add("--save", type=Path, metavar="MODEL", help="keep the model, for otprop predict")
     add("--fill", action="store_true", help="write the labels into the target column itself")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
-    add("--unlabeled", action="append", default=[], metavar="WORD", help="a cell that says this is unlabelled, too")
+    add("--unlabeled", action="append", type=word, default=[], metavar="WORD", help="such a cell is unlabelled, too")
     add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
     add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
     add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
@@ -60,52 +71,13 @@ def add_parser(commands: Any) -> None:
     add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")
     add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="shares of all rows, if you know them; or: uniform")
     add("--metric", metavar="NAME", help="what rows are near by: euclidean, cosine, manhattan, ...")
-    add("--map", choices=("pca", "umap"), default="pca", help="how the page draws the rows; default: pca")
+    add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
     add("--seed", type=int, default=0, metavar="N")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
     add_reading(parser)
-    add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
-    add("--force", action="store_true", help="write over files that are there")
+    add_writing(parser)
     add("--dry-run", action="store_true", help="say what would be done")
     add_manners(parser)
-
-
-def add_reading(parser: argparse.ArgumentParser) -> None:
-    """How a file is read, where it cannot be found out.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
-    add = parser.add_argument
-    formats = ("csv", "tsv", "parquet", "feather", "npz")
-    add("--format", choices=formats, metavar="NAME", help=f"of the input, whatever its name says: {', '.join(formats)}")
-    add("--delimiter", metavar="C", help="of the cells; this and the next three where they are not found out")
-    add("--quote", metavar="C")
-    add("--encoding", metavar="NAME")
-    add("--decimal", metavar="C", help="decimal sign of the numbers in text: . or ,")
-
-
-def add_manners(parser: argparse.ArgumentParser) -> None:
-    """What the command says, and where.
-
-    Parameters
-    ----------
-    parser : argparse.ArgumentParser
-    """
-    add = parser.add_argument
-    add("--json", action="store_true", help="a summary for scripts on standard output")
-    add("--quiet", action="store_true", help="errors only")
-    add("--debug", action="store_true", help="show the traceback of an error")
-
-
-@dataclass(frozen=True)
-class Places:
-    """Where things go: paths, or "-" for the output."""
-
-    output: str
-    report: Path | None
-    model: Path | None
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -121,108 +93,62 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     int
     """
     from otprop.cli import _say
-    from otprop.labelling.job import prepare
+    from otprop.labelling.methods import RequestError
 
     places = check_places(options)
+    _check_map(options)
     said = _say.Said(quiet=options.quiet)
+    outcome = None
     with bar(quiet=options.quiet) as show:
         show(0, 0, f"reading {options.file}")
-        table = read(options)
         try:
-            job = prepare(table, _request(options))
-        except (ValueError, TypeError) as error:
+            job = _prepare(options)
+            if options.dry_run:
+                job.fit_features()
+            else:
+                outcome = job.run(show)
+        except RequestError as error:
             raise UsageError(str(error)) from error
-        prefix = options.prefix if options.prefix is not None else f"{options.target}_"
-        _check_names(options, job, prefix)
-        if options.dry_run:
-            job.features.fit(table.frame(job.features.wanted))
-        else:
-            outcome = job.run(show)
+        if outcome is not None:
             show(1, 1, "writing")
-            _write(options, arguments, places, job, outcome, prefix)
+            _write(options, arguments, places, job, outcome)
     said.notes(job.notes)
-    if options.dry_run:
+    if outcome is None:
         said.plan(job, places)
-        return 0
-    said.outcome(job, outcome, places)
+    else:
+        said.outcome(job, outcome, places)
     if options.json:
-        summary = _say.summary(job, outcome, places)
+        summary = _say.planned(job, places) if outcome is None else _say.summary(job, outcome, places)
         sys.stdout.write(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")
     return 0
 
 
-def read(options: argparse.Namespace) -> Table:
-    """The table that the command names.
+def _check_map(options: argparse.Namespace) -> None:
+    if options.map is not None and options.report is None:
+        raise UsageError(f"--map {options.map} draws on the page; name one with --report.")
+    if options.map == "umap" and find_spec("umap") is None:
+        raise ImportError("--map umap needs umap-learn: pip install 'otprop[umap]'")
 
-    Parameters
-    ----------
-    options : argparse.Namespace
 
-    Returns
-    -------
-    Table
-    """
-    from otprop.files import read_table
+def _prepare(options: argparse.Namespace) -> Job:
+    """Read the file and check everything that can be checked before the work begins."""
+    from otprop.labelling.added import added_names
+    from otprop.labelling.job import prepare
 
-    source: str | BinaryIO = sys.stdin.buffer if options.file == "-" else options.file
-    return read_table(
-        source,
-        format=options.format,
-        delimiter=options.delimiter,
-        quote=options.quote,
-        encoding=options.encoding,
-        decimal=options.decimal,
+    table = read(options)
+    try:
+        job = prepare(table, _request(options))
+    except (ValueError, TypeError) as error:
+        raise UsageError(str(error)) from error
+    names = added_names(
+        job.target,
+        prefix_of(options, options.target),
+        fill=options.fill,
+        probabilities=options.probabilities,
+        confidence=job.request.method == "otp",
     )
-
-
-def default_output(file: str) -> str:
-    """Where the result goes where nobody says: beside the input, or to standard output.
-
-    Parameters
-    ----------
-    file : str, the input
-
-    Returns
-    -------
-    str
-    """
-    if file == "-":
-        return "-"
-    path = Path(file)
-    endings = ""
-    while path.suffix.lower() in (".gz", ".zst"):
-        endings, path = path.suffix + endings, path.with_suffix("")
-    return str(path.with_name(f"{path.stem}.labelled{path.suffix}{endings}"))
-
-
-def check_places(options: argparse.Namespace) -> Places:
-    """Refuse before the work what could not be written after it.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-
-    Returns
-    -------
-    Places
-    """
-    from otprop.files import TableError, check_output
-
-    places = Places(
-        options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
-    )
-    if options.json and places.output == "-":
-        raise UsageError("--json writes to standard output, where the table goes with -o -. Give -o a file.")
-    written = [Path(place) for place in (places.output, places.report, places.model) if place not in (None, "-")]
-    if len({path.resolve() for path in written}) < len(written):
-        raise UsageError("the output, --report and --save need different names.")
-    inputs = [] if options.file == "-" else [Path(options.file)]
-    for path in written:
-        try:
-            check_output(path, options.force, inputs)
-        except TableError as error:
-            raise UsageError(str(error)) from error
-    return places
+    refuse_taken(table, names, options.target)
+    return job
 
 
 def _request(options: argparse.Namespace) -> Request:
@@ -244,45 +170,23 @@ def _request(options: argparse.Namespace) -> Request:
     )
 
 
-def _check_names(options: argparse.Namespace, job: Job, prefix: str) -> None:
-    """Refuse columns that are there already, before the work."""
-    from otprop.labelling.added import added_names
-
-    confidence = job.request.method == "otp"
-    names = added_names(
-        job.target, prefix, fill=options.fill, probabilities=options.probabilities, confidence=confidence
-    )
-    taken = [name for name in names if name in job.table.names]
-    if taken:
-        raise UsageError(
-            f"{job.table.origin} has a column {', '.join(map(repr, taken))} already. Give the added columns another "
-            f"start of their names with --prefix."
-        )
-
-
-def _write(
-    options: argparse.Namespace, arguments: list[str], places: Places, job: Job, outcome: Outcome, prefix: str
-) -> None:
-    """The model and the page first: whoever sees the output sees that all is done."""
+def _write(options: argparse.Namespace, arguments: list[str], places: Places, job: Job, outcome: Outcome) -> None:
+    """All that can fail first; the table last: whoever sees it sees that all is done."""
     from otprop.files import write_safely
     from otprop.labelling.added import added_columns, filled_column
     from otprop.labelling.model import save_model
 
-    if places.model is not None:
-        save_model(places.model, job, force=options.force)
+    prefix = prefix_of(options, options.target)
+    added = added_columns(job.target, outcome, prefix, fill=options.fill, probabilities=options.probabilities)
+    fill = (job.request.target, filled_column(job.target, outcome)) if options.fill else None
+    page = b""
     if places.report is not None:
         from otprop.labelling.page import make_page
 
         command = shlex.join(["otprop", *arguments])
-        text = make_page(job, outcome, command=command, how=options.map)
-        write_safely(places.report, text.encode(), force=options.force)
-    out: str | BinaryIO = sys.stdout.buffer if places.output == "-" else places.output
-    added = added_columns(job.target, outcome, prefix, fill=options.fill, probabilities=options.probabilities)
-    fill = (job.request.target, filled_column(job.target, outcome)) if options.fill else None
-    job.table.write(
-        out,
-        added,
-        fill,
-        force=options.force,
-        excel_safe=options.excel_safe,
-    )
+        page = make_page(job, outcome, command=command, how=options.map or "pca").encode()
+    if places.model is not None:
+        save_model(places.model, job, force=options.force)
+    if places.report is not None:
+        write_safely(places.report, page, force=options.force)
+    job.table.write(places.stream(), added, fill, force=options.force, excel_safe=options.excel_safe)

@@ -6,11 +6,22 @@ import argparse
 import json
 import sys
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import add_command
-from otprop.cli.label import INTERRUPTED, add_manners, add_reading, check_places, read
+from otprop.cli._command import UsageError, add_command
+from otprop.cli._table import (
+    FILE_HELP,
+    INTERRUPTED,
+    OUTPUT_HELP,
+    add_manners,
+    add_reading,
+    add_writing,
+    check_places,
+    prefix_of,
+    read,
+    refuse_taken,
+)
 
 _EXAMPLE = """\
 example:
@@ -18,7 +29,8 @@ example:
   otprop predict lots.model new_lots.csv -o new_lots_labelled.csv
 
 Adds TARGET_label, TARGET_certainty and, on request, TARGET_p_CLASS. The file needs the columns that the
-model was made from, in any order. Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted.
+model was made from, in any order.
+Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left.
 """
 
 
@@ -35,13 +47,12 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("model", type=Path, metavar="MODEL", help="a file that otprop label --save wrote")
-    add("file", metavar="FILE", help="CSV, TSV, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input")
-    add("-o", "--output", metavar="OUT", help="default: FILE with .labelled before its ending, beside it")
+    add("file", metavar="FILE", help=FILE_HELP)
+    add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading(parser)
-    add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
-    add("--force", action="store_true", help="write over files that are there")
+    add_writing(parser)
     add_manners(parser)
 
 
@@ -58,24 +69,27 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     int
     """
     from otprop.cli._say import Said
-    from otprop.labelling.added import predicted_columns
+    from otprop.labelling.added import predicted_columns, predicted_names
     from otprop.labelling.model import load_model, predict_table
 
-    places = check_places(options)
+    places = check_places(options, [options.model])
     said = Said(quiet=options.quiet)
     with bar(quiet=options.quiet) as show:
         show(0, 0, f"loading {options.model}")
         model = load_model(options.model)
         show(0, 0, f"reading {options.file}")
         table = read(options)
-        model.check_columns(table.names)
+        prefix = prefix_of(options, model.target)
+        try:
+            model.check_columns(table.names)
+        except ValueError as error:
+            raise UsageError(str(error)) from error
+        refuse_taken(table, predicted_names(model, prefix, probabilities=options.probabilities), model.target)
         show(0, 0, f"labelling {table.n_rows} rows")
-        codes, distributions = predict_table(model, table.frame(model.features.wanted))
-        prefix = options.prefix if options.prefix is not None else f"{model.target}_"
+        codes, distributions = predict_table(model, model.frame(table))
         added = predicted_columns(model, codes, distributions, prefix, probabilities=options.probabilities)
         show(1, 1, "writing")
-        out: str | BinaryIO = sys.stdout.buffer if places.output == "-" else places.output
-        table.write(out, added, force=options.force, excel_safe=options.excel_safe)
+        table.write(places.stream(), added, force=options.force, excel_safe=options.excel_safe)
     said.notes([*model.notes, *table.notes])
     said.predicted(model, codes, places)
     if options.json:

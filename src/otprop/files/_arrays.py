@@ -27,7 +27,7 @@ class ArraysTable(Table):
     """
 
     def __init__(self, source: Source) -> None:
-        self.origin, self.path, self.notes, self.kind = source.origin, source.path, [], "npz"
+        super().__init__(source, "npz")
         self.data = source.data
         self.arrays = self._read()
         self.n_rows = self._find_rows()
@@ -38,6 +38,7 @@ class ArraysTable(Table):
         self.names = [name for name, _ in self.columns]
         check_names(self.names, self.origin)
         others = [name for name, array in self.arrays.items() if not array.ndim or len(array) != self.n_rows]
+        others = [name for name in others if name not in self._namers()]
         if others:
             self._note(f"arrays without an entry per row, kept as they are: {', '.join(others)}")
 
@@ -100,6 +101,12 @@ class ArraysTable(Table):
             pa = need("pyarrow")
             return pa.array(self._cells(position), pa.large_string()).to_pandas()
         return array.astype(np.float64) if array.dtype == np.float16 else array
+
+    def _as_text(self, position: int) -> Any:
+        if self.columns[position][1].dtype.kind not in "US":
+            return None
+        pa = need("pyarrow")
+        return pa.array(["" if cell is None else cell for cell in self._cells(position)], pa.large_string())
 
     def _cells(self, position: int) -> np.ndarray:
         array = self.columns[position][1]

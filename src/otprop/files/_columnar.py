@@ -20,8 +20,7 @@ class ColumnarTable(Table):
     """A table that keeps Arrow's columns and schema as they were read."""
 
     def __init__(self, source: Source) -> None:
-        self.origin, self.path, self.notes = source.origin, source.path, []
-        self.kind = source.kind or "parquet"
+        super().__init__(source, source.kind or "parquet")
         pa = need("pyarrow")
         try:
             self.table, self.options = _read_parquet(source.data) if self.kind == "parquet" else _read_ipc(source.data)
@@ -42,6 +41,14 @@ class ColumnarTable(Table):
         if types.is_dictionary(kind):
             column, kind = column.cast(kind.value_type), kind.value_type
         return _to_pandas(column, kind)
+
+    def _as_text(self, position: int) -> Any:
+        pa, pc = need("pyarrow"), need("pyarrow.compute")
+        column = self.table.column(position)
+        kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+        if str(kind) not in ("string", "large_string", "string_view"):
+            return None
+        return pc.fill_null(column.cast(kind).combine_chunks().cast(pa.large_string()), "")
 
     def _cells(self, position: int) -> np.ndarray:
         values = self.table.column(position).to_pylist()
@@ -67,17 +74,17 @@ class ColumnarTable(Table):
 def write_columnar(whole: Any, kind: str, options: dict[str, Any] | None = None) -> Callable[[BinaryIO], None]:
     """A function that writes an Arrow table as Parquet or Feather."""
     options = dict(options or {})
+    compression = options.pop("compression", "snappy" if kind == "parquet" else "lz4")
+    if isinstance(compression, dict):
+        compression = {**compression, **dict.fromkeys(_leaves(whole, compression), "snappy")}
     pa = need("pyarrow")
 
     def write(stream: BinaryIO) -> None:
         sink = stream if isinstance(stream, pa.NativeFile) else pa.PythonFile(stream, mode="w")
         if kind == "parquet":
-            compression = options.pop("compression", "snappy")
-            if isinstance(compression, dict):
-                compression = {**compression, **dict.fromkeys(_leaves(whole, compression), "snappy")}
             need("pyarrow.parquet").write_table(whole, sink, compression=compression, version="2.6", **options)
         else:
-            codec = pa.ipc.IpcWriteOptions(compression=options.get("compression", "lz4"), unify_dictionaries=True)
+            codec = pa.ipc.IpcWriteOptions(compression=compression, unify_dictionaries=True)
             with pa.ipc.new_file(sink, whole.schema, options=codec) as writer:
                 writer.write_table(whole)
 
@@ -136,8 +143,6 @@ def _to_pandas(column: Any, kind: Any) -> Any:
         return column.cast(pa.timestamp("s" if types.is_date32(kind) else "ms")).to_pandas()
     if types.is_duration(kind):
         return pc.divide(column.cast(pa.int64()).cast(pa.float64()), _UNITS[kind.unit]).to_pandas()
-    if types.is_time(kind):
-        return column.cast(pa.string()).to_pandas()
     if types.is_boolean(kind) and column.null_count:
         return need("pandas").array(column.to_pylist(), dtype="boolean")
     if types.is_null(kind):

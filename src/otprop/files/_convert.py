@@ -25,7 +25,7 @@ def convert(
     from otprop.files._arrays import write_arrays
     from otprop.files._columnar import write_columnar
 
-    whole = table._arrow() if kind not in ("csv", "tsv") or not hasattr(table, "dialect") else text_table(table)
+    whole = table._arrow_text() if kind in ("csv", "tsv") else table._arrow()
     if fill is not None:
         whole = fill_column(whole, fill, table.origin)
     for name, array in added.items():
@@ -35,11 +35,6 @@ def convert(
     if kind == "npz":
         return write_arrays(whole)
     return write_columnar(whole, kind)
-
-
-def text_table(table: Any) -> Any:
-    """A text table as text, for another dialect."""
-    return need("pyarrow").table([table._text(j) for j in range(len(table.names))], names=table.names)
 
 
 def exact_column(text: Any) -> Any:

@@ -9,14 +9,15 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop.files._convert import convert, exact_column
-from otprop.files._dialect import find_dialect
+from otprop.files._dialect import find_dialect, refuse_comments
 from otprop.files._encoding import Encoding, to_utf8
 from otprop.files._error import TableError, need
 from otprop.files._layout import Dialect, Layout, lay_out
+from otprop.files._numbers import find_decimal
 from otprop.files._source import Source
 from otprop.files._table import Column, Table, check_names, to_arrow
 from otprop.files._text import FORMULA, as_text, formulas, guard, pieces, splice, to_cells
-from otprop.files._values import find_decimal, typed
+from otprop.files._values import typed
 
 _SHOWN = {"\t": "tab", " ": "blank"}
 _SAMPLE_ROWS = 2000  # rows looked at for the decimal sign
@@ -38,7 +39,7 @@ class DelimitedTable(Table):
     ) -> None:
         if decimal not in (None, ".", ","):
             raise TableError(f"decimal={decimal!r} must be '.' or ','.")
-        self.origin, self.path, self.notes = source.origin, source.path, []
+        super().__init__(source, source.wanted or "csv")
         body, self.encoding, note = to_utf8(source.data, encoding, source.origin)
         self._note(*[note] if note else [])
         if not body or body.isspace():
@@ -48,6 +49,7 @@ class DelimitedTable(Table):
         if preamble and delimiter is None:
             delimiter = preamble.group(1).decode("latin-1")
         prefer = "\t" if source.wanted == "tsv" else None
+        refuse_comments(body, start, delimiter, quote, prefer, source.origin)
         self.dialect: Dialect = find_dialect(body, delimiter, quote, start, prefer)
         self.layout: Layout = lay_out(body, self.dialect, source.origin, start)
         self.kind = source.wanted or ("tsv" if self.dialect.delimiter == "\t" else "csv")
@@ -55,7 +57,10 @@ class DelimitedTable(Table):
         self.names = self._find_names()
         if self.n_rows == 0:
             raise TableError(f"{source.origin} has column names but no rows.")
-        self.decimal = decimal or self._find_decimal()
+        if delimiter is None:
+            self._refuse_other_delimiter()
+        self.sign = decimal or self._find_sign()
+        self.decimal = self.sign or "."
         self._describe()
 
     def _find_names(self) -> list[str]:
@@ -74,7 +79,19 @@ class DelimitedTable(Table):
             self._note(f"the first line holds numbers ({', '.join(numbers[:3])}): is it a line of column names?")
         return names
 
-    def _find_decimal(self) -> str:
+    def _refuse_other_delimiter(self) -> None:
+        """Refuse a single column whose cells all have the same odd sign between their parts."""
+        match = re.fullmatch(r"[\w .]+?(?:([\^~!:&*#@+=])[\w .]+)(?:\1[\w .]+)*", self.names[0])
+        if len(self.names) == 1 and match:
+            sign = match.group(1)
+            cells = self._text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
+            if len({cell.count(sign) for cell in cells}) == 1:
+                raise TableError(
+                    f"{self.origin} has one column only, {self.names[0]!r}: if {sign!r} is between its cells, pass "
+                    f"--delimiter {sign!r}; if it is one column, pass --delimiter ','."
+                )
+
+    def _find_sign(self) -> str | None:
         rows = slice(1, 1 + _SAMPLE_ROWS)
         return find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
 
@@ -120,9 +137,14 @@ class DelimitedTable(Table):
         return text
 
     def _typed(self, position: int) -> Any:
-        column = typed(self.names[position], self._text(position), self.decimal)
+        name = self.names[position]
+        column = typed(name, self._text(position), self.decimal)
         self._note(*column.notes)
+        self._readings[name] = column.reading
         return column.values
+
+    def _as_text(self, position: int) -> Any:
+        return self._text(position)
 
     def _cells(self, position: int) -> np.ndarray:
         cells: np.ndarray = self._text(position).to_numpy(zero_copy_only=False)
@@ -132,6 +154,9 @@ class DelimitedTable(Table):
     def _arrow(self) -> Any:
         columns = [exact_column(self._text(j)) for j in range(len(self.names))]
         return need("pyarrow").table(columns, names=self.names)
+
+    def _arrow_text(self) -> Any:
+        return need("pyarrow").table([self._text(j) for j in range(len(self.names))], names=self.names)
 
     def _writer(
         self, kind: str, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool

@@ -30,6 +30,23 @@ def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: i
     return Dialect(delimiter, quote, blanks)
 
 
+def refuse_comments(
+    body: bytes, start: int, delimiter: str | None, quote: str | None, prefer: str | None, origin: str
+) -> None:
+    """Refuse lines of comments above the names: lines that begin with # and are not as wide as those that follow."""
+    above = re.compile(rb"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r))+").match(body, start)
+    if above is None or b"#" not in above.group() or above.end() >= len(body):
+        return
+    rest = _sample(body, above.end())
+    dialect = find_dialect(body, delimiter, quote, above.end(), prefer)
+    widths, wanted = _widths(above.group(), dialect), _widths(rest, dialect)
+    if len(wanted) == 0 or len(widths) == 0 or (widths == wanted[0]).all():
+        return
+    count = len(re.findall(rb"(?m)^[ \t]*#", above.group().replace(b"\r", b"\n")))
+    lines = "1 line that begins" if count == 1 else f"{count} lines that begin"
+    raise TableError(f"{origin} has {lines} with # above its column names; remove the comments.")
+
+
 def _sample(body: bytes, start: int) -> bytes:
     """Whole lines from the beginning."""
     sample = body[start : start + _SAMPLE]

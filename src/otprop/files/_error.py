@@ -27,8 +27,19 @@ def one_line(error: BaseException) -> str:
     return (lines[0].strip().rstrip(".") if lines else type(error).__name__)[:200]
 
 
-def listed(names: Iterable[object], most: int = 8) -> str:
-    """Names for an error: "'a', 'b' and 3 more"."""
-    shown = [repr(name) for name in names]
+def listed(names: Iterable[object], most: int = 8, quoted: bool = True) -> str:
+    """Names for a message: "'a', 'b' and 3 more".
+
+    Parameters
+    ----------
+    names : iterable
+    most : int, how many are named
+    quoted : bool, put quotes around each
+
+    Returns
+    -------
+    str
+    """
+    shown = [repr(name) if quoted else str(name) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""
     return (", ".join(shown[:most]) or "none") + more

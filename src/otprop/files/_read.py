@@ -58,7 +58,7 @@ def read_table(
     (['id', 'price', 'kind'], ['a', None], [1.5, 2.5])
     >>> out = io.BytesIO()
     >>> table.write(out, {"kind_label": ["a", "b"]})
-    >>> print(out.getvalue().decode())
+    >>> print(out.getvalue().decode(), end="")
     id;price;kind;kind_label
     007;1,5;a;a
     008;2,5;;b

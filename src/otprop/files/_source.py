@@ -6,6 +6,7 @@ import difflib
 import gzip
 import io
 import os
+import re
 import sys
 import zipfile
 import zlib
@@ -15,6 +16,18 @@ from typing import BinaryIO
 
 from otprop.files._error import TableError, need, one_line
 
+_FOREIGN = {  # endings that promise something else than what is written here
+    **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
+    **dict.fromkeys((".html", ".htm", ".xml"), "a page of HTML or XML"),
+    **dict.fromkeys((".pdf", ".doc", ".docx"), "a document"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".mat"), "a file of a statistics program"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
+    **dict.fromkeys((".npy", ".h5", ".hdf5", ".orc", ".avro"), "a format that is not written here"),
+    **dict.fromkeys((".zip", ".bz2", ".xz", ".7z"), "an archive"),
+    **dict.fromkeys((".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
+}
 KINDS = ("csv", "tsv", "parquet", "feather", "npz")
 _ALIASES = {"arrow": "feather", "ipc": "feather", "pq": "parquet", "tab": "tsv"}
 _SUFFIXES = {
@@ -31,6 +44,7 @@ _SUFFIXES = {
 _CODECS = {".gz": "gzip", ".zst": "zstd"}
 _NAMES = {"csv": "a CSV", "tsv": "a TSV", "parquet": "a Parquet", "feather": "an Arrow/Feather", "npz": "an NPZ"}
 _MAGIC = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"PK\x03\x04": "npz", b"PK\x05\x06": "npz"}
+_JSON = re.compile(rb'(\xef\xbb\xbf)?\s*(\{\s*("[^"\n]*"\s*:|\})|\[\s*[\[{\]"]|\[\s*-?\d[^\n;]*[,\]])')
 _PACKED = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}
 _OTHERS = {
     b"\x89PNG": "a PNG image",
@@ -98,13 +112,46 @@ def check_format(format: str | None) -> str | None:
 
 def kind_of(path: Path) -> str | None:
     """The kind of table that a file's name says, if it says one."""
-    name = path.with_suffix("") if path.suffix.lower() in _CODECS else path
-    return _SUFFIXES.get(name.suffix.lower())
+    return _SUFFIXES.get(_ending(path))
 
 
 def codec_of(path: Path) -> str | None:
     """How a file is packed, by its name."""
     return _CODECS.get(path.suffix.lower())
+
+
+def same_ending(path: Path, source: Path | None) -> bool:
+    """Whether two files have the same ending, packed or not."""
+    return source is not None and _ending(path) == _ending(source)
+
+
+def check_ending(out: str | Path, source: str | Path | None = None) -> None:
+    """Refuse to write a table under a name that promises something else, such as an Excel workbook.
+
+    Parameters
+    ----------
+    out : str or path
+        Where the table shall be. "-" is standard output and always right.
+    source : str, path or None
+        The input, whose own ending is always right.
+
+    Raises
+    ------
+    TableError
+        The message says which endings there are.
+    """
+    path = Path(out)
+    what = _FOREIGN.get(_ending(path))
+    if str(out) == "-" or what is None or same_ending(path, None if source is None else Path(source)):
+        return
+    raise TableError(
+        f"{path} would be {what} by its name, which cannot be written; use .csv, .tsv, .parquet, .feather or .npz"
+        f"{' (a spreadsheet program opens .csv)' if what == 'a spreadsheet' else ''}."
+    )
+
+
+def _ending(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix.lower() in _CODECS else path).suffix.lower()
 
 
 def _read(path: Path) -> bytes:
@@ -113,7 +160,7 @@ def _read(path: Path) -> bytes:
     except IsADirectoryError:
         raise TableError(f"{path} is a folder; name one file in it.") from None
     except (FileNotFoundError, NotADirectoryError):
-        raise TableError(f"there is no file {path}{_near(path)}.") from None
+        raise TableError(f"there is no file {path}{_near(path)}") from None
     except OSError as error:
         raise TableError(f"cannot read {path}: {one_line(error)}.") from error
     except ValueError as error:  # a NUL in the name
@@ -123,13 +170,13 @@ def _read(path: Path) -> bytes:
 def _near(path: Path) -> str:
     """Names of files that are there and much like the one that is not."""
     if not path.parent.is_dir():
-        return f", nor a folder {path.parent}"
+        return f", nor a folder {path.parent}."
     try:
         there = [name for name in os.listdir(path.parent) if not name.startswith(".")]
     except OSError:
-        return ""
+        return "."
     near = difflib.get_close_matches(path.name, there, n=3, cutoff=0.6)
-    return f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?".rstrip("?") if near else ""
+    return f"; did you mean {' or '.join(str(path.parent / name) for name in near)}?" if near else "."
 
 
 def _unpack(data: bytes, codec: str, origin: str) -> bytes:
@@ -156,6 +203,8 @@ def _kind_of_bytes(data: bytes, origin: str) -> str | None:
             return kind
     if data.lstrip()[:9].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
         raise TableError(f"{origin} is no table: it is a page of HTML or XML.")
+    if _JSON.match(data):
+        raise TableError(f"{origin} is JSON, which is not read here; convert it to CSV or Parquet first.")
     return None
 
 

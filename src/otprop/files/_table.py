@@ -12,7 +12,9 @@ import numpy as np
 
 from otprop.files._error import TableError, listed, need
 from otprop.files._packing import packed
-from otprop.files._source import check_format, codec_of, kind_of
+from otprop.files._source import Source, check_ending, check_format, codec_of, kind_of, same_ending
+from otprop.files._values import reading_of, typed_like
+from otprop.files._words import Reading
 from otprop.files.safely import write_safely
 
 Column = Sequence[Any] | np.ndarray
@@ -20,6 +22,13 @@ Column = Sequence[Any] | np.ndarray
 
 class Table(ABC):
     """A table from a file, which can be written back as it was, with columns added.
+
+    Parameters
+    ----------
+    source : Source
+        The bytes of the file and where they are from.
+    kind : str
+        The kind of table that they are.
 
     Attributes
     ----------
@@ -41,19 +50,54 @@ class Table(ABC):
     kind: str
     notes: list[str]
     path: Path | None
+    sign: str | None = None  # the decimal sign, where the file is text and it can be told
 
-    def frame(self, names: Sequence[str] | None = None) -> Any:
+    def __init__(self, source: Source, kind: str) -> None:
+        self.origin, self.path, self.kind, self.notes = source.origin, source.path, kind, []
+        self._readings: dict[str, Reading | None] = {}  # how columns were read
+
+    def frame(self, names: Sequence[str] | None = None, like: Mapping[str, Reading] | None = None) -> Any:
         """The columns for features, as a pandas frame: numbers, truth values, dates, text; what is missing is NA.
 
         Parameters
         ----------
         names : sequence of str or None
             The columns to read; None for all.
+        like : mapping of str to Reading or None
+            How the columns of an earlier table were read, as its `readings` said. Text of these columns is read in the
+            same way, with a note where it is written in another, and a TableError where a cell does not fit.
         """
         pandas = need("pandas")
-        chosen = enumerate(self.names) if names is None else [(self._position(name), name) for name in names]
-        columns = {name: pandas.Series(self._typed(position)) for position, name in chosen}
+        like = like or {}
+        signs = [reading.form for reading in like.values() if reading.kind == "number" and reading.form]
+        usual = max(signs, key=signs.count, default=None)
+        columns = {}
+        for name in self.names if names is None else names:
+            position = self._position(name)
+            text = self._as_text(position) if name in like else None
+            if text is None:
+                columns[name] = pandas.Series(self._typed(position))
+                self._readings.setdefault(name, reading_of(columns[name]))
+            else:
+                here = self.sign if like[name].form in ("", usual) else None
+                column = typed_like(name, text, like[name], here, self.origin)
+                self._note(*column.notes)
+                columns[name] = pandas.Series(column.values)
         return pandas.DataFrame(columns, index=pandas.RangeIndex(self.n_rows))
+
+    def readings(self, names: Sequence[str] | None = None) -> dict[str, Reading]:
+        """How the columns are read: whether as numbers, dates or text, and with which signs and forms.
+
+        Parameters
+        ----------
+        names : sequence of str or None
+            The columns; None for all. Columns of arrays have no reading.
+        """
+        wanted = self.names if names is None else names
+        new = [name for name in wanted if name not in self._readings]
+        if new:
+            self.frame(new)
+        return {name: reading for name in wanted if (reading := self._readings[name]) is not None}
 
     def cells(self, name: str) -> np.ndarray:
         """One column as it is in the file, as objects, None where it is empty.
@@ -102,6 +146,10 @@ class Table(ABC):
         if str(out) == "-":
             out = sys.stdout.buffer
         path = Path(out) if isinstance(out, (str, Path)) else None
+        if path is not None and format is None:
+            check_ending(path, self.path)
+            if kind_of(path) is None and not same_ending(path, self.path):
+                self._note(f"{path} is written as {self.kind}, as the input is: its name does not say what it is")
         kind = check_format(format) or (kind_of(path) if path else None) or self.kind
         codec = codec_of(path) if path else None
         columns = self._check_added(added)
@@ -125,11 +173,19 @@ class Table(ABC):
         """A column as pandas takes it."""
 
     @abstractmethod
+    def _as_text(self, position: int) -> Any:
+        """A column of text as an Arrow array without nulls; None if the file has values of another type."""
+
+    @abstractmethod
     def _cells(self, position: int) -> np.ndarray: ...
 
     @abstractmethod
     def _arrow(self) -> Any:
         """The whole table for another format, as an Arrow table."""
+
+    def _arrow_text(self) -> Any:
+        """The whole table for another kind of text: of a text file, its cells as they are."""
+        return self._arrow()
 
     @abstractmethod
     def _writer(self, kind: str, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Any:
@@ -149,7 +205,7 @@ class Table(ABC):
         if there:
             raise TableError(
                 f"{self.origin} already has a column {listed(there)}, which would be added; "
-                "rename or remove it in the file, or write into the target itself with --fill."
+                "rename or remove it in the file, or give the added columns another start with --prefix."
             )
         return {name: to_arrow(self._check_length(name, column)) for name, column in added.items()}
 

@@ -11,7 +11,8 @@ import numpy as np
 
 from otprop.files._error import TableError, need
 from otprop.files._layout import Dialect
-from otprop.files._values import Words, number_mask
+from otprop.files._numbers import number_mask
+from otprop.files._words import Words
 
 _BLOCK = 100_000  # pieces joined in one go
 FORMULA = "=+-@\t\r\n"  # what spreadsheets may take for the beginning of a formula

@@ -136,7 +136,7 @@ def _reporting(path: str | Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise TableError(f"cannot write {path}: {one_line(error)}; nothing was changed.") from error
+        raise TableError(f"cannot write {path}: {one_line(error)}; it is as it was.") from error
 
 
 def _fill(handle: BinaryIO, content: Content) -> None:

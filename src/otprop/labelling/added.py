@@ -79,6 +79,23 @@ def filled_column(target: Target, outcome: Outcome) -> np.ndarray:
     return np.asarray(values[outcome.codes])  # -1 is the last one, None
 
 
+def predicted_names(model: Any, prefix: str, *, probabilities: bool = False) -> list[str]:
+    """The names of the columns that a saved model adds, in order.
+
+    Parameters
+    ----------
+    model : SavedModel
+    prefix : str
+    probabilities : bool, a column for every class
+
+    Returns
+    -------
+    list of str
+    """
+    parts = ["label", "certainty", *([f"p_{name}" for name in model.classes] if probabilities else [])]
+    return [prefix + part for part in parts]
+
+
 def predicted_columns(
     model: Any, codes: np.ndarray, distributions: np.ndarray, prefix: str, *, probabilities: bool = False
 ) -> dict[str, Any]:
@@ -98,10 +115,6 @@ def predicted_columns(
     """
     values = np.empty(len(model.values), dtype=object)
     values[:] = list(model.values)
-    columns: dict[str, Any] = {
-        f"{prefix}label": values[codes],
-        f"{prefix}certainty": np.round(certainty(distributions), 6),
-    }
-    if probabilities:
-        columns |= {f"{prefix}p_{name}": np.round(p, 6) for name, p in zip(model.classes, distributions.T, strict=True)}
-    return columns
+    columns = [values[codes], np.round(certainty(distributions), 6)]
+    columns += [np.round(column, 6) for column in distributions.T] if probabilities else []
+    return dict(zip(predicted_names(model, prefix, probabilities=probabilities), columns, strict=True))

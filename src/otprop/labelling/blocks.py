@@ -7,17 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from otprop.labelling.columns import (
-    Block,
-    Encoder,
-    NumberEncoder,
-    _has_blanks,
-    _is_missing,
-    _pandas,
-    _shown,
-    _spread_out,
-    as_text,
-)
+from otprop.labelling.columns import Block, Encoder, NumberEncoder
+from otprop.labelling.values import has_blanks, is_missing, pandas, shown, spread_out, texts_of
 
 ROWS_AT_ONCE, VECTORS_AT_ONCE = 100_000, 10_000
 TEXTS_LEARNT_FROM, CHARACTERS_LEARNT_FROM = 20_000, 2_000_000
@@ -32,12 +23,12 @@ class TextEncoder(Encoder):
     role = "text"
 
     def read(self, column: Any) -> Any:
-        return as_text(column)
+        return texts_of(column)
 
     def learn(self, values: Any, missing: np.ndarray) -> None:
         texts = values[~missing].drop_duplicates()
         self.n_texts = len(texts)
-        by_words = self.n_texts >= MANY_TEXTS and bool(_has_blanks(texts).mean() > 0.5)
+        by_words = self.n_texts >= MANY_TEXTS and bool(has_blanks(texts).mean() > 0.5)
         texts = texts.iloc[:: max(1, -(-len(texts) // TEXTS_LEARNT_FROM))].str.slice(0, LONGEST_TEXT)
         texts = texts[texts.str.len().cumsum() <= max(CHARACTERS_LEARNT_FROM, len(texts.iloc[0]))]
         self.words = by_words and bool(texts.str.contains(r"\w\w", regex=True).any())
@@ -51,8 +42,8 @@ class TextEncoder(Encoder):
         for start in range(0, len(values), ROWS_AT_ONCE):
             known = start + np.flatnonzero(~missing[start : start + ROWS_AT_ONCE])
             if len(known):
-                codes, texts = _pandas().factorize(values.iloc[known].str.slice(0, LONGEST_TEXT))
-                found[known] = self.block(self._of_texts(_pandas().Series(texts)))[codes]
+                codes, texts = pandas().factorize(values.iloc[known].str.slice(0, LONGEST_TEXT))
+                found[known] = self.block(self._of_texts(pandas().Series(texts)))[codes]
         return found
 
     def _keep(self, encoder: Any, texts: Any) -> None:
@@ -95,7 +86,7 @@ class EmbeddingEncoder(Encoder):
                     raise ValueError(f"{error} (column {name!r})") from None
             return found
         cells = column.to_numpy(dtype=object)
-        known = [place for place, cell in enumerate(cells) if not _is_missing(cell)]
+        known = [place for place, cell in enumerate(cells) if not is_missing(cell)]
         sizes = {np.size(cells[place]) for place in known}
         size = getattr(self, "size", max(sizes, default=0))
         if sizes - {size}:
@@ -106,14 +97,14 @@ class EmbeddingEncoder(Encoder):
             try:
                 found[place] = _bounded(np.asarray(cells[place], dtype=np.float64).ravel())
             except (TypeError, ValueError):
-                raise ValueError(f"holds {_shown(cells[place])}, where arrays of numbers are expected") from None
+                raise ValueError(f"holds {shown(cells[place])}, where arrays of numbers are expected") from None
         return found
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnan(values).any(axis=1)
 
     def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
-        self.block = Block(_spread_out(values[~missing]))
+        self.block = Block(spread_out(values[~missing]))
         self.parts = [str(number) for number in range(values.shape[1])] if self.block.varies else []
 
     def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:

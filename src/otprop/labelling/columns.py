@@ -9,13 +9,16 @@ the squared distance of a block varies the less, the more dimensions it has.
 
 from __future__ import annotations
 
+from datetime import date, time
 from typing import Any, ClassVar
 
 import numpy as np
 
-ROWS_LEARNT_FROM = 100_000  # quantiles and means come from so many rows, evenly spread
+from otprop.labelling.values import example, pandas, spread_out, texts_of
+
 SQUASHED = 3.0  # where numbers end, in quartile ranges: outliers keep their side, not their distance
 LEAST_SPREAD = 0.2  # of squashed numbers; what varies less, as do rare events, is not blown up further
+FAR = 1e300
 FLAG = "missing"
 
 
@@ -63,7 +66,7 @@ class Encoder:
 
     def missing(self, values: Any) -> np.ndarray:
         """Which rows have no value."""
-        return np.asarray(_pandas().isna(values))
+        return np.asarray(pandas().isna(values))
 
     def learn(self, values: Any, missing: np.ndarray) -> None:
         """Learn from what `read` gave."""
@@ -80,27 +83,29 @@ class NumberEncoder(Encoder):
     role = "number"
 
     def read(self, column: Any) -> np.ndarray:
-        pandas = _pandas()
-        if pandas.api.types.is_timedelta64_dtype(column.dtype):
+        pd = pandas()
+        if pd.api.types.is_timedelta64_dtype(column.dtype):
             column = column.dt.total_seconds()
-        numbers = pandas.to_numeric(column, errors="coerce")
+        numbers = pd.to_numeric(column, errors="coerce")
         wrong = np.asarray(numbers.isna()) & ~np.asarray(column.isna())
         if wrong.any():
-            raise ValueError(f"holds {_example(column, wrong)}, where numbers are expected")
+            raise ValueError(f"holds {example(column, wrong)}, where numbers are expected")
         return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
-        known = _spread_out(values[np.isfinite(values)])
+        known = spread_out(values[np.isfinite(values)])
         self.parts = [""] if len(known) and known.min() < known.max() else []
         self.centre, self.spread, self.mean, self.scale = 0.0, 1.0, 0.0, 1.0
         if not self.parts:
             return
-        low, self.centre, high = (float(value) for value in np.quantile(known, [0.25, 0.5, 0.75]))
+        unit = 4.0 if np.abs(known).max() > FAR else 1.0  # differences of such numbers can be infinite
+        low, self.centre, high = (unit * float(value) for value in np.quantile(known / unit, [0.25, 0.5, 0.75]))
         with np.errstate(over="ignore"):
             apart = np.abs(known - self.centre)
-            wide = high - low
-        # where most rows have the same value, a usual one of the others says how wide
-        self.spread = wide if 0 < wide < np.inf else float(np.minimum(np.median(apart[apart > 0]), np.finfo(float).max))
+            wide = float(np.subtract(high, low))
+            # where most rows have the same value, a usual one of the others says how wide
+            usual = np.minimum(np.median(apart[apart > 0]), np.finfo(float).max)
+        self.spread = wide if 0 < wide < np.inf else float(usual)
         squashed = self._squashed(known)
         self.mean, self.scale = float(squashed.mean()), max(float(squashed.std()), LEAST_SPREAD)
 
@@ -129,7 +134,7 @@ class BooleanEncoder(Encoder):
         truth = values.map(lambda value: np.nan if value is None else self.WORDS.get(str(value).strip().lower(), 2.0))
         found = truth.to_numpy(dtype=np.float64)
         if (found == 2.0).any():
-            raise ValueError(f"holds {_example(column, found == 2.0)}, where true and false are expected")
+            raise ValueError(f"holds {example(column, found == 2.0)}, where true and false are expected")
         return np.asarray(found)
 
     def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
@@ -151,14 +156,14 @@ class CategoryEncoder(Encoder):
     role = "category"
 
     def read(self, column: Any) -> Any:
-        return as_text(column)
+        return texts_of(column)
 
     def learn(self, values: Any, missing: np.ndarray) -> None:
         found = sorted(values[~missing].unique().tolist())
         self.parts = found if len(found) > 1 else []
 
     def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
-        codes = _pandas().Index(self.parts, dtype="str").get_indexer(values)
+        codes = pandas().Index(self.parts, dtype="str").get_indexer(values)
         found = np.zeros((len(codes), len(self.parts)), dtype=np.float32)
         known = np.flatnonzero(codes >= 0)
         found[known, codes[known]] = 1.0
@@ -177,19 +182,21 @@ class DateEncoder(Encoder):
     CYCLES: ClassVar[dict[str, float]] = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
 
     def read(self, column: Any) -> np.ndarray:
-        pandas = _pandas()
-        if not pandas.api.types.is_datetime64_any_dtype(column.dtype):
-            given = column
-            column = pandas.to_datetime(given.astype(object), errors="coerce", utc=True, format="mixed")
+        pd = pandas()
+        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+            given = column  # dates as objects, or ISO text; how other text is to be read, its table has to say
+            cells = given.astype(object)
+            cells = cells.where(cells.map(lambda cell: isinstance(cell, (date, str, np.datetime64))), None)
+            column = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
             wrong = np.asarray(column.isna()) & ~np.asarray(given.isna())
             if wrong.any():
-                raise ValueError(f"holds {_example(given, wrong)}, where dates are expected")
+                raise ValueError(f"holds {example(given, wrong)}, where dates are expected")
         if column.dt.tz is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         return column.to_numpy(dtype="datetime64[us]")
 
     def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
-        known = _spread_out(values[~missing])
+        known = spread_out(values[~missing])
         self.start = int(known.min().astype(np.int64)) if len(known) else 0
         days = self._days(known)
         last = float(days.max(initial=0.0))
@@ -226,6 +233,42 @@ class DateEncoder(Encoder):
         return "time on a line" + "".join(f", place in the {name}" for name in self.cycles)
 
 
+class TimeEncoder(Encoder):
+    """Times of day as places on the clock: midnight is near to both of its sides."""
+
+    role = "date"
+
+    def read(self, column: Any) -> np.ndarray:
+        found = np.full(len(column), np.nan)
+        for row, value in enumerate(column.to_numpy(dtype=object)):
+            if isinstance(value, time):
+                found[row] = value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
+        wrong = np.isnan(found) & ~np.asarray(column.isna())
+        if wrong.any():
+            raise ValueError(f"holds {example(column, wrong)}, where times of day are expected")
+        return found
+
+    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+        known = spread_out(values[~missing])
+        varies = len(known) > 0 and known.min() < known.max()
+        self.parts = [f"{wave} of the day" for wave in ("sine", "cosine")] if varies else []
+        self.block = Block(self._waves(known)) if varies else None
+
+    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(values), len(self.parts)))
+        if self.block is not None:
+            found[~missing] = self.block(self._waves(values[~missing]))
+        return found
+
+    @staticmethod
+    def _waves(hours: np.ndarray) -> np.ndarray:
+        angles = 2 * np.pi * hours / 24
+        return np.stack([np.sin(angles), np.cos(angles)], axis=1)
+
+    def why(self) -> str:
+        return "place in the day" if self.parts else "one time only, or missing: the flag alone"
+
+
 class Block:
     """Columns that keep their proportions: centred, with a variance of the root of their effective dimensions."""
 
@@ -233,7 +276,7 @@ class Block:
     FARTHEST = 1e3
 
     def __init__(self, values: np.ndarray, most: float = np.inf) -> None:
-        values = _spread_out(values, self.LEARNT_FROM).astype(np.float64)
+        values = spread_out(values, self.LEARNT_FROM).astype(np.float64)
         self.unit = float(np.abs(values).max(initial=0.0)) or 1.0
         self.centre = (values / self.unit).mean(axis=0) if len(values) else np.zeros(values.shape[1])
         rest = values / self.unit - self.centre
@@ -248,47 +291,3 @@ class Block:
         with np.errstate(over="ignore", under="ignore"):
             found = (values.astype(np.float64) / self.unit - self.centre) / self.scale
         return np.clip(found, -self.FARTHEST, self.FARTHEST)
-
-
-def as_text(column: Any) -> Any:
-    """The column as text, whole numbers without a point; blank cells are missing."""
-    pandas = _pandas()
-    if isinstance(column.dtype, pandas.CategoricalDtype):
-        column = column.astype(object)
-    if pandas.api.types.is_float_dtype(column.dtype):
-        whole = column.dropna()
-        if len(whole) and bool(((whole % 1 == 0) & (whole.abs() < 2**53)).all()):
-            column = column.astype("Int64")
-    text = column
-    if not isinstance(column.dtype, pandas.StringDtype):
-        text = column.astype(object).map(str, na_action="ignore").astype("str")
-    return text.mask(text.str.strip() == "")
-
-
-def _has_blanks(texts: Any) -> Any:
-    return texts.str.strip().str.contains(r"\s", regex=True)
-
-
-def _spread_out(values: np.ndarray, most: int = ROWS_LEARNT_FROM) -> np.ndarray:
-    """At most `most` of the rows, evenly spread."""
-    return values[:: max(1, -(-len(values) // most))]
-
-
-def _is_missing(cell: Any) -> bool:
-    return cell is None or (np.ndim(cell) == 0 and bool(_pandas().isna(cell)))
-
-
-def _example(column: Any, wrong: np.ndarray) -> str:
-    row = int(np.argmax(wrong))
-    return f"{_shown(column.iloc[row])} in row {row + 1}"
-
-
-def _shown(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."
-
-
-def _pandas() -> Any:
-    import pandas
-
-    return pandas

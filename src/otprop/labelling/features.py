@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date
+from datetime import date, time
 from decimal import Decimal
 from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from otprop.files import listed
 from otprop.labelling.blocks import EmbeddingEncoder, TextEncoder
 from otprop.labelling.columns import (
     BooleanEncoder,
@@ -18,15 +20,18 @@ from otprop.labelling.columns import (
     DateEncoder,
     Encoder,
     NumberEncoder,
-    _has_blanks,
-    _is_missing,
-    as_text,
+    TimeEncoder,
 )
 from otprop.labelling.methods import suggest
+from otprop.labelling.values import has_blanks, is_missing, texts_of
 
 MOST_CATEGORIES = 40  # with more different values a column is read as text
-LEAST_ROWS_IN_ORDER = 10  # from so many rows on, whole numbers that only rise (or fall) are row numbers
+LEAST_ROWS_IN_ORDER = 10  # from so many rows on, row numbers may have gaps
+GAPS = 0.2  # of the numbers between the first and the last row number
+MOST_NAMED = 20
 LEFT_OUT = "left out"
+IDENTIFIER = "identifier"
+_ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
 
 
 @dataclass(frozen=True)
@@ -45,6 +50,16 @@ class ColumnUse:
     role: str
     why: str
     width: int
+
+    @property
+    def left_out(self) -> bool:
+        """Whether nothing was made of it."""
+        return self.role == LEFT_OUT
+
+    @property
+    def is_identifier(self) -> bool:
+        """Whether it was left out for telling the rows apart and nothing else."""
+        return self.left_out and self.why.startswith(IDENTIFIER)
 
 
 @dataclass
@@ -102,10 +117,12 @@ class Features:
             name for name in names if self.prefix and name.startswith(self.prefix) and name not in (target, *ignore)
         ]
         if self.prefix and not self._vector:
-            raise ValueError(f"--embedding {embedding}: no column starts so; there are {_listed(names)}.")
+            raise ValueError(f"--embedding {embedding}: no column starts so; there are {listed(names, MOST_NAMED)}.")
         self._asked = [name for name in names if not self._not_asked(name)]
         if not self._asked:
-            raise ValueError(f"no column is left to label by: {_listed(self._reasons(names))}.")
+            raise ValueError(
+                f"no column is left to label by: {listed(self._reasons(names), MOST_NAMED, quoted=False)}."
+            )
 
     @property
     def wanted(self) -> list[str]:
@@ -148,9 +165,8 @@ class Features:
         self.columns = [uses[name] for name in self.names if name in uses]
         self._used.sort(key=lambda used: self.names.index(used.names[0]))
         if not self._used:
-            raise ValueError(
-                f"no column is left to label by: {_listed(f'{c.name!r} ({c.why})' for c in self.columns)}."
-            )
+            reasons = [f"{use.name!r} ({use.why})" for use in self.columns]
+            raise ValueError(f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}.")
         self.feature_names = [name for used in self._used for name in used.encoder.feature_names(used.title)]
         return self
 
@@ -226,14 +242,14 @@ class Features:
         if lacking:
             raise ValueError(
                 f"the table lacks {len(lacking)} of the {len(self.wanted)} columns needed: "
-                f"{_listed(map(repr, lacking))}; it has {_listed(map(repr, names))}."
+                f"{listed(lacking, MOST_NAMED)}; it has {listed(names, MOST_NAMED)}."
             )
 
     def _check_columns(self, frame: Any) -> None:
         known = [str(name) for name in frame.columns]
         twice = sorted({name for name in known if known.count(name) > 1})
         if twice:
-            raise ValueError(f"the table has several columns with the name {_listed(map(repr, twice))}; rename them.")
+            raise ValueError(f"the table has several columns with the name {listed(twice, MOST_NAMED)}; rename them.")
         self.check_names(known)
 
 
@@ -245,10 +261,10 @@ def _choose(column: Any, asked: bool) -> Encoder | str:
     if encoder is None:
         return "nested values; only arrays of numbers can be used"
     if isinstance(encoder, NumberEncoder):
-        return "identifier: row numbers" if not asked and _numbers_the_rows(column) else encoder
+        return f"{IDENTIFIER}: row numbers" if not asked and _numbers_the_rows(column) else encoder
     if not isinstance(encoder, TextEncoder):
         return encoder
-    return _by_values(as_text(column), asked)
+    return _by_values(texts_of(column), asked)
 
 
 def _by_values(text: Any, asked: bool) -> Encoder | str:
@@ -259,10 +275,10 @@ def _by_values(text: Any, asked: bool) -> Encoder | str:
         return "no value in any row"
     if n_different <= min(MOST_CATEGORIES, n_known / 2):
         return CategoryEncoder()
-    if bool(_has_blanks(text).mean() > 0.5):
+    if bool(has_blanks(text).mean() > 0.5):
         return TextEncoder()
     if not asked and n_different == n_known and n_known > 2:
-        return "identifier: a different value in every row"
+        return f"{IDENTIFIER}: a different value in every row"
     return CategoryEncoder() if n_different <= MOST_CATEGORIES else TextEncoder()
 
 
@@ -283,8 +299,14 @@ def _by_type(column: Any) -> Encoder | None:
         return TextEncoder()
     if _holds_arrays(column):
         return EmbeddingEncoder()
-    types_found = {type(value) for value in column.to_numpy(dtype=object) if not _is_missing(value)}
-    for encoder, accepted in ((BooleanEncoder, bool), (NumberEncoder, (Real, Decimal)), (DateEncoder, date)):
+    types_found = {type(value) for value in column.to_numpy(dtype=object) if not is_missing(value)}
+    encoders: dict[type[Encoder], Any] = {
+        BooleanEncoder: bool,
+        NumberEncoder: (Real, Decimal),
+        DateEncoder: date,
+        TimeEncoder: time,
+    }
+    for encoder, accepted in encoders.items():
         if all(issubclass(found, accepted) for found in types_found):
             return encoder()
     return None if any(issubclass(found, (dict, set)) for found in types_found) else TextEncoder()
@@ -298,15 +320,20 @@ def _holds_arrays(column: Any) -> bool:
 
 
 def _numbers_the_rows(column: Any) -> bool:
-    """Whether whole numbers count the rows: one after the other in any order, or only rising or falling."""
+    """Whether whole numbers count the rows: nearly all numbers between the first and the last, each once, in any order.
+
+    Numbers with wider gaps that only rise or fall do so if the column is called an id: a file may be a part of another.
+    """
     from pandas.api import types
 
     known = column.dropna()
     if not types.is_integer_dtype(column.dtype) or len(known) < 3 or not known.is_unique:
         return False
-    if int(known.max()) - int(known.min()) == len(known) - 1:
-        return True
-    return len(known) >= LEAST_ROWS_IN_ORDER and bool(known.is_monotonic_increasing or known.is_monotonic_decreasing)
+    between = int(known.max()) - int(known.min()) + 1
+    if len(known) < LEAST_ROWS_IN_ORDER:
+        return between == len(known)
+    in_order = bool(known.is_monotonic_increasing or known.is_monotonic_decreasing)
+    return len(known) >= (1 - GAPS) * between or (in_order and bool(_ID.search(str(column.name))))
 
 
 def _why(encoder: Encoder, used: _Used, frame: Any) -> str:
@@ -318,8 +345,3 @@ def _why(encoder: Encoder, used: _Used, frame: Any) -> str:
 
 def _percent(share: float) -> str:
     return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
-
-
-def _listed(names: Any, most: int = 20) -> str:
-    names = [str(name) for name in names]
-    return ", ".join(names[:most]) + (f" and {len(names) - most} more" if len(names) > most else "")

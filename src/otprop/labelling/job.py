@@ -3,21 +3,25 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from otprop._rounds import Round, certainty
+from otprop._rounds import certainty
 from otprop.files import Table
-from otprop.labelling.features import Features
-from otprop.labelling.methods import make_estimator, suggest
+from otprop.labelling.earlier import MADE_EARLIER, earlier_columns
+from otprop.labelling.features import LEFT_OUT, ColumnUse, Features
+from otprop.labelling.methods import RequestError, in_options, make_estimator, suggest
 from otprop.labelling.outcome import Outcome
+from otprop.labelling.progress import Show, following
 from otprop.labelling.target import Target, read_target
 
-Show = Callable[[float, float, str], None]  # work done, work in all, what is going on
+MOST_SHARES = 20  # classes whose shares are written out for a person
+_CHOSEN = ("epsilon", "marginal_strength")  # parameters of which the estimator says what it took
+_UNTOLD = ("callback", "verbose", "unlabeled")  # parameters that do not decide the result
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ class Job:
     target : Target
     features : Features
     estimator : estimator, fitted once `run` is through
-    warned : list of str, what the estimator warned of
+    earlier : list of str, columns that an earlier run made, which are not used
+    warned : list of str, what the request or the estimator gave reason to warn of
     vectors : matrix, the features of the rows once `run` is through
     """
 
@@ -69,6 +74,7 @@ class Job:
     target: Target
     features: Features
     estimator: Any
+    earlier: list[str] = field(default_factory=list)
     warned: list[str] = field(default_factory=list)
     vectors: Any = None
 
@@ -76,6 +82,41 @@ class Job:
     def notes(self) -> list[str]:
         """What the user should know of the table, the target and the fit."""
         return list(dict.fromkeys([*self.table.notes, *self.target.notes, *self.warned]))
+
+    @property
+    def columns(self) -> list[ColumnUse]:
+        """What was done to each column, in the order of the table, once the features are fitted."""
+        uses = [*self.features.columns, *(ColumnUse(name, LEFT_OUT, MADE_EARLIER, 0) for name in self.earlier)]
+        place = {name: number for number, name in enumerate(self.table.names)}
+        prefix = self.features.prefix or ""
+        first = next((place[name] for name in self.table.names if prefix and name.startswith(prefix)), 0)
+        return sorted(uses, key=lambda use: place.get(use.name, first))
+
+    @property
+    def parameters(self) -> dict[str, Any]:
+        """The parameters of the method as JSON can hold them: as used where the estimator tells, else as set."""
+        params = self.estimator.get_params(deep=False)
+        found = {name: _plain(value) for name, value in params.items() if name not in _UNTOLD}
+        for name in _CHOSEN:
+            if name in found and hasattr(self.estimator, f"{name}_"):
+                found[name] = _plain(getattr(self.estimator, f"{name}_"))
+        shares = _shares(self.estimator, self.target.classes)
+        return found | ({"class_prior": shares} if shares else {})
+
+    def fit_features(self) -> Any:
+        """Learn what each column becomes.
+
+        Returns
+        -------
+        pandas.DataFrame, the columns it was learnt from
+        """
+        frame = self.table.frame(self.features.wanted)
+        try:
+            self.features.fit(frame)
+        except ValueError as error:
+            also = f" Left out, too: {', '.join(map(repr, self.earlier))} ({MADE_EARLIER})." if self.earlier else ""
+            raise RequestError(f"{error}{also}") from error
+        return frame
 
     def run(self, show: Show = lambda done, total, what: None) -> Outcome:
         """Make the vectors, fit, and say what came out.
@@ -90,18 +131,22 @@ class Job:
         """
         start = perf_counter()
         show(0, 0, "making features")
-        self.vectors = self.features.fit_transform(self.table.frame(self.features.wanted))
+        self.vectors = self.features.transform(self.fit_features())
         n_left = int((~self.target.given).sum())
         show(0, n_left, "fitting")
-        if "callback" in self.estimator.get_params(deep=False):
-            self.estimator.set_params(callback=_counter(show, n_left))
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as said, following(show, n_left) as progress:
             warnings.simplefilter("always")
-            self.estimator.fit(self.vectors, self.target.codes)
-        if "callback" in self.estimator.get_params(deep=False):
-            self.estimator.set_params(callback=None)  # a model that is saved has no use for it
+            counts = "callback" in self.estimator.get_params(deep=False)
+            if counts:
+                self.estimator.set_params(callback=progress.count)
+            try:
+                self.estimator.fit(self.vectors, self.target.codes)
+            except (ValueError, TypeError) as error:
+                raise in_options(error, self.estimator) from error
+            if counts:
+                self.estimator.set_params(callback=None)  # a model that is saved has no use for it
         told = (warning.message for warning in said if issubclass(warning.category, UserWarning))
-        self.warned += dict.fromkeys(map(str, told))
+        self.warned += dict.fromkeys([*map(str, told), *progress.warned])
         return self._outcome(perf_counter() - start)
 
     def _outcome(self, seconds: float) -> Outcome:
@@ -119,10 +164,11 @@ class Job:
             confidence=confidence,
             round=np.asarray(rounds),
             n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
+            n_hidden=int(getattr(fitted, "n_hidden_", 0)),
             coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
             sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
             method=self.request.method,
-            params=_in_words(fitted),
+            params=_in_words(fitted, target.classes),
             seconds=seconds,
         )
 
@@ -140,8 +186,9 @@ def prepare(table: Table, request: Request) -> Job:
     Job
     """
     if request.target not in table.names:
-        raise ValueError(f"--target {request.target}: {suggest('column', request.target, table.names)}")
-    target = read_target(table.cells(request.target), request.target, request.unlabeled)
+        raise RequestError(f"--target {request.target}: {suggest('column', request.target, table.names)}")
+    cells = table.cells(request.target)
+    target = read_target(cells, request.target, request.unlabeled)
     estimator = make_estimator(
         request.method,
         request.settings,
@@ -152,30 +199,66 @@ def prepare(table: Table, request: Request) -> Job:
         jobs=request.jobs,
         classes=target.classes,
     )
+    asked = set(request.features or ())
+    earlier = [name for name in earlier_columns(table, request.target, target.classes) if name not in asked]
     features = Features(
-        table.names, request.target, only=request.features, ignore=request.ignore, embedding=request.embedding
+        [name for name in table.names if name not in earlier],
+        request.target,
+        only=request.features,
+        ignore=[name for name in request.ignore if name not in earlier],
+        embedding=request.embedding,
     )
-    return Job(table, request, target, features, estimator)
+    return Job(table, request, target, features, estimator, earlier, _without_effect(request, cells))
 
 
-def _counter(show: Show, n_left: int) -> Callable[[Round], bool]:
-    done = 0
+def _without_effect(request: Request, cells: Iterable[Any]) -> list[str]:
+    """Words on what was asked for and changes nothing."""
+    notes = ["without effect: --embedding, which is empty"] if request.embedding == "" else []
+    there = {str(cell).strip() for cell in cells if cell is not None}
+    numbers = {float(text) for text in there if _is_number(text)} if request.unlabeled else set()
+    for word in dict.fromkeys(request.unlabeled):
+        if word.strip() not in there and not (_is_number(word) and float(word) in numbers):
+            notes.append(f"without effect: --unlabeled {word!r}; no cell of {request.target!r} says so")
+    return notes
 
-    def count(round_: Round) -> bool:
-        nonlocal done
-        done += len(round_.rows)
-        show(done, n_left, f"round {round_.number}, {done} of {n_left} rows")
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
         return False
+    return True
 
-    return count
+
+def _plain(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
 
 
-def _in_words(estimator: Any) -> dict[str, str]:
-    """The parameters that decide the result, as used."""
+def _shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
+    """The classes' shares by name, as used, or else as asked for."""
+    shares = getattr(estimator, "class_prior_", getattr(estimator, "class_prior", None))
+    if shares is None or isinstance(shares, str):
+        return None
+    return {name: float(share) for name, share in zip(classes, shares, strict=True)}
+
+
+def _in_words(estimator: Any, classes: Sequence[str]) -> dict[str, str]:
+    """The parameters that decide the result, as set and as used, for a person."""
     params = estimator.get_params(deep=False)
-    found = {name: str(value) for name, value in params.items() if name not in ("callback", "verbose")}
-    for name in ("epsilon", "class_prior", "marginal_strength"):
-        chosen = getattr(estimator, f"{name}_", None)
-        if name in found and chosen is not None:
-            found[name] += f" (used: {np.array2string(np.asarray(chosen), precision=3, threshold=20)})"
+    found = {name: str(value) for name, value in params.items() if name not in _UNTOLD}
+    for name in _CHOSEN:
+        if name in found and hasattr(estimator, f"{name}_"):
+            found[name] += f" (used: {float(getattr(estimator, f'{name}_')):.3g})"
+    shares = _shares(estimator, classes)
+    if shares:
+        named = [f"{name} {share:.3g}" for name, share in shares.items()]
+        more = f" and {len(named) - MOST_SHARES} more" if len(named) > MOST_SHARES else ""
+        asked = params["class_prior"]
+        how = f"{asked}, used: " if asked is None or isinstance(asked, str) else ""
+        found["class_prior"] = how + ", ".join(named[:MOST_SHARES]) + more
     return found

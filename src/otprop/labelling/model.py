@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import platform
 import struct
-from collections.abc import Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from datetime import date, datetime, time, timedelta
+from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
+from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from otprop.labelling.archive import ArchiveError, read_header, read_root, write_archive
+from otprop.files import Reading, Table
+from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
 from otprop.labelling.features import Features
 from otprop.labelling.target import Target
+from otprop.labelling.values import pandas
 
-FORMAT = 1
+FORMAT = 2
 KIND = "otprop model"
 PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change what a model answers
 _UNREADABLE = (
@@ -39,7 +45,7 @@ class ModelError(ValueError):
 
 
 class Fitted(Protocol):
-    """What a model is made of."""
+    """What a model is made of; where there is a `table` too, the model keeps how its columns were read."""
 
     features: Features
     target: Target
@@ -59,6 +65,7 @@ class SavedModel:
     values : list, the classes as they stood in the file
     versions : dict of str to str, of the packages that made it
     notes : list of str, what a user should know
+    readings : dict of str to Reading, how the columns of the table were read
     """
 
     features: Features
@@ -68,6 +75,21 @@ class SavedModel:
     values: list[Any]
     versions: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    readings: dict[str, Reading] = field(default_factory=dict)
+
+    def frame(self, table: Table) -> Any:
+        """The columns that the model needs, read as those of its own table were: decimal signs, forms of dates.
+
+        Parameters
+        ----------
+        table : Table, whose `notes` will say where it is written in another way
+
+        Returns
+        -------
+        pandas.DataFrame
+        """
+        self.check_columns(table.names)
+        return table.frame(self.features.wanted, like=self.readings)
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
@@ -93,7 +115,8 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
         "format": FORMAT,
         "target": fitted.target.name,
         "classes": list(fitted.target.classes),
-        "values": [_plain(value) for value in fitted.target.values],
+        "values": [_to_json(value) for value in fitted.target.values],
+        "readings": _readings(fitted),
         "versions": _versions(),
     }
     root = {"features": fitted.features, "estimator": fitted.estimator}
@@ -124,12 +147,17 @@ def load_model(source: str | Path | BinaryIO) -> SavedModel:
     SavedModel
     """
     name = str(source) if isinstance(source, (str, Path)) else "the model"
+    if isinstance(source, (str, Path)) and Path(source).is_dir():
+        raise ModelError(f"{name} is a folder; name the model file in it.")
     if isinstance(source, (str, Path)) and not Path(source).is_file():
         raise ModelError(f"there is no model file {name}.")
     try:
         with ZipFile(source) as archive:
+            _refuse_other_archive(archive.namelist(), name)
             header = _checked(read_header(archive), name)
             root = read_root(archive, header)
+        values = [_from_json(value) for value in header["values"]]
+        readings = {str(column): _reading(found) for column, found in header.get("readings", {}).items()}
     except ModelError:
         raise
     except ArchiveError as error:
@@ -149,7 +177,7 @@ def load_model(source: str | Path | BinaryIO) -> SavedModel:
         raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
     versions = {str(package): str(number) for package, number in header["versions"].items()}
     return SavedModel(
-        features, estimator, header["target"], header["classes"], header["values"], versions, _notes(versions)
+        features, estimator, header["target"], header["classes"], values, versions, _notes(versions), readings
     )
 
 
@@ -194,12 +222,73 @@ def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
     return header
 
 
-def _plain(value: Any) -> Any:
-    """A class as JSON can hold it."""
+def _refuse_other_archive(members: list[str], name: str) -> None:
+    if TEXT in members:
+        return
+    if members and all(member.endswith(".npy") for member in members):
+        raise ModelError(f"{name} is an NPZ file of arrays, not a model that 'otprop label --save' wrote.")
+    raise ModelError(f"{name} is a ZIP archive, not a model that 'otprop label --save' wrote.")
+
+
+def _readings(fitted: Fitted) -> dict[str, dict[str, str]]:
+    table = getattr(fitted, "table", None)
+    if table is None:
+        return {}
+    return {name: asdict(found) for name, found in table.readings(fitted.features.wanted).items()}
+
+
+def _reading(found: dict[str, Any]) -> Reading:
+    if not all(isinstance(part, str) for part in found.values()):
+        raise ArchiveError("how its columns were read is in disorder")
+    return Reading(**found)
+
+
+def _to_json(value: Any) -> Any:
+    """A class as JSON can hold it: what is no text, number or truth value, with the name of its type."""
+    if type(value).__name__ == "Timestamp":
+        return {"timestamp": value.isoformat(), "zone": _zone(value)}
+    if isinstance(value, datetime):
+        return {"datetime": value.isoformat(), "zone": _zone(value)}
+    if isinstance(value, (date, time)):
+        return {type(value).__name__: value.isoformat()}
+    if isinstance(value, timedelta):
+        return {"timedelta": value // timedelta(microseconds=1)}
+    if isinstance(value, Decimal):
+        return {"decimal": str(value)}
+    if isinstance(value, bytes):
+        return {"bytes": base64.b64encode(value).decode()}
     try:
         return json.loads(json.dumps(value, allow_nan=False))
-    except (TypeError, ValueError):
+    except ValueError:
+        return {"float": repr(value)}
+    except TypeError:
         return str(value)
+
+
+def _zone(value: Any) -> str | None:
+    zone = value.tzinfo
+    return getattr(zone, "key", None) or getattr(zone, "zone", None)
+
+
+def _from_json(value: Any) -> Any:
+    """The class again, of the same type."""
+    if not isinstance(value, dict):
+        return value
+    kind, content = next(iter(value.items()))
+    if kind in ("timestamp", "datetime"):
+        moment = pandas().Timestamp(content) if kind == "timestamp" else datetime.fromisoformat(content)
+        return moment.astimezone(ZoneInfo(value["zone"])) if value.get("zone") else moment
+    return _VALUES[kind](content)
+
+
+_VALUES: dict[str, Callable[[Any], Any]] = {
+    "date": date.fromisoformat,
+    "time": time.fromisoformat,
+    "timedelta": lambda content: timedelta(microseconds=content),
+    "decimal": Decimal,
+    "bytes": base64.b64decode,
+    "float": float,
+}
 
 
 def _versions() -> dict[str, str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop.labelling.features import LEFT_OUT
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
@@ -52,7 +53,7 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
         hover=_cells(job, shown, drawn),
         review=review,
         review_cells=_cells(job, shown, np.asarray(review, dtype=np.intp)),
-        uses=job.features.columns,
+        uses=job.columns,
         facts=facts,
         notes=job.notes,
         command=command,
@@ -66,7 +67,7 @@ def _shown(job: Job) -> list[str]:
     uses = {use.name: use for use in job.features.columns}
     names = [name for name in job.table.names if name != job.request.target]
     telling = [name for name in names if name in uses and "identifier" in uses[name].why]
-    used = [name for name in names if name in uses and uses[name].role != "left out"]
+    used = [name for name in names if name in uses and uses[name].role != LEFT_OUT]
     return list(dict.fromkeys([*telling, *used]))[:MOST_CELLS]
 
 

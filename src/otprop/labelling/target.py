@@ -9,10 +9,17 @@ from typing import Any
 
 import numpy as np
 
-EMPTY_WORDS = ("NA", "N/A", "n/a", "#N/A", "<NA>", "NaN", "nan", "NULL", "null", "None")
-DOUBTFUL_WORDS = {"?", "-", "--", ".", "-1", "-1.0", "unknown", "unlabeled", "unlabelled", "missing", "tbd", "todo"}
+from otprop.files import MISSING_WORDS, listed
+
+DOUBTFUL_WORDS = {
+    *("?", "??", "-", "--", ".", "-1", "-1.0", "none", "na", "n.a.", "nil", "unknown", "unlabeled", "unlabelled"),
+    *("missing", "tbd", "todo"),
+}
 MANY_NUMBERS = 50  # different numbers, each in few rows: a measurement
 ROWS_A_NUMBER = 3
+SOME_DECIMALS = 10  # different numbers that are not whole, nearly all of them in one row: a measurement, too
+NEARLY_ALL = 0.8
+FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
 LISTED = 6
 
 
@@ -41,10 +48,10 @@ class Target:
 def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) -> Target:
     """Read the labels of a column.
 
-    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of NA, N/A, n/a, #N/A, <NA>, NaN, nan,
-    NULL, null or None, written so (a class may well be called "none"); and where it holds what `unlabeled` names, which
-    adds to these. Anything else is a label, as written: "1" and "1.0" are two labels, -1 and "?" are labels. Where a
-    label looks like a marker, or a word was taken for one, a note says so.
+    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_WORDS` (NA, N/A,
+    NaN, NULL, None and their like), written so, as in all other columns (a class may well be called "none"); and where
+    it holds what `unlabeled` names, which adds to these. Anything else is a label, as written: "1" and "1.0" are two
+    labels, -1 and "?" are labels. Where a label looks like a marker, or a word was taken for one, a note says so.
 
     Parameters
     ----------
@@ -68,8 +75,9 @@ def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) 
     given = codes >= 0
     counts = np.bincount(codes[given], minlength=len(classes))
     _refuse(name, classes, counts, len(cells))
-    words = sorted({found[key].strip() for key in empty} & set(EMPTY_WORDS) - set(unlabeled))
-    return Target(name, codes, classes, labels, given, _notes(name, classes, counts, words))
+    words = sorted({found[key].strip() for key in empty} & set(MISSING_WORDS) - set(unlabeled))
+    notes = _notes(name, classes, counts, words) + _suspicion(classes, counts, len(cells))
+    return Target(name, codes, classes, labels, given, notes)
 
 
 def _key(cell: Any) -> Any:
@@ -94,7 +102,7 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
 
 
 def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
-    if not text.strip() or text.strip() in EMPTY_WORDS or text in unlabeled or text.strip() in unlabeled:
+    if not text.strip() or text.strip() in MISSING_WORDS or text in unlabeled or text.strip() in unlabeled:
         return True
     return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
 
@@ -126,11 +134,10 @@ def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> N
         )
     if counts.sum() == n_rows:
         raise ValueError(
-            f"the target {name!r} has a label in every row: nothing is left to do. "
-            "If some of the labels mean 'unlabelled', name them with --unlabeled."
+            f"the target {name!r} has a label in every row: nothing is left to do. {_suspect(classes, counts, n_rows)}"
         )
     numbers = [_as_number(text) for text in classes]
-    if len(classes) > MANY_NUMBERS and None not in numbers and counts.mean() < ROWS_A_NUMBER:
+    if None not in numbers and _is_measurement([number for number in numbers if number is not None], counts):
         raise ValueError(
             f"the target {name!r} has {len(classes)} different numbers in {counts.sum()} labelled rows, such as "
             f"{classes[0]} and {classes[1]}: a measurement, not classes. Name another column, or put the numbers "
@@ -138,22 +145,59 @@ def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> N
         )
 
 
+def _is_measurement(numbers: list[float], counts: np.ndarray) -> bool:
+    if len(numbers) > MANY_NUMBERS and counts.mean() < ROWS_A_NUMBER:
+        return True
+    decimals = sum(number % 1 != 0 for number in numbers)
+    return decimals >= max(SOME_DECIMALS, len(numbers) / 2) and len(numbers) >= NEARLY_ALL * counts.sum()
+
+
+def _suspect(classes: list[str], counts: np.ndarray, n_rows: int) -> str:
+    """What to do where no row is unlabelled: the class that may mean just that, if one looks so."""
+    doubtful = [code for code, text in enumerate(classes) if _is_doubtful(text)]
+    code = doubtful[0] if doubtful else int(counts.argmax())
+    if not doubtful and 2 * counts[code] <= n_rows:
+        return "If some of the labels mean 'unlabelled', name them with --unlabeled."
+    word = classes[code].strip()
+    return f"If {word!r} ({counts[code]} of {n_rows} rows) marks unlabelled rows, add --unlabeled {word!r}."
+
+
+def _suspicion(classes: list[str], counts: np.ndarray, n_rows: int) -> list[str]:
+    """A note where one class has most rows and hardly any row is left."""
+    code = int(counts.argmax())
+    if n_rows - counts.sum() > FEW_LEFT * n_rows or 2 * counts[code] <= n_rows or _is_doubtful(classes[code]):
+        return []
+    word = classes[code].strip()
+    return [f"{word!r} has {counts[code]} of {n_rows} rows: if it marks unlabelled rows, add --unlabeled {word!r}"]
+
+
+def _rows(count: int) -> str:
+    return "1 row" if count == 1 else f"{count} rows"
+
+
+def _is_doubtful(text: str) -> bool:
+    return text.strip().lower() in DOUBTFUL_WORDS
+
+
 def _notes(name: str, classes: list[str], counts: np.ndarray, words: list[str]) -> list[str]:
     notes = []
     if words:
-        notes.append(f"cells of {name!r} with {_listed(words)} count as unlabelled")
+        notes.append(f"cells of {name!r} with {listed(words, LISTED)} count as unlabelled")
     for how, same in (("case or blanks", _folded), ("how a number is written", _as_number)):
         for group in _alike(classes, same):
-            notes.append(f"labels of {name!r} that differ only in {how}: {_listed(group)}; they are separate classes")
+            notes.append(
+                f"labels of {name!r} that differ only in {how}: {listed(group, LISTED)}; they are separate classes"
+            )
     single = [text for text, count in zip(classes, counts, strict=True) if count == 1]
     if single:
-        notes.append(f"labels of {name!r} with a single row: {_listed(single)}; more rows would help")
-    doubtful = [text for text in classes if text.strip().lower() in DOUBTFUL_WORDS]
-    if doubtful:
-        notes.append(
-            f"{_listed(doubtful)} is taken as a class of {name!r}; if it marks unlabelled rows: "
-            f"--unlabeled {doubtful[0].strip()!r}"
-        )
+        notes.append(f"labels of {name!r} with a single row: {listed(single, LISTED)}; more rows would help")
+    for text, count in zip(classes, counts, strict=True):
+        if _is_doubtful(text):
+            word = text.strip()
+            notes.append(
+                f"{word!r} ({_rows(count)}) is taken as a class of {name!r}; if it marks unlabelled rows, "
+                f"add --unlabeled {word!r}"
+            )
     return notes
 
 
@@ -168,8 +212,3 @@ def _alike(classes: list[str], same: Any) -> list[list[str]]:
         if key is not None:
             groups.setdefault(key, []).append(text)
     return [group for group in groups.values() if len(group) > 1]
-
-
-def _listed(texts: list[str]) -> str:
-    more = f" and {len(texts) - LISTED} more" if len(texts) > LISTED else ""
-    return ", ".join(map(repr, texts[:LISTED])) + more

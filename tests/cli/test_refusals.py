@@ -1,0 +1,132 @@
+"""How the commands refuse what they cannot do, and what they point out."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otprop.cli import main
+from tests.cli.conftest import read_rows
+
+pytest.importorskip("pyarrow")
+
+FAST = ["--set", "evidence=None"]  # the geometry alone
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--target", "kin"], "did you mean 'kind'"),
+        (["--method", "otpp"], "did you mean 'otp'"),
+        (["--set", "n_neighbor=3"], "n_neighbors"),
+        (["--set", "n_neighbors"], "name=value"),
+        (["--set", "n_neighbors=0"], "--set n_neighbors must be 'auto' or an integer >= 1"),
+        (["--method", "ls", "--set", "n_neighbors=-3"], "--set n_neighbors must be an integer >= 1"),
+        (["--method", "plcc", "--set", "strength=-1"], "--set strength must be"),
+        (["--set", "class_prior=[1,2,3]"], "--class-prior"),
+        (["--set", "cost=graph"], "which a table is not"),
+        (["--set", "cost=precomputed"], "which a table is not"),
+        (["--features", "wieght"], "did you mean 'weight'"),
+        (["--ignore", "weight", "colour", "lot"], "no column"),
+        (["--ignore", "weight", "colour"], "no column"),
+        (["--class-prior", "a=0.5", "b=0.5"], "lacks a share for 'c'"),
+        (["--class-prior", "a=x"], "class=share"),
+        (["--abstain-below", "0.9", "--method", "ls"], "has no meaning with --method ls"),
+        (["--abstain-below", "2"], "--abstain-below must be a finite number"),
+        (["--json", "-o", "-"], "standard output"),
+        (["--report", "same", "-o", "same"], "different names"),
+        (["--report", "-"], "--report -"),
+        (["--save", "-"], "--save -"),
+        (["--map", "pca"], "--report"),
+        (["--metric", "eucledian"], "--metric eucledian: there is no metric 'eucledian'; did you mean 'euclidean'"),
+        (["--metric", "haversine", "--ignore", "colour", *FAST], "--metric='haversine' takes two columns"),
+        (["--jobs", "0"], "--jobs 0"),
+        (["--seed", "4294967296"], "4294967295"),
+        (["--seed", "-1"], "--seed -1"),
+        (["--seed", "x"], "--seed: invalid int value: 'x'"),
+        (["--encoding", "foo"], "--encoding='foo' is not known"),
+        (["--delimiter", ";;"], "--delimiter=';;' must be one"),
+        (["--quote", "ab"], "--quote='ab' must be one"),
+        (["--decimal", "x"], "--decimal: invalid choice: 'x'"),
+        (["-o", ""], "-o is empty"),
+        (["--taget", "kind"], "there is no option --taget; did you mean --target?"),
+        (["--xyz"], "there is no option --xyz; --help lists them."),
+    ],
+)
+def test_a_command_that_cannot_be_run_is_refused_in_one_line(
+    lots: Path, capsys: pytest.CaptureFixture[str], more: list[str], words: str
+) -> None:
+    assert main(["label", str(lots), *(["--target", "kind"] if "--target" not in more else []), *more]) == 2
+    out, err = capsys.readouterr()
+    assert out == ""
+    assert words in err
+    assert err.count("\n") == 1
+    assert err.startswith("otprop label: ")
+    assert list(lots.parent.iterdir()) == [lots]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["lable", "lots.csv"], "otprop: there is no command 'lable'; did you mean label?"),
+        (["label", "lots.csv"], "otprop label: the following arguments are required: --target."),
+        ([], "otprop: the following arguments are required: COMMAND."),
+        (["benchmark", "--quik"], "otprop benchmark: there is no option --quik; did you mean --quick?"),
+        (["predict", "a", "b", "c"], "otprop predict: there is no place for c; --help says what it takes."),
+    ],
+)
+def test_a_slip_of_the_pen_is_told_in_one_line(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], words: str
+) -> None:
+    assert main(arguments) == 2
+    assert capsys.readouterr().err == f"{words}\n"
+
+
+@pytest.mark.parametrize("name", [".", "..", "/"])
+def test_a_folder_is_no_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["label", name, "--target", "y"]) == 1
+    assert capsys.readouterr().err == f"otprop label: {name} is a folder; name one file in it.\n"
+
+
+def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import otprop.cli.label as label
+
+    monkeypatch.setattr(label, "find_spec", lambda name: None)
+    monkeypatch.setattr(label, "_prepare", lambda options: pytest.fail("the file was read"))
+    assert main(["label", str(lots), "--target", "kind", "--map", "umap", "--report", str(lots.parent / "p.html")]) == 1
+    assert "pip install 'otprop[umap]'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("option", [["--unlabeled", "--"], ["--unlabeled=--"]])
+def test_two_dashes_can_mark_unlabelled_cells(lots: Path, option: list[str]) -> None:
+    lines = lots.read_text().splitlines()
+    lots.write_text("\n".join(f"{line}--" if line.endswith(",") else line for line in lines) + "\n")
+    assert main(["label", str(lots), "--target", "kind", *option, *FAST, "--quiet"]) == 0
+    assert {row["kind_label"] for row in read_rows(lots.with_name("lots.labelled.csv"))} == {"a", "b", "c"}
+
+
+def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    more = ["--embedding", "", "--unlabeled", "zzz", "--unlabeled", "a"]
+    assert main(["label", str(lots), "--target", "kind", *more, "--dry-run"]) == 0
+    err = capsys.readouterr().err
+    assert "note: without effect: --embedding, which is empty" in err
+    assert "note: without effect: --unlabeled 'zzz'; no cell of 'kind' says so" in err
+    assert "--unlabeled 'a'" not in err
+
+
+def test_options_of_text_files_are_pointed_out_where_there_is_no_text(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "lots.npz"
+    weight = np.arange(30) // 10 * 10.0 + np.random.default_rng(0).normal(size=30)
+    np.savez(path, weight=weight, kind=np.where(np.arange(30) % 10 < 3, np.arange(30) // 10, -1))
+    more = ["--unlabeled", "-1", "--delimiter", ";", "--encoding", "utf-8", "--dry-run"]
+    assert main(["label", str(path), "--target", "kind", *more]) == 0
+    err = capsys.readouterr().err
+    assert f"note: without effect: --delimiter, --encoding; {path} is not a text file" in err
+    assert "no cell of 'kind' says so" not in err
+    assert "1 column used (1 number), 1 feature." in err
