@@ -348,7 +348,10 @@ _METHODS = (
         _each(lambda work, params, seed: SelfTraining(_trees(params, seed))),
         grids.LEAF,
         _SUPERVISED,
-        thin=(Thinning(MANY_ROWS, "leaf size 1 only; three splits", {"leaf": (1,)}, 3, 1),),
+        thin=(
+            Thinning(0, "hidden labels drawn once", {}, None, 1),
+            Thinning(MANY_ROWS, "leaf size 1 only; three splits", {"leaf": (1,)}, 3, 1),
+        ),
     ),
 )
 
