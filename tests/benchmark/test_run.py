@@ -160,7 +160,7 @@ def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: Data) -> Non
     assert len(plan.cells(plan.setting("otp-paper", large))) == 3
     four = replace(plan, percents=(5.0, 15.0, 25.0, 35.0))
     assert four.cells(four.setting("released", large)) == [Cell(5.0, 0), Cell(35.0, 0)]
-    assert not plan.setting("ls", large).thinned
+    assert not plan.setting("lnp", large).thinned
     assert not replace(plan, full=True).setting("otp-paper", large).thinned
     for name in METHODS:
         grid = plan.setting(name, large).grid
