@@ -326,3 +326,16 @@ def test_arguments_are_refused_in_words(rows, sparse_rows):
         NeighborIndex(sparse_rows, "chebyshev")
     with pytest.raises(ValueError, match="X has 3 features, but the table to search has 12"):
         NeighborIndex(rows).query(rows[:, :3], 2)
+
+
+def test_a_search_that_would_take_too_long_ends_with_fewer_of_the_neighbours_and_says_so(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(3000, 30))  # no cell is like another
+    monkeypatch.setattr("otprop.geometry.neighbors.EXACT_WORK", 0.0)
+    patient = NeighborIndex(X).graph(10)
+    monkeypatch.setattr("otprop.geometry.cells.MOST_WORK", 0.1 * 3000**2 * 70)
+    hasty = NeighborIndex(X).graph(10)
+    assert patient.recall >= 0.95
+    assert not hasty.exact
+    assert 0.05 < hasty.recall < 0.95
+    assert hasty.indices.shape == (3000, 10)
+    assert (np.diff(hasty.distances, axis=1) >= 0).all()

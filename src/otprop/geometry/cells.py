@@ -16,6 +16,7 @@ from otprop.geometry.smallest import Found, up_to, upper_bound
 RECALL = 0.98  # the share of the true neighbours that is aimed at, by looking at up to DEAR of all pairs
 FAIR_RECALL = 0.96  # what is aimed at where that is not enough
 DEAR, TOO_DEAR = 0.2, 0.5  # more than half of all pairs: brute force, in the end, is as good
+MOST_WORK = 1e13  # as `work_of` counts it, some five minutes of one core: what a search may cost, whatever it misses
 SAMPLE = 256  # rows whose true neighbours are found by brute force
 PROJECTED_FEATURES = 64  # rows with more features are first compared in their principal directions ...
 EXPLAINED = 0.9  # ... those that hold this share of the squares
@@ -107,9 +108,22 @@ class Cells:
         """How many cells are nearer to each of `cells` than those in the same line of `others`."""
         return np.argsort(self.around[cells], axis=1)[np.arange(len(cells))[:, None], others]
 
+    def most_probed(self, n_probed: int, share: float) -> int:
+        """As many of `n_probed` cells as keep the share of all pairs below `share`; at least one."""
+        low, high = 1, max(1, min(n_probed, len(self.sizes)))
+        while low < high:
+            middle = (low + high + 1) // 2
+            low, high = (middle, high) if self.share(middle) <= share else (low, middle - 1)
+        return low
+
     def share(self, n_probed: int) -> float:
         """The share of all pairs that is looked at when each cell's rows are sought in `n_probed` cells."""
         return float(self.sizes @ self.sizes[self.around[:, :n_probed]].sum(axis=1)) / float(self.sizes.sum()) ** 2
+
+
+def work_of(rows: Any) -> float:
+    """What looking at all pairs of rows costs, in features of pairs."""
+    return float(rows.shape[0]) ** 2 * (rows.shape[1] + 40)
 
 
 @dataclass(frozen=True)
@@ -136,9 +150,12 @@ class Plan:
         ]
 
     def wider(self) -> Plan | None:
-        """Twice the cells; None if brute force is hardly dearer."""
+        """Twice the cells; None if brute force is hardly dearer, the same plan if there is no time for more."""
         plan = replace(self, n_probed=2 * self.n_probed, n_candidates=2 * self.n_candidates)
-        return plan if self.cells.share(plan.n_probed) <= TOO_DEAR else None
+        share, affordable = self.cells.share(plan.n_probed), MOST_WORK / work_of(self.measure.rows)
+        if share > affordable:
+            return self
+        return plan if share <= TOO_DEAR else None
 
     @property
     def _width(self) -> int:
@@ -181,8 +198,10 @@ def make_plan(measure: Measure, k: int, jobs: Jobs, seed: int) -> Plan | None:
         n_probed = int(ranks[int(np.ceil(recall * len(ranks))) - 1]) + 1
         if n_probed <= len(cells.sizes) and cells.share(n_probed) <= DEAR:
             break
-    if n_probed > len(cells.sizes) or cells.share(n_probed) > TOO_DEAR:
+    affordable = MOST_WORK / work_of(measure.rows)
+    if affordable >= TOO_DEAR and (n_probed > len(cells.sizes) or cells.share(n_probed) > TOO_DEAR):
         return None
+    n_probed = cells.most_probed(n_probed, affordable)
     return Plan(measure, view, cells, points[cells.order], squares[cells.order], n_candidates, n_probed)
 
 

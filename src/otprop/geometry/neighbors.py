@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._checks import check_count
-from otprop.geometry.cells import SAMPLE, Plan, brute_force, make_plan, sample_rows
+from otprop.geometry.cells import SAMPLE, Plan, brute_force, make_plan, sample_rows, work_of
 from otprop.geometry.jobs import Jobs, in_parts
 from otprop.geometry.measures import make_measure
 from otprop.geometry.pairs import Metric, check_cost
@@ -143,15 +143,15 @@ class NeighborIndex:
         while plan is not None:
             found, distances = self._found(queries, k, plan, progress)
             recall = self._recall(queries, found, distances)
-            if recall >= LEAST_RECALL:
+            wider = plan if recall >= LEAST_RECALL else plan.wider()
+            if wider is plan:
                 return Neighbors(found, distances, exact=False, recall=recall)
-            plan = self._plans[max(self._plans)] = plan.wider()
+            plan = self._plans[max(self._plans)] = wider
         return Neighbors(*self._found(queries, k, None, progress))
 
     def _plan(self, k: int) -> Plan | None:
         """How the `k` nearest are sought through cells; None where they are not."""
-        n_rows, n_features = self._measure.rows.shape
-        if not self._measure.uses_cells or n_rows**2 * (n_features + 40) <= EXACT_WORK:
+        if not self._measure.uses_cells or work_of(self._measure.rows) <= EXACT_WORK:
             return None
         if k > max(self._plans, default=0):
             with self._jobs.alone():
