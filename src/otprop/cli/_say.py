@@ -12,8 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from otprop._confidence import likely_errors
-from otprop.labelling.features import LEFT_OUT
+from otprop._confidence import Coverage
 from otprop.report._labelled_figures import below
 
 if TYPE_CHECKING:
@@ -62,11 +61,10 @@ class Said:
         words += f", {n_left} left unlabelled" if n_left else ""
         self._line(f"{words}, {outcome.seconds:.1f} s.")
         self._console.print(_classes(outcome))
-        expected = expected_error(outcome)
-        if expected is not None:
-            self._line(_expectation(outcome, expected))
-        for line in _milder(outcome, expected):
-            self._line(line)
+        if outcome.expected_error is not None:
+            self._line(_expectation(outcome, outcome.expected_error))
+        if outcome.milder is not None and not n_left:
+            self._line(_offer(outcome.milder))
         for what, place in (("the model", places.model), ("the page", places.report), ("the table", places.output)):
             if place is not None and place != "-":
                 self._line(f"written: {place} ({what})")
@@ -81,7 +79,7 @@ class Said:
             self._line(f"written: {places.output} (the table)")
 
     def _columns(self, job: Job) -> None:
-        used = [use for use in job.columns if use.role != LEFT_OUT]
+        used = [use for use in job.columns if not use.left_out]
         roles: dict[str, int] = {}
         for use in used:
             roles[use.role] = roles.get(use.role, 0) + 1
@@ -90,7 +88,7 @@ class Said:
         self._line(f"{counted(len(used), 'column')} used ({kinds}), {counted(width, 'feature')}.")
         reasons: dict[str, list[str]] = {}
         for use in job.columns:
-            if use.role == LEFT_OUT:
+            if use.left_out:
                 reasons.setdefault(use.why, []).append(use.name)
         for why, names in reasons.items():
             more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
@@ -129,44 +127,21 @@ def _classes(outcome: Outcome) -> RichTable:
     return table
 
 
-def expected_error(outcome: Outcome) -> float | None:
-    """The share of wrong labels to expect among the new ones; None where the method does not say."""
-    new = ~outcome.given & (outcome.codes >= 0)
-    if outcome.confidence is None or not new.any():
-        return None
-    return float(1.0 - outcome.confidence[new].mean())
-
-
-def error_range(outcome: Outcome) -> tuple[float, float] | None:
-    """Between which the real share of wrong labels is nine times in ten; None where the method does not say."""
-    expected = expected_error(outcome)
-    if expected is None:
-        return None
-    labelled = float((outcome.codes[~outcome.given] >= 0).mean())
-    return likely_errors(expected, outcome.n_hidden * labelled)
-
-
 def _expectation(outcome: Outcome, expected: float) -> str:
     if outcome.n_hidden == 0:
         return f"Expected error of the new labels: {expected:.1%}, a guess: no class has two labels to hide one of."
-    low, high = error_range(outcome) or (0.0, 1.0)
+    low, high = outcome.error_range or (0.0, 1.0)
     return (
         f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "
         f"{outcome.n_hidden} labels hidden on purpose."
     )
 
 
-def _milder(outcome: Outcome, expected: float | None) -> list[str]:
-    """A smaller share of the rows at half the error, where there is one."""
-    if expected is None or expected < 0.005 or (outcome.codes < 0).any():
-        return []
-    for line in outcome.coverage:
-        if line.expected_error <= expected / 2 and line.share >= 0.3:
-            return [
-                f"--abstain-below {below(line.confidence)} would label {line.share:.0%} of the rows "
-                f"at an expected error of {line.expected_error:.1%}."
-            ]
-    return []
+def _offer(milder: Coverage) -> str:
+    return (
+        f"--abstain-below {below(milder.confidence)} would label {milder.share:.0%} of the rows "
+        f"at an expected error of {milder.expected_error:.1%}."
+    )
 
 
 def planned(job: Job, places: Places) -> dict[str, Any]:
@@ -243,8 +218,8 @@ def summary(job: Job, outcome: Outcome, places: Places) -> dict[str, Any]:
         "abstained": int((outcome.codes < 0).sum()),
         "rounds": outcome.n_rounds,
         "seconds": round(outcome.seconds, 3),
-        "expected_error": expected_error(outcome),
-        "expected_error_range": error_range(outcome),
+        "expected_error": outcome.expected_error,
+        "expected_error_range": outcome.error_range,
         "hidden_labels": outcome.n_hidden,
         "classes": counts,
         "columns": _columns(job),

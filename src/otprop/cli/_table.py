@@ -137,16 +137,13 @@ def check_places(options: argparse.Namespace, inputs: Sequence[str | Path] = ())
         standard_output()  # an error where it is closed
     if len({path.resolve() for path in places.files}) < len(places.files):
         raise UsageError("the output, --report and --save need different names.")
-    if places.output != "-":
-        try:
+    try:
+        if places.output != "-":
             check_ending(places.output, options.file)
-        except TableError as error:
-            raise UsageError(str(error)) from error
-    for path in places.files:
-        try:
+        for path in places.files:
             check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
-        except TableError as error:
-            raise UsageError(str(error)) from error
+    except TableError as error:
+        raise UsageError(str(error)) from error
     places.remember()
     options.places = places  # for what is said where the command does not come to its end
     return places

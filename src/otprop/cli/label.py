@@ -6,6 +6,7 @@ import argparse
 import json
 import shlex
 import sys
+from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -154,20 +155,7 @@ def _prepare(options: argparse.Namespace) -> Job:
 def _request(options: argparse.Namespace) -> Request:
     from otprop.labelling.job import Request
 
-    return Request(
-        target=options.target,
-        method=options.method,
-        settings=options.settings,
-        features=options.features,
-        ignore=options.ignore,
-        embedding=options.embedding,
-        unlabeled=options.unlabeled,
-        abstain_below=options.abstain_below,
-        class_prior=options.class_prior,
-        metric=options.metric,
-        seed=options.seed,
-        jobs=options.jobs,
-    )
+    return Request(**{one.name: getattr(options, one.name) for one in fields(Request)})
 
 
 def _write(options: argparse.Namespace, arguments: list[str], places: Places, job: Job, outcome: Outcome) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
@@ -156,7 +156,7 @@ class Job:
         confidence = getattr(fitted, "confidence_", None)
         return Outcome(
             target=self.request.target,
-            classes=[str(name) for name in target.classes],
+            classes=target.classes,
             codes=np.asarray(fitted.transduction_, dtype=np.intp).reshape(n_rows),
             given=target.given,
             distributions=distributions,
@@ -187,8 +187,7 @@ def prepare(table: Table, request: Request) -> Job:
     """
     if request.target not in table.names:
         raise RequestError(f"--target {request.target}: {suggest('column', request.target, table.names)}")
-    cells = table.cells(request.target)
-    target = read_target(cells, request.target, request.unlabeled)
+    target = read_target(table.cells(request.target), request.target, request.unlabeled)
     estimator = make_estimator(
         request.method,
         request.settings,
@@ -208,26 +207,8 @@ def prepare(table: Table, request: Request) -> Job:
         ignore=[name for name in request.ignore if name not in earlier],
         embedding=request.embedding,
     )
-    return Job(table, request, target, features, estimator, earlier, _without_effect(request, cells))
-
-
-def _without_effect(request: Request, cells: Iterable[Any]) -> list[str]:
-    """Words on what was asked for and changes nothing."""
-    notes = ["without effect: --embedding, which is empty"] if request.embedding == "" else []
-    there = {str(cell).strip() for cell in cells if cell is not None}
-    numbers = {float(text) for text in there if _is_number(text)} if request.unlabeled else set()
-    for word in dict.fromkeys(request.unlabeled):
-        if word.strip() not in there and not (_is_number(word) and float(word) in numbers):
-            notes.append(f"without effect: --unlabeled {word!r}; no cell of {request.target!r} says so")
-    return notes
-
-
-def _is_number(text: str) -> bool:
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True
+    warned = ["without effect: --embedding, which is empty"] if request.embedding == "" else []
+    return Job(table, request, target, features, estimator, earlier, warned)
 
 
 def _plain(value: Any) -> Any:

@@ -6,7 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otprop._confidence import Coverage
+from otprop._confidence import Coverage, likely_errors
+
+LEAST_ERROR = 0.005  # below it nobody needs a milder offer
+LEAST_SHARE = 0.3  # of the rows: fewer are no offer
 
 
 @dataclass(frozen=True)
@@ -58,3 +61,30 @@ class Outcome:
     def abstained(self) -> np.ndarray:
         """Which rows were left without a label."""
         return np.asarray(self.codes < 0)
+
+    @property
+    def expected_error(self) -> float | None:
+        """The share of wrong labels to expect among the new ones; None where the method does not say."""
+        new = ~self.given & ~self.abstained
+        if self.confidence is None or not new.any():
+            return None
+        return float(1.0 - self.confidence[new].mean())
+
+    @property
+    def error_range(self) -> tuple[float, float] | None:
+        """Between which the real share of wrong labels is nine times in ten; None where the method does not say."""
+        expected = self.expected_error
+        if expected is None:
+            return None
+        labelled = float((~self.abstained[~self.given]).mean())
+        return likely_errors(expected, self.n_hidden * labelled)
+
+    @property
+    def milder(self) -> Coverage | None:
+        """The largest share of the rows that can be labelled at half the error of all; None where there is none."""
+        whole = max(self.coverage, key=lambda one: one.share, default=None)
+        if whole is None or whole.expected_error < LEAST_ERROR:
+            return None
+        half = whole.expected_error / 2
+        offers = (one for one in self.coverage if one.expected_error <= half and one.share >= LEAST_SHARE)
+        return max(offers, key=lambda one: one.share, default=None)

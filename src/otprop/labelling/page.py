@@ -9,7 +9,6 @@ from typing import Any
 
 import numpy as np
 
-from otprop.labelling.features import LEFT_OUT
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
@@ -66,8 +65,8 @@ def _shown(job: Job) -> list[str]:
     """The columns that tell a person which row it is: what was left out as an identifier first, then what was used."""
     uses = {use.name: use for use in job.features.columns}
     names = [name for name in job.table.names if name != job.request.target]
-    telling = [name for name in names if name in uses and "identifier" in uses[name].why]
-    used = [name for name in names if name in uses and uses[name].role != LEFT_OUT]
+    telling = [name for name in names if name in uses and uses[name].is_identifier]
+    used = [name for name in names if name in uses and not uses[name].left_out]
     return list(dict.fromkeys([*telling, *used]))[:MOST_CELLS]
 
 

@@ -77,6 +77,7 @@ def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) 
     _refuse(name, classes, counts, len(cells))
     words = sorted({found[key].strip() for key in empty} & set(MISSING_WORDS) - set(unlabeled))
     notes = _notes(name, classes, counts, words) + _suspicion(classes, counts, len(cells))
+    notes += _without_effect(name, found, unlabeled)
     return Target(name, codes, classes, labels, given, notes)
 
 
@@ -105,6 +106,17 @@ def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
     if not text.strip() or text.strip() in MISSING_WORDS or text in unlabeled or text.strip() in unlabeled:
         return True
     return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
+
+
+def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) -> list[str]:
+    """Notes on markers that no cell holds."""
+    there = {text.strip() for key, text in found.items() if key is not None}
+    numbers = {_as_number(text) for text in there} - {None}
+    return [
+        f"without effect: --unlabeled {word!r}; no cell of {name!r} says so"
+        for word in dict.fromkeys(unlabeled)
+        if word.strip() not in there and _as_number(word) not in numbers
+    ]
 
 
 def _as_number(word: str) -> float | None:

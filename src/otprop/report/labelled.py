@@ -237,9 +237,8 @@ def _headline(outcome: Outcome) -> str:
     whole = max(outcome.coverage, key=lambda one: one.share)
     words = f"Labelling {percent(whole.share)} of the rows has an expected error of {percent(whole.expected_error)}"
     words += f" (likely {percent(whole.low)} to {percent(whole.high)})."
-    milder = [one for one in outcome.coverage if one.expected_error <= whole.expected_error / 2 and one.share >= 0.3]
-    if milder and whole.expected_error >= 0.005:
-        best = max(milder, key=lambda one: one.share)
+    best = outcome.milder
+    if best is not None:
         words += (
             f' With <code class="option">--abstain-below {below(best.confidence)}</code> it labels '
             f"{percent(best.share)} of the rows at an expected {percent(best.expected_error)}."
