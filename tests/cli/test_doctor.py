@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -40,6 +42,34 @@ def test_scripts_get_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert facts["otprop"] == __version__
     assert facts["needed"]["numpy"] == np.__version__
     assert facts["threads"]["cores"] >= 1
+
+
+LIGHT = """
+import sys
+
+class Missing:
+    def find_spec(self, name, path=None, target=None):
+        if name.partition(".")[0] in ("sklearn", "scipy", "pandas"):
+            raise ModuleNotFoundError(f"No module named {name!r}", name=name)
+
+sys.meta_path.insert(0, Missing())
+from otprop.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["--version"], ["label", "--help"], ["predict", "-h"]])
+def test_what_only_tells_needs_no_library_that_may_be_broken(arguments: list[str]) -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT, *arguments], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "otprop" in done.stdout
+
+
+def test_a_library_that_cannot_be_imported_is_named_with_what_it_says() -> None:
+    done = subprocess.run([sys.executable, "-c", LIGHT, "doctor"], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "CANNOT BE IMPORTED (ModuleNotFoundError: No module named 'sklearn')" in done.stdout
+    assert "cores" in done.stdout
 
 
 @pytest.mark.parametrize("command", [[], ["label"], ["predict"], ["benchmark"], ["doctor"]])

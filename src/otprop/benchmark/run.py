@@ -7,7 +7,7 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from itertools import chain
@@ -16,14 +16,13 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from otprop import datasets
+from otprop._show import Show
 from otprop.benchmark.choose import choices, rows
 from otprop.benchmark.jobs import HIDDEN, Job, Plan, final_jobs, first_jobs, run_job
 from otprop.benchmark.methods import find_method
 from otprop.benchmark.protocol import HOWS, ProtocolError, check_drawable, n_draws, n_labels
 from otprop.benchmark.store import Store
 from otprop.benchmark.workspace import Data
-
-Show = Callable[[float, float, str], None]  # work done, work in all, what is going on
 
 
 def check_plan(plan: Plan) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from otprop.benchmark.run import Show
+from otprop._show import Show
 
 
 @contextmanager

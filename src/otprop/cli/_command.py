@@ -7,6 +7,12 @@ from collections.abc import Callable, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
 
+COMMANDS = {
+    "label": "label the rows of a file",
+    "predict": "label new rows by a saved model",
+    "benchmark": "run the paper's experiment and compare",
+    "doctor": "print versions, threads, optional parts and the data folder",
+}  # each in the module of its name
 DONE, FAILED, USED_WRONGLY, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
 WIDTH = 110
 _TAKES_DASHES = "--unlabeled"
@@ -110,7 +116,6 @@ def add_command(
     name: str,
     run: Callable[[argparse.Namespace, list[str]], int],
     *,
-    brief: str,
     usage: str,
     text: str,
     interrupted: str = "interrupted.",
@@ -120,9 +125,8 @@ def add_command(
     Parameters
     ----------
     commands : the object that ``add_subparsers`` returned
-    name : str
+    name : str, one of COMMANDS
     run : callable of the options and the arguments as given; returns the exit status
-    brief : str, in the list of commands
     usage : str, without the program's name
     text : str, what its help starts with: an example
     interrupted : str, what is said after Ctrl-C
@@ -133,7 +137,7 @@ def add_command(
     """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,
-        help=brief,
+        help=COMMANDS[name],
         prog=f"otprop {name}",
         usage=f"otprop {usage}",
         description=text,

@@ -6,10 +6,11 @@ import argparse
 import sys
 import traceback
 from collections.abc import Sequence
+from importlib import import_module
 
 from otprop import __version__
-from otprop.cli import benchmark, doctor, label, predict
 from otprop.cli._command import (
+    COMMANDS,
     FAILED,
     INTERRUPTED,
     READER_LEFT,
@@ -29,8 +30,14 @@ Labels the unlabelled rows of a table by optimal transport. `otprop COMMAND --he
 """
 
 
-def build_parser() -> tuple[Parser, dict[str, Parser]]:
-    """The parser of the whole command.
+def build_parser(name: str) -> tuple[Parser, dict[str, Parser]]:
+    """The parser of the whole command, in which one command is worked out; of the others only their names are known.
+
+    So `otprop --help` and `otprop doctor` need none of the libraries that the other commands stand on.
+
+    Parameters
+    ----------
+    name : str, of the command that is asked for
 
     Returns
     -------
@@ -45,8 +52,11 @@ def build_parser() -> tuple[Parser, dict[str, Parser]]:
     )
     parser.add_argument("--version", action="version", version=f"otprop {__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", title="commands", required=True)
-    for command in (label, predict, benchmark, doctor):
-        command.add_parser(commands)
+    for command, brief in COMMANDS.items():
+        if command == name:
+            import_module(f"otprop.cli.{command}").add_parser(commands)
+        else:
+            commands.add_parser(command, help=brief)
     return parser, dict(commands.choices)
 
 
@@ -78,9 +88,9 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
 
 
 def _parse(given: list[str]) -> argparse.Namespace:
-    parser, commands = build_parser()
     given = keep_dashes(given)
     name = given[0] if given else ""
+    parser, commands = build_parser(name)
     if name in commands:
         commands[name].refuse_unknown(given[1:])
     elif name and not name.startswith("-"):

@@ -200,13 +200,10 @@ def read(options: argparse.Namespace) -> Table:
 
 def _check_reading(options: argparse.Namespace) -> None:
     """Refuse what cannot be the dialect or the encoding of any file."""
-    from otprop.files import TableError
-    from otprop.files._dialect import find_dialect
-    from otprop.files._encoding import to_utf8
+    from otprop.files import TableError, check_reading
 
     try:
-        find_dialect(b"a", options.delimiter, options.quote, 0, None)
-        to_utf8(b"", options.encoding, "")
+        check_reading(delimiter=options.delimiter, quote=options.quote, encoding=options.encoding)
     except TableError as error:
         raise UsageError(f"--{error}") from error  # it begins with the name of the argument
 

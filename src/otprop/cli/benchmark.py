@@ -46,7 +46,6 @@ def add_parser(commands: Any) -> None:
         commands,
         "benchmark",
         run_command,
-        brief="run the paper's experiment and compare",
         usage="benchmark [--quick] [options]",
         text=_EXAMPLE,
         interrupted="interrupted. Finished results are saved: the same command goes on from here.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import importlib
 import importlib.metadata
 import json
 import os
@@ -14,6 +15,7 @@ from otprop import __version__
 from otprop.cli._command import add_command
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "rich")
+_MODULES = {"scikit-learn": "sklearn"}  # where the name of the module is another
 _OPTIONAL = {
     "pandas": "otprop[files]",
     "pyarrow": "otprop[files]",
@@ -33,8 +35,7 @@ Prints versions, threads, the optional parts that were found, and the data folde
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
-    brief = "print versions, threads, optional parts and the data folder"
-    parser = add_command(commands, "doctor", run_command, brief=brief, usage="doctor [--json]", text=_EXAMPLE)
+    parser = add_command(commands, "doctor", run_command, usage="doctor [--json]", text=_EXAMPLE)
     parser.add_argument("--json", action="store_true", help="for scripts")
 
 
@@ -49,21 +50,23 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     Returns
     -------
     int
-        1 where something that is needed is missing.
+        1 where something that is needed is missing or cannot be imported.
     """
     found = {name: _version(name) for name in (*_NEEDED, *_OPTIONAL)}
+    broken = {name: why for name in _NEEDED if found[name] and (why := _why_broken(name))}
     facts: dict[str, Any] = {
         "otprop": __version__,
         "python": platform.python_version(),
         "system": f"{platform.system()} {platform.machine()}",
         "needed": {name: found[name] for name in _NEEDED},
+        "broken": broken,
         "optional": {name: found[name] for name in _OPTIONAL},
         "threads": _threads(),
         "memory": _memory(),
-        "data": _data(),
+        "data": [] if broken else _data(),
     }
     sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _in_words(facts))
-    return 0 if all(facts["needed"].values()) else 1
+    return 0 if all(facts["needed"].values()) and not broken else 1
 
 
 def _version(name: str) -> str | None:
@@ -73,12 +76,20 @@ def _version(name: str) -> str | None:
         return None
 
 
+def _why_broken(name: str) -> str:
+    """What an installed library says when it is imported; empty where it can be."""
+    try:
+        importlib.import_module(_MODULES.get(name, name))
+    except Exception as error:  # whatever a broken installation throws
+        return " ".join(f"{type(error).__name__}: {error}".split())
+    return ""
+
+
 def _threads() -> dict[str, Any]:
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
     limits = {name: os.environ[name] for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS") if name in os.environ}
     pools = []
-    if _version("threadpoolctl") and _version("numpy"):
-        import numpy  # noqa: F401 - its thread pool is what is looked at
+    if _version("threadpoolctl") and not _why_broken("threadpoolctl"):
         from threadpoolctl import threadpool_info
 
         pools = [f"{pool['internal_api']} {pool['num_threads']}" for pool in threadpool_info()]
@@ -107,7 +118,9 @@ def _data() -> list[dict[str, Any]]:
 
 def _in_words(facts: dict[str, Any]) -> str:
     lines = [f"otprop {facts['otprop']}, Python {facts['python']}, {facts['system']}", "", "needed"]
-    lines += [f"  {name:<14} {version or 'MISSING'}" for name, version in facts["needed"].items()]
+    for name, version in facts["needed"].items():
+        why = facts["broken"].get(name)
+        lines.append(f"  {name:<14} {version or 'MISSING'}{f'  CANNOT BE IMPORTED ({why})' if why else ''}")
     lines += ["", "optional"]
     for name, version in facts["optional"].items():
         lines.append(f"  {name:<14} {version or f'not installed: pip install {_OPTIONAL[name]!r}'}")
@@ -116,7 +129,7 @@ def _in_words(facts: dict[str, Any]) -> str:
     lines += ["", f"cores {threads['cores']}; thread pools: {', '.join(threads['pools']) or 'none'}"]
     lines += [f"limits: {limits}"] if limits else []
     lines += [f"memory {facts['memory']}", ""]
-    lines.append("benchmark data is looked for in")
+    lines += ["benchmark data is looked for in"] if facts["data"] else []
     for place in facts["data"]:
         words = "not set" if place["folder"] is None else place["folder"] + ("" if place["there"] else " (not there)")
         lines.append(f"  {place['what']}: {words}")

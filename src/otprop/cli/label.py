@@ -49,7 +49,6 @@ def add_parser(commands: Any) -> None:
         commands,
         "label",
         run_command,
-        brief="label the rows of a file",
         usage="label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]",
         text=_EXAMPLE,
         interrupted=INTERRUPTED,

@@ -40,7 +40,6 @@ def add_parser(commands: Any) -> None:
         commands,
         "predict",
         run_command,
-        brief="label new rows by a saved model",
         usage="predict MODEL FILE [-o OUT] [options]",
         text=_EXAMPLE,
         interrupted=INTERRUPTED,

@@ -1,7 +1,7 @@
 """Tables in files: reading them, and writing back what was there, with columns added."""
 
 from otprop.files._error import TableError, listed
-from otprop.files._read import read_table
+from otprop.files._read import check_reading, read_table
 from otprop.files._source import check_ending
 from otprop.files._table import Column, Table
 from otprop.files._words import MISSING_WORDS, Reading
@@ -15,6 +15,7 @@ __all__ = [
     "TableError",
     "check_ending",
     "check_output",
+    "check_reading",
     "listed",
     "read_table",
     "write_safely",

@@ -8,9 +8,27 @@ from typing import BinaryIO
 from otprop.files._arrays import ArraysTable
 from otprop.files._columnar import ColumnarTable
 from otprop.files._delimited import DelimitedTable
+from otprop.files._dialect import find_dialect
+from otprop.files._encoding import to_utf8
 from otprop.files._error import need
 from otprop.files._source import open_source
 from otprop.files._table import Table
+
+
+def check_reading(*, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None) -> None:
+    """Refuse what cannot be the delimiter, quote or encoding of any file, before one is opened.
+
+    Parameters
+    ----------
+    delimiter, quote, encoding : str or None, as in `read_table`
+
+    Raises
+    ------
+    TableError
+        Its message begins with the name of the argument.
+    """
+    find_dialect(b"a", delimiter, quote, 0, None)
+    to_utf8(b"", encoding, "")
 
 
 def read_table(

@@ -11,12 +11,13 @@ from typing import Any
 import numpy as np
 
 from otprop._rounds import certainty
+from otprop._show import Show
 from otprop.files import Table
 from otprop.labelling.earlier import MADE_EARLIER, earlier_columns
 from otprop.labelling.features import LEFT_OUT, ColumnUse, Features
 from otprop.labelling.methods import RequestError, in_options, make_estimator, suggest
 from otprop.labelling.outcome import Outcome
-from otprop.labelling.progress import Show, following
+from otprop.labelling.progress import following
 from otprop.labelling.target import Target, read_target
 
 MOST_SHARES = 20  # classes whose shares are written out for a person

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 
 from otprop._rounds import Round
-
-Show = Callable[[float, float, str], None]  # work done, work in all, what is going on
+from otprop._show import Show
 
 
 class Progress(logging.Handler):
