@@ -14,6 +14,7 @@ from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_iris, make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, pairwise_distances
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -680,6 +681,59 @@ def test_a_forest_of_ones_own_can_be_evidence(iris):
     X, truth, y = iris
     model = OTP(evidence=[RandomForestClassifier(20, random_state=0)], n_jobs=1).fit(X, y)
     assert accuracy_score(truth, model.transduction_) > 0.85
+
+
+@pytest.mark.parametrize("twice", [["forest", "forest"], [GaussianNB()] * 2])
+def test_a_source_counts_once(iris, twice):
+    X, _, y = iris
+    with pytest.raises(ValueError, match="twice; name every source once"):
+        OTP(evidence=twice).fit(X, y)
+
+
+def test_the_class_weights_of_a_classifier_are_by_the_users_labels(iris):
+    X, truth, _ = iris
+    names = np.array(["a", "b", "c"])[truth]
+    y = np.where(np.arange(150) % 10 == 0, names, None)
+    model = OTP(evidence=[LogisticRegression(class_weight={"a": 1, "b": 2, "c": 1}, max_iter=1000)]).fit(X, y)
+    assert accuracy_score(names, model.transduction_.astype(str)) > 0.9
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"cost": "graph", "n_neighbors": 5}, "n_neighbors=5 has no meaning with cost='graph'; leave it at 'auto'"),
+        ({"cost": "graph", "metric": "cosine"}, "metric='cosine' has no meaning with cost='graph'"),
+        ({"cost": "sqeuclidean", "diffusion": 0.5}, "diffusion=0.5 has no meaning with cost='sqeuclidean'"),
+    ],
+)
+def test_parameters_without_effect_are_refused(parameters, message):
+    with pytest.raises(ValueError, match=message):
+        OTP(**parameters).fit(chain(4), [0, 1, -1, -1])
+
+
+def test_a_graph_without_edges_is_said_to_be_one():
+    with pytest.warns(UserWarning, match="X has no affinity above 0"):
+        OTP(cost="graph").fit(sp.csr_array((4, 4)), [0, 1, -1, -1])
+
+
+def test_half_a_matrix_of_costs_is_said_to_be_one():
+    D = pairwise_distances(np.arange(6.0)[:, None])
+    y = [0, -1, -1, -1, -1, 1]
+    with pytest.warns(UserWarning, match="X is not symmetric.*add its transpose"):
+        OTP(cost="precomputed").fit(np.triu(D), y)
+
+
+@pytest.mark.parametrize("metric", [lambda a: 1.0, lambda a, b: -1.0])
+def test_a_metric_that_fails_is_called_a_metric(iris, metric):
+    X, _, y = iris
+    with pytest.raises((TypeError, ValueError), match=r"^metric=<function.*(failed on two rows|gave a negative)"):
+        OTP(metric=metric).fit(X, y)
+
+
+def test_a_prior_names_every_class_once(iris):
+    X, _, y = iris
+    with pytest.raises(ValueError, match="class_prior names a class twice"):
+        OTP(class_prior={0: 1, "0": 2, 1: 1, 2: 1}).fit(X, y)
 
 
 def test_a_diffusion_that_stops_early_is_reported(iris, monkeypatch):

@@ -9,7 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from sklearn.datasets import make_moons
 
+from otprop import OTP
 from otprop._confidence import Calibration, calibrate, coverage_table, likely_errors
 
 probabilities = arrays(float, st.integers(0, 40), elements=st.floats(0, 1))
@@ -108,6 +110,25 @@ def test_the_range_holds_the_true_error_nine_times_in_ten(error):
     seen = np.random.default_rng(0).binomial(60, error, size=2000) / 60
     inside = [low <= error <= high for low, high in (likely_errors(share, 60) for share in seen)]
     assert np.mean(inside) > 0.85
+
+
+def test_the_range_of_a_model_holds_the_error_it_makes():
+    inside = []
+    for seed in range(6):
+        X, truth = make_moons(150, noise=0.15, random_state=seed)
+        y = np.where(np.isin(np.arange(150), np.random.default_rng(seed).choice(150, 16, replace=False)), truth, -1)
+        y[[np.flatnonzero(truth == 0)[0], np.flatnonzero(truth == 1)[0]]] = [0, 1]
+        model = OTP().fit(X, y)
+        for line in model.coverage():
+            rows = (model.round_ > 0) & (model.confidence_ >= line.confidence)
+            error = np.mean(model.transduction_[rows] != truth[rows])
+            inside.append(line.low <= error <= line.high)
+    assert np.mean(inside) > 0.8
+
+
+def test_no_error_at_all_is_likely_where_less_than_one_was_to_be_seen():
+    assert likely_errors(0.01, 50)[0] == 0.0
+    assert likely_errors(0.03, 50)[0] > 0.0
 
 
 def test_fewer_rows_leave_fewer_hidden_labels_to_tell_their_error():

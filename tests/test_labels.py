@@ -24,6 +24,11 @@ COLUMNS = {
     "pandas categories": pd.Series(["a", None, "b", "a"], dtype="category"),
     "polars text": pl.Series(["a", None, "b", "a"]),
     "polars integers": pl.Series([1, None, 2, 1]),
+    "pandas dates": pd.to_datetime(pd.Series(["2020-01-01", None, "2021-01-01", "2020-01-01"])),
+    "dates": np.array(["2020-01-01", "NaT", "2021-01-01", "2020-01-01"], dtype="datetime64[D]"),
+    "durations": np.array([1, "NaT", 2, 1], dtype="timedelta64[s]"),
+    "masked integers": np.ma.masked_equal([3, -1, 5, 3], -1),
+    "masked text": np.ma.array(["a", "?", "b", "a"], mask=[False, True, False, False]),
     "polars booleans": pl.Series([False, None, True, False]),
 }
 

@@ -121,7 +121,11 @@ def test_the_prior_can_be_given_in_many_ways(given, classes, expected):
     ("given", "error", "message"),
     [
         ("equal", ValueError, "class_prior must be None, 'uniform', an array .*; got 'equal'"),
-        ([0.5, 0.3, 0.2], ValueError, r"class_prior has shape \(3,\); y has 2 classes: \['a', 'b'\]"),
+        (
+            [0.5, 0.3, 0.2],
+            ValueError,
+            r"class_prior has shape \(3,\), expected \(2,\): a share for each class of y, in the order \['a', 'b'\]",
+        ),
         (0.5, ValueError, r"class_prior has shape \(\)"),
         ([0.5, -0.5], ValueError, "class_prior must hold shares that are finite and not negative"),
         ([np.nan, 0.5], ValueError, "class_prior must hold shares that are finite and not negative"),

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import Labels, encode_labels
 
@@ -24,12 +24,28 @@ class Propagator(ClassifierMixin, BaseEstimator):
         """Validate both inputs; labels of any type become class numbers."""
         if y is None:
             raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
-        checks = {"dtype": np.float64, "ensure_min_samples": 2} | checks
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
-            X = validate_data(self, X, **checks)
+        X = self._read_rows(X, ensure_min_samples=2, **checks)
         labels = encode_labels(y, self.unlabeled)
-        check_consistent_length(X, labels.codes)
+        if len(labels.codes) != X.shape[0]:
+            raise ValueError(
+                f"X and y have inconsistent numbers of samples: X has {X.shape[0]} rows and y {len(labels.codes)}. "
+                "Give y one entry a row, with a marker such as -1 or None where a row is unlabelled."
+            )
         return X, labels
+
+    def _read_rows(self, X: Any, **checks: Any) -> Any:
+        """Validate a table; a cell that is no number is named with its column."""
+        try:
+            with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
+                return validate_data(self, X, dtype=np.float64, **checks)
+        except (ValueError, TypeError) as error:
+            found = _first_text(X)
+            if found is None:
+                raise
+            raise (ValueError if isinstance(error, ValueError) else TypeError)(
+                f"X must be numbers; {found}. Turn it into numbers (OneHotEncoder, or skrub's TableVectorizer for a "
+                "whole table), leave it out, or use the command `otprop label`, which does so itself."
+            ) from error
 
     def _set_labels(self, labels: Labels, codes: np.ndarray, distributions: np.ndarray) -> Self:
         """Set the attributes that all methods have; rows given a label keep it with certainty."""
@@ -59,3 +75,29 @@ class Propagator(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
+
+
+def _first_text(X: Any) -> str | None:
+    """The first cell of a table that is no number, in words; None where there is none, or X is no table."""
+    if hasattr(X, "columns") and hasattr(X, "__getitem__"):
+        columns = [(f"the column {name!r}", X[name]) for name in X.columns]
+    elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":
+        columns = [(f"column {number}", X[:, number]) for number in range(X.shape[1])]
+    else:
+        return None
+    for name, column in columns:
+        values = np.asarray(column)
+        if values.dtype.kind in "mM":
+            return f"{name} holds dates or durations ({values.dtype})"
+        for value in values if values.dtype.kind in "OUS" else ():
+            if isinstance(value, str) and not _is_number(value):
+                return f"{name} holds {value[:40]!r}"
+    return None
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

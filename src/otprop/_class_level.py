@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import warnings
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,7 +24,6 @@ from otprop.evidence.hidden import MANY_ROWS, hide
 from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.says import hits
 from otprop.evidence.weights import relative
-from otprop.geometry.affinity import check_affinity
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.identical import GivenRows, digest, row_keys
 from otprop.geometry.neighbors import NeighborIndex
@@ -149,9 +149,9 @@ class ClassWay:
             return NearnessSource(pairs, self._X.shape[0], self._n_classes, epsilon)
         strengths = AUTO_DIFFUSION if isinstance(model.diffusion, str) else (float(model.diffusion),)
         if model.cost == "graph":
-            graphs: dict[int | None, DiffusionGraph] = {
-                None: DiffusionGraph(check_affinity(self._X, "X", stacklevel=5))
-            }
+            graphs: dict[int | None, DiffusionGraph] = {None: DiffusionGraph(self._X, name="X", stacklevel=6)}
+            if not graphs[None].degrees.any():
+                warnings.warn("X has no affinity above 0: no label reaches another row.", UserWarning, stacklevel=4)
         else:
             graphs = dict(self._neighbor_graphs())
         settings = [Setting(graph, k, strength) for k, graph in graphs.items() for strength in strengths]
@@ -190,8 +190,13 @@ class ClassWay:
             elif isinstance(source, str) and source == "linear":
                 found.append(LinearSource(features, X, n_classes, seed))
             else:
-                found.append(ClassifierSource(_name_among(source, wanted), source, X, n_classes))
+                found.append(ClassifierSource(_name_among(source, wanted), source, X, self._shown_labels()))
         return found
+
+    def _shown_labels(self) -> np.ndarray:
+        """What classifiers of the user's are shown for each class: the labels of y; numbers where they are dates."""
+        classes = self._labels.classes
+        return classes if classes.dtype.kind in "biufU" else np.arange(len(classes))
 
     def _infer_prior(self, logits: np.ndarray, counts: np.ndarray) -> np.ndarray:
         """The classes' shares of all rows: what is labelled, and what is inferred of the rest."""

@@ -81,8 +81,9 @@ class Coverage:
 def likely_errors(error: float, n_hidden: float) -> tuple[float, float]:
     """Where a share of wrong labels that was learnt from so many hidden labels is nine times in ten.
 
-    The interval is that of a share `error` seen in `n_hidden` trials, by Jeffreys' prior; from 0 to 1 where there were
-    none. What makes hidden labels unlike the other rows, such as how they were drawn, is not in it.
+    The interval is that of a share `error` seen in `n_hidden` trials, by Jeffreys' prior; from 0 where that is less
+    than one wrong label, and from 0 to 1 where there were no trials. What makes hidden labels unlike the other rows,
+    such as how they were drawn, is not in it.
 
     Parameters
     ----------
@@ -97,6 +98,8 @@ def likely_errors(error: float, n_hidden: float) -> tuple[float, float]:
         return 0.0, 1.0
     a, b = error * n_hidden + 0.5, (1.0 - error) * n_hidden + 0.5
     low, high = betaincinv(a, b, np.array([0.05, 0.95]))
+    if error * n_hidden < 1.0:  # less than one wrong label was to be seen: there may be none
+        low = 0.0
     return float(min(low, error)), float(max(high, error))
 
 

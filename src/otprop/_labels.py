@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
@@ -88,6 +89,10 @@ def _as_column(y: Any) -> np.ndarray:
         raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
     if isinstance(y, (str, bytes, dict, set)) or not (hasattr(y, "__iter__") or hasattr(y, "__array__")):
         raise TypeError(f"y must be a column of labels, one a row; got {type(y).__name__}.")
+    if sp.issparse(y):
+        raise TypeError(f"y must be a column of labels, one a row; got a sparse {type(y).__name__}: use y.toarray().")
+    if isinstance(y, np.ma.MaskedArray):
+        y = np.where(np.ma.getmaskarray(y), None, y.data.astype(object))  # what is masked is missing
     if getattr(y, "shape", ())[1:] == (1,) and hasattr(y, "columns"):  # a data frame: its column keeps its type
         _warn_of_column()
         y = y[y.columns[0]]
@@ -121,7 +126,14 @@ def _from_sequence(y: Any) -> np.ndarray:
     if hasattr(y, "__array__"):
         return np.asarray(y)
     entries = list(y)
-    array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
+    nested = next((place for place, entry in enumerate(entries) if isinstance(entry, (list, dict, set))), None)
+    if nested is not None and not all(isinstance(entry, list) for entry in entries):
+        kind = type(entries[nested]).__name__
+        raise TypeError(f"y must be a column of labels, one a row; got a {kind} in place {nested}.")
+    try:
+        array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
+    except ValueError as error:
+        raise ValueError("y must be a column of labels, one a row; got lists of different lengths.") from error
     if array.dtype == object and array.ndim == 1:
         array[:] = entries
     return array
@@ -151,7 +163,7 @@ _MARKERS: dict[str, Callable[[Any], bool]] = {
     "None": lambda v: v is None,
     "NaN": lambda v: isinstance(v, (float, np.floating)) and v != v,
     "NA": lambda v: type(v).__name__ == "NAType",
-    "NaT": lambda v: type(v).__name__ == "NaTType",
+    "NaT": lambda v: type(v).__name__ == "NaTType" or (isinstance(v, (np.datetime64, np.timedelta64)) and np.isnat(v)),
 }
 
 
@@ -161,6 +173,8 @@ def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
         return values == -1, -1
     if values.dtype.kind == "f":
         found = {"-1": values == -1, "NaN": np.isnan(values)}
+    elif values.dtype.kind in "mM":
+        found = {"NaT": np.isnat(values)}
     elif values.dtype == object:
         found = {name: np.fromiter(map(test, values), bool, len(values)) for name, test in _MARKERS.items()}
     else:
@@ -253,12 +267,14 @@ def _warn_of_likely_marker(classes: np.ndarray, some_unlabelled: bool) -> None:
             f"y has the class {likely[0]!r} and no unlabelled row. If that text marks unlabelled rows, pass "
             f"unlabeled={likely[0]!r}.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 
 def _fits(marker: Any, classes: np.ndarray) -> bool:
     """Whether an array of the classes' type can hold the marker."""
+    if isinstance(marker, (np.datetime64, np.timedelta64)):
+        return classes.dtype.kind == marker.dtype.kind
     if isinstance(marker, (bool, np.bool_)):
         return classes.dtype.kind == "b"
     if isinstance(marker, (int, np.integer)):

@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._balanced import BalancedWay
 from otprop._base import Propagator
@@ -21,7 +21,7 @@ from otprop._confidence import Coverage, coverage_table
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import progress
 from otprop._rounds import Round
-from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix
+from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix, check_values, near_name
 
 logger = logging.getLogger("otprop")
 
@@ -47,7 +47,8 @@ class OTP(Propagator):
         rows, or "precomputed" for an X that is the matrix of costs itself.
     evidence : "auto", None, or list, default="auto"
         Classifiers that speak beside the geometry: "forest" (extra trees), "linear" (logistic regression), or any
-        classifier of scikit-learn's with ``predict_proba``. "auto": both where X has features. None: no one.
+        classifier of scikit-learn's with ``predict_proba``, which is cloned and trained on the labelled rows, as an
+        array of numbers without column names, and their labels. "auto": both where X has features. None: no one.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
         latter needs a cost between rows.
@@ -237,9 +238,10 @@ class OTP(Propagator):
         """
         self._forget()
         self._check_parameters()
-        X, labels = self._read(X, y, accept_sparse=False if self.cost == "precomputed" else "csr")
+        X, labels = self._read(X, y, **self._row_checks())
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
+            _warn_of_asymmetry(X)
         _warn_of_binary_labels(labels)
         weights = _row_weights(sample_weight, labels)
         way = (BalancedWay if self.marginals == "balanced" else ClassWay)(self, X, labels, weights)
@@ -272,13 +274,11 @@ class OTP(Propagator):
         ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
         """
         check_is_fitted(self)
-        sparse = False if self.cost == "precomputed" else "csr"
-        with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
-            X = validate_data(self, X, reset=False, dtype=np.float64, accept_sparse=sparse)
+        X = self._read_rows(X, reset=False, **self._row_checks())
         if self.cost == "precomputed":
             check_cost_matrix(X, self.n_features_in_)
-        if self.cost == "graph" and X.min() < 0:
-            raise ValueError(f"X holds the negative affinity {X.min()}; with cost='graph' all must be 0 or more.")
+        if self.cost == "graph":
+            check_values(X, "affinity")
         return self._answers.distributions(X)
 
     def coverage(self) -> list[Coverage]:
@@ -306,6 +306,12 @@ class OTP(Propagator):
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_answers")
+
+    def _row_checks(self) -> dict[str, Any]:
+        """What X may be: whether sparse, and whether it is a matrix, of whose values messages of our own speak."""
+        if isinstance(self.cost, str) and self.cost in ("precomputed", "graph"):
+            return {"accept_sparse": False if self.cost == "precomputed" else "csr", "ensure_all_finite": False}
+        return {"accept_sparse": "csr"}
 
     def _forget(self) -> None:
         """Drop what an earlier fit left: whatever happens now, the old model is no more."""
@@ -383,12 +389,17 @@ class OTP(Propagator):
         self._check_evidence()
         if self.marginals == "balanced":
             self._check_balanced()
+        elif self.cost != "diffusion":
+            self._refuse_idle(f"cost={self.cost!r}", metric="euclidean", n_neighbors="auto")
+            if self.cost != "graph":
+                self._refuse_idle(f"cost={self.cost!r}", diffusion="auto")
 
     def _check_metric(self) -> None:
         known = (*METRICS, "inner")
         if callable(self.metric) or (isinstance(self.metric, str) and self.metric in known):
             return
-        accepted = f"metric must be a callable of two rows or one of {', '.join(known)}; got {self.metric!r}."
+        near = near_name(self.metric, known)
+        accepted = f"metric must be a callable of two rows or one of {', '.join(known)}; got {self.metric!r}{near}."
         raise ValueError(accepted) if isinstance(self.metric, str) else TypeError(accepted)
 
     def _check_evidence(self) -> None:
@@ -397,7 +408,9 @@ class OTP(Propagator):
             return
         if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
             raise TypeError(f"evidence must be {accepted}; got {self.evidence!r}.")
-        for source in self.evidence:
+        for place, source in enumerate(self.evidence):
+            if any(source is other or (isinstance(source, str) and source == other) for other in self.evidence[:place]):
+                raise ValueError(f"evidence holds {source!r} twice; name every source once.")
             if isinstance(source, type) and hasattr(source, "predict_proba"):
                 raise TypeError(
                     f"evidence holds the class {source.__name__}; put an instance of it there: {source.__name__}()."
@@ -415,22 +428,19 @@ class OTP(Propagator):
                 f"marginals='balanced' needs a cost between rows, which cost={self.cost!r} is not. "
                 "Use cost='sqeuclidean' or another metric, or OTP.paper()."
             )
-        idle: dict[str, tuple[Any, ...]] = {
-            "evidence": ("auto", None),
-            "metric": ("euclidean",),
-            "n_neighbors": ("auto",),
-            "diffusion": ("auto",),
-            "marginal_strength": ("auto", 1),
-            "class_prior": (None,),
-            "abstain_below": (None,),
-        }
-        for name, allowed in idle.items():
+        with_what = "marginals='balanced'"
+        self._refuse_idle(with_what, evidence="auto" if self.evidence is not None else None, metric="euclidean")
+        self._refuse_idle(with_what, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
+        if self.marginal_strength != 1:  # the marginals bind exactly
+            self._refuse_idle(with_what, marginal_strength="auto")
+
+    def _refuse_idle(self, with_what: str, **usual: Any) -> None:
+        """Refuse parameters that something else leaves without an effect, unless they are as usual."""
+        for name, allowed in usual.items():
             value = getattr(self, name)
-            simple = value is None or isinstance(value, (str, int, float))
-            if not simple or value not in allowed:
-                raise ValueError(
-                    f"{name}={value!r} has no meaning with marginals='balanced'; leave it at {allowed[0]!r}."
-                )
+            if value is allowed or (isinstance(value, str) and value == allowed):
+                continue
+            raise ValueError(f"{name}={value!r} has no meaning with {with_what}; leave it at {allowed!r}.")
 
 
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
@@ -441,7 +451,8 @@ def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
     try:
         given = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise TypeError(f"sample_weight must be numbers, one a row; got {sample_weight!r}.") from error
+        kind = type(sample_weight).__name__
+        raise TypeError(f"sample_weight must be numbers, one a row; got a {kind}: {str(error)[:200]}.") from error
     if given.ndim == 0:
         given = np.full(len(weights), float(given))
     if given.shape != weights.shape:
@@ -456,6 +467,18 @@ def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         )
     weights[labels.labeled] = given
     return weights
+
+
+def _warn_of_asymmetry(matrix: np.ndarray) -> None:
+    for start in range(0, len(matrix), 256):  # in blocks, since the matrix may fill the memory
+        if not np.allclose(matrix[start : start + 256], matrix[:, start : start + 256].T, rtol=1e-5):
+            warnings.warn(
+                "X is not symmetric: line i, column j is taken for the cost from row i to row j. If only a half of the "
+                "matrix is filled, add its transpose.",
+                UserWarning,
+                stacklevel=3,
+            )
+            return
 
 
 def _warn_of_diffusion(way: ClassWay) -> None:

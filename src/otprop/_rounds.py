@@ -20,8 +20,11 @@ class Round:
     number : int, counted from 1
     rows : ndarray of int, the rows labelled in this round
     n_labeled, n_unlabeled : int, sizes of both sides when the round began (m and n of Eq. 14)
-    threshold : float, the certainty above which rows were labelled: alpha, or by Eq. 15 the largest there was
-    lowered : bool, no row exceeded alpha and Eq. 15 was used
+    threshold : float
+        The certainty above which rows were labelled: alpha, or by Eq. 15 the largest there was. With classes that ship
+        as a whole, the least certainty of a row labelled.
+    lowered : bool
+        No row exceeded alpha and Eq. 15 was used; with classes that ship as a whole, fewer than the least number.
     epsilon : float
     iterations : int, of the solver
     source_error, target_error : float, L1 errors of the plan's marginals

@@ -120,6 +120,10 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
         known |= {str(name): place for name, place in known.items() if str(name) not in known}
         places = {name: known.get(name, known.get(str(name))) for name in class_prior}
         strange = [name for name, place in places.items() if place is None]
+        if len(set(places.values())) < len(places) and not strange:
+            raise ValueError(
+                f"class_prior names a class twice: {list(places)}; the classes of y are {classes.tolist()}."
+            )
         missing = [name for place, name in enumerate(classes.tolist()) if place not in places.values()]
         if strange or missing:
             said = f"names {strange[0]!r}, which no row is labelled with" if strange else f"lacks {missing[0]!r}"
@@ -131,7 +135,10 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
     except (TypeError, ValueError) as error:
         raise TypeError(f"class_prior must be {accepted}; got {class_prior!r}.") from error
     if shares.shape != (len(classes),):
-        raise ValueError(f"class_prior has shape {shares.shape}; y has {len(classes)} classes: {classes.tolist()}.")
+        raise ValueError(
+            f"class_prior has shape {shares.shape}, expected ({len(classes)},): a share for each class of y, in the "
+            f"order {classes.tolist()}."
+        )
     if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.max() > 0):
         raise ValueError(
             "class_prior must hold shares that are finite and not negative, at least one of them above 0; "

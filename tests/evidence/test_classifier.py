@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -9,6 +11,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
@@ -36,8 +40,8 @@ def sources(X, n_classes):
     return [
         ForestSource(features, X, n_classes, 0, 1),
         LinearSource(features, X, n_classes, 0),
-        ClassifierSource("GaussianNB", GaussianNB(), X, n_classes),
-        ClassifierSource("KNeighborsClassifier", KNeighborsClassifier(3), X, n_classes),
+        ClassifierSource("GaussianNB", GaussianNB(), X, np.arange(n_classes)),
+        ClassifierSource("KNeighborsClassifier", KNeighborsClassifier(3), X, np.arange(n_classes)),
     ]
 
 
@@ -89,7 +93,7 @@ def test_a_hidden_row_is_only_asked_of_a_classifier_that_was_not_shown_it(n_rows
     codes = np.arange(n_rows) % 2
     hidden = hide(codes, 2, 0)
     Spy.asked = []
-    ClassifierSource("Spy", Spy(), X, 2).learn(codes, np.ones(n_rows), hidden)
+    ClassifierSource("Spy", Spy(), X, np.arange(2)).learn(codes, np.ones(n_rows), hidden)
     *folds, (seen, asked) = Spy.asked
     assert seen == asked == set(X[:, 0])
     assert set().union(*(rows for _, rows in folds)) == set(X[hidden.rows, 0])
@@ -150,14 +154,64 @@ def test_of_many_labels_some_are_enough(monkeypatch):
         assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
 
 
-def test_a_classifier_that_gives_nan_is_named():
+@pytest.mark.parametrize(
+    ("answer", "message"),
+    [
+        (lambda shares: shares * np.nan, "gave what are no probabilities: .* got values from nan to nan"),
+        (lambda shares: shares * 100, "gave what are no probabilities: .* sum to 1 in every line"),
+        (lambda shares: shares * 3 - 1, "gave what are no probabilities"),
+        (np.log, "gave what are no probabilities"),
+        (lambda shares: shares[1:], r"gave probabilities of shape \(\d+, 2\) for \d+ rows and its 2 classes"),
+        (lambda shares: shares[:, :1], "gave probabilities of shape"),
+    ],
+)
+def test_a_classifier_whose_probabilities_are_none_is_named(answer, message):
     class Broken(LogisticRegression):
         def predict_proba(self, X):
-            return np.full((len(X), 2), np.nan)
+            return answer(super().predict_proba(X))
 
     X, codes, _ = table()
-    with pytest.raises(ValueError, match="Broken, a classifier in evidence, gave probabilities that are not finite"):
-        ClassifierSource("Broken", Broken(), X, 2).learn(codes, np.ones(60), hide(codes, 2, 0))
+    with pytest.raises(ValueError, match=f"Broken, a classifier in evidence, {message}"):
+        ClassifierSource("Broken", Broken(), X, np.arange(2)).learn(codes, np.ones(60), hide(codes, 2, 0))
+
+
+def test_a_classifier_that_cannot_be_cloned_is_named():
+    class Odd:
+        def fit(self, X, y):
+            return self
+
+        def predict_proba(self, X):
+            return np.ones((len(X), 2)) / 2
+
+    X, codes, _ = table()
+    with pytest.raises(ValueError, match="Odd, a classifier in evidence, failed: Cannot clone object"):
+        ClassifierSource("Odd", Odd(), X, np.arange(2)).learn(codes, np.ones(60), hide(codes, 2, 0))
+
+
+def test_a_classifier_sees_the_labels_that_the_user_gave():
+    X, codes, truth = table()
+    classes = np.array(["no", "yes"])
+    frozen = FrozenEstimator(LogisticRegression(class_weight={"no": 1, "yes": 2}).fit(X, classes[truth]))
+    says = ClassifierSource("frozen", frozen, X, classes).learn(codes, np.ones(60), hide(codes, 2, 0))
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+
+
+def test_a_classifier_that_knows_other_classes_is_refused():
+    X, codes, truth = table()
+    frozen = FrozenEstimator(LogisticRegression().fit(X, np.array(["no", "perhaps"])[truth]))
+    with pytest.raises(ValueError, match=r"knows the class 'perhaps', which y does not have.*\['no', 'yes'\]"):
+        ClassifierSource("frozen", frozen, X, np.array(["no", "yes"])).learn(codes, np.ones(60), hide(codes, 2, 0))
+
+
+def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
+    X, codes, _ = table(gap=0.3)
+    with pytest.warns(ConvergenceWarning):
+        ClassifierSource("own", LogisticRegression(max_iter=1), X, np.arange(2)).learn(
+            codes, np.ones(60), hide(codes, 2, 0)
+        )
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        LinearSource(Features(X), X, 2, 0).learn(codes, np.ones(60), hide(codes, 2, 0))
 
 
 @settings(deadline=None)

@@ -41,10 +41,9 @@ def normalized(W):
     return W / roots[:, None] / roots
 
 
-def series(W, strength, sources, pull=0.0):
+def series(W, strength, sources):
     """The sum of all powers of the diffusion: nothing is subtracted, so the smallest values are exact too."""
-    diagonal = np.broadcast_to(1.0 + np.asarray(pull), (len(sources),))[:, None]
-    step, values = strength * normalized(W) / diagonal, sources / diagonal
+    step, values = strength * normalized(W), sources
     for _ in range(20):
         values = values + step @ values
         step = step @ step
@@ -118,17 +117,11 @@ def test_a_row_far_from_all_is_still_reached_and_takes_its_neighbours_shares(row
 
 
 @pytest.mark.parametrize("strength", [0.3, 0.9, 0.99, 0.999])
-@pytest.mark.parametrize("pulled", [False, True])
-def test_the_solution_is_the_dense_one_row_by_row(neighbors, graph, strength, pulled):
+def test_the_solution_is_the_dense_one_row_by_row(neighbors, graph, strength):
     sources = labels(250)
-    pull = np.random.default_rng(1).exponential(size=250) * 2 if pulled else None
-    result = graph.solve(sources, strength, pull=pull)
-    exact = series(self_tuned_weights(neighbors), strength, sources, 0.0 if pull is None else pull)
-    matrix = (
-        np.eye(250)
-        - strength * normalized(self_tuned_weights(neighbors))
-        + np.diag(np.zeros(250) + (pull if pulled else 0))
-    )
+    result = graph.solve(sources, strength)
+    exact = series(self_tuned_weights(neighbors), strength, sources)
+    matrix = np.eye(250) - strength * normalized(self_tuned_weights(neighbors))
     np.testing.assert_allclose(exact, np.linalg.solve(matrix, sources), rtol=1e-8)
     assert result.converged
     assert result.residual <= 1e-6
@@ -184,7 +177,7 @@ def test_a_row_without_neighbours_keeps_what_starts_there():
     graph = DiffusionGraph(W)
     assert graph.components[2] not in graph.components[:2]
     assert graph.solve(np.array([[1.0], [0.0], [0.0]]), 0.9).values[2, 0] == 0.0
-    assert graph.solve(np.eye(3), 0.9, pull=np.array([0.0, 0.0, 1.0])).values[2, 2] == pytest.approx(0.5)
+    assert graph.solve(np.eye(3), 0.9).values[2, 2] == pytest.approx(1.0)
 
 
 def test_no_sources_no_values(graph):
@@ -255,18 +248,14 @@ def test_too_few_iterations_are_admitted(graph):
 
 
 @pytest.mark.parametrize("direct", [True, False])
-@pytest.mark.parametrize("pulled", [True, False])
-def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct, pulled):
+def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct):
     if not direct:
         monkeypatch.setattr(diffusion, "DIRECT_ROWS", 0)
     monkeypatch.setattr(diffusion, "REORDERED_ROWS", 100)
-    pull = np.random.default_rng(1).random(250) if pulled else None
     chosen = np.random.default_rng(0).choice(250, 40, replace=False)
-    matrix = (
-        np.eye(250) - 0.9 * normalized(self_tuned_weights(neighbors)) + np.diag(np.zeros(250) if pull is None else pull)
-    )
+    matrix = np.eye(250) - 0.9 * normalized(self_tuned_weights(neighbors))
     exact = np.linalg.inv(matrix)[np.ix_(chosen, chosen)]
-    block = DiffusionGraph.from_neighbors(neighbors).block(chosen, 0.9, pull=pull, n_jobs=2)
+    block = DiffusionGraph.from_neighbors(neighbors).block(chosen, 0.9, n_jobs=2)
     np.testing.assert_allclose(block, exact, rtol=1e-4, atol=1e-9)
     np.testing.assert_array_equal(block, block.T)
 
@@ -349,8 +338,6 @@ def test_arguments_are_refused_in_words(graph):
         graph.solve(np.ones(250), 0.5)
     with pytest.raises(ValueError, match="sources must be finite and not negative"):
         graph.solve(-labels(250), 0.5)
-    with pytest.raises(ValueError, match=r"pull must have shape \(250,\)"):
-        graph.solve(labels(250), 0.5, pull=np.ones(3))
     with pytest.raises(ValueError, match="start must have the shape of sources"):
         graph.solve(labels(250), 0.5, start=np.ones((250, 1)))
     with pytest.raises(ValueError, match="scale_neighbor must be"):

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._checks import check_choice, check_count, check_number
@@ -58,7 +58,7 @@ class GraphPropagator(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        X = validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False)
+        X = self._read_rows(X, accept_sparse="csr", reset=False)
         placed = self._frame.place(X)
         if self.kernel == "knn":
             k = min(self.n_neighbors, self._rows.shape[0])

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._checks import check_count, check_number
@@ -246,7 +246,7 @@ class CNMF(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        scaled = self._scale(validate_data(self, X, dtype=np.float64, reset=False))
+        scaled = self._scale(self._read_rows(X, reset=False))
         if len(self.components_) > scaled.shape[1]:  # many codes rebuild a row: compare what they rebuild
             return np.eye(len(self.classes_))[self._class_of[_nearest(scaled, self._centers @ self.components_)]]
         gram = self.components_ @ self.components_.T

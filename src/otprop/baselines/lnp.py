@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import sparse
 from sklearn.neighbors import NearestNeighbors
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._checks import check_count, check_number
@@ -197,7 +197,7 @@ class LNP(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        targets = self._frame.place(validate_data(self, X, dtype=np.float64, reset=False))
+        targets = self._frame.place(self._read_rows(X, reset=False))
         k = min(self.n_neighbors, len(self._rows))
         neighbors = NearestNeighbors(n_neighbors=k).fit(self._rows).kneighbors(targets, return_distance=False)
         weights = reconstruction_weights(self._rows, targets, neighbors)

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics.pairwise import euclidean_distances
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._checks import check_count, check_number
@@ -220,6 +220,6 @@ class PLCC(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        rows = self._frame.place(validate_data(self, X, dtype=np.float64, reset=False))
+        rows = self._frame.place(self._read_rows(X, reset=False))
         nearest = euclidean_distances(rows, self._means, squared=True).argmin(axis=1)
         return np.eye(len(self.classes_))[self._class_of[nearest]]

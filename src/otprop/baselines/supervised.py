@@ -13,7 +13,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._checks import check_choice, check_count, check_number
@@ -143,7 +143,7 @@ class Supervised(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        return self._answer(validate_data(self, X, dtype=np.float64, accept_sparse="csr", reset=False))
+        return self._answer(self._read_rows(X, accept_sparse="csr", reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

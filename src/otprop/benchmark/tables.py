@@ -12,8 +12,6 @@ from otprop.benchmark.methods import METHODS
 from otprop.benchmark.paper import printed
 
 Line = dict[str, Any]
-SCORES = ("nmi", "ari", "accuracy")
-WHERE = ("unlabelled", "all")
 TITLES = {"nmi": "NMI", "ari": "ARI", "accuracy": "accuracy"}
 NOT_RUN = "not run"
 WHERE_TITLES = {"unlabelled": "on the unlabelled rows", "all": "on all rows"}

@@ -118,10 +118,19 @@ class ForestSource:
 
 
 class ClassifierSource:
-    """Any classifier of scikit-learn's: the hidden rows are answered for by copies trained without their fold."""
+    """Any classifier of scikit-learn's: the hidden rows are answered for by copies trained without their fold.
 
-    def __init__(self, name: str, classifier: Any, X: Any, n_classes: int) -> None:
-        self.name, self._classifier, self._X, self._n_classes = name, classifier, X, n_classes
+    Parameters
+    ----------
+    name : str
+    classifier : with ``fit``, ``predict_proba`` and ``classes_``
+    X : rows
+    classes : ndarray of shape (n_classes,), what it is shown for each class number
+    """
+
+    def __init__(self, name: str, classifier: Any, X: Any, classes: np.ndarray) -> None:
+        self.name, self._classifier, self._X, self._classes = name, classifier, X, classes
+        self._n_classes = len(classes)
         self._takes_weights = has_fit_parameter(classifier, "sample_weight")
 
     def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
@@ -142,23 +151,37 @@ class ClassifierSource:
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
         if len(np.unique(codes[rows])) < 2:  # nothing to tell apart
-            return _Shares(codes[rows], self._n_classes)
-        model = clone(self._classifier)
+            return _Shares(codes[rows], self._classes)
         same = (weights[rows] == weights[rows[0]]).all()
         kept = {} if same or not self._takes_weights else {"sample_weight": relative(weights[rows])}
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", ConvergenceWarning)
             warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
             with self._named():
-                model.fit(self._X[rows], codes[rows], **kept)
+                model = clone(self._classifier)
+                model.fit(self._X[rows], self._classes[codes[rows]], **kept)
         return model
 
     def _ask(self, model: Any, X: Any) -> np.ndarray:
         with self._named():
-            found = _all_classes(model.predict_proba(X), model.classes_, self._n_classes)
-        if not np.isfinite(found).all():
-            raise ValueError(f"{self.name}, a classifier in evidence, gave probabilities that are not finite.")
-        return found
+            found, theirs = np.asarray(model.predict_proba(X), dtype=np.float64), np.asarray(model.classes_).tolist()
+        known = {label: code for code, label in enumerate(self._classes.tolist())}
+        strange = [label for label in theirs if label not in known]
+        if strange:
+            raise ValueError(
+                f"{self.name}, a classifier in evidence, knows the class {strange[0]!r}, which y does not have; "
+                f"the classes of y are {self._classes.tolist()}."
+            )
+        if found.shape != (X.shape[0], len(theirs)):
+            raise ValueError(
+                f"{self.name}, a classifier in evidence, gave probabilities of shape {found.shape} for {X.shape[0]} "
+                f"rows and its {len(theirs)} classes; one line a row and one column a class are needed."
+            )
+        if not (np.isfinite(found).all() and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-3)):
+            raise ValueError(
+                f"{self.name}, a classifier in evidence, gave what are no probabilities: its predict_proba must be "
+                f"finite, 0 or more, and sum to 1 in every line; got values from {found.min()} to {found.max()}."
+            )
+        return _all_classes(found, np.array([known[label] for label in theirs]), self._n_classes)
 
     @contextmanager
     def _named(self) -> Iterator[None]:
@@ -174,20 +197,22 @@ class LinearSource(ClassifierSource):
 
     def __init__(self, features: Features, X: Any, n_classes: int, seed: int) -> None:
         self._seed = seed
-        super().__init__("linear", _ScaledLogistic(features), X, n_classes)
+        super().__init__("linear", _ScaledLogistic(features), X, np.arange(n_classes))
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
         if len(rows) > MOST_LINEAR:
             rows = np.sort(np.random.default_rng(self._seed).choice(rows, MOST_LINEAR, replace=False))
-        return super()._train(rows, codes, weights)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ConvergenceWarning)  # a source need not be trained to the last digit
+            return super()._train(rows, codes, weights)
 
 
 class _Shares:
     """Says of every row what share of the labels each class has."""
 
-    def __init__(self, codes: np.ndarray, n_classes: int) -> None:
-        counts = np.bincount(codes, minlength=n_classes) + 1.0
-        self.classes_, self._shares = np.arange(n_classes), counts / counts.sum()
+    def __init__(self, codes: np.ndarray, classes: np.ndarray) -> None:
+        counts = np.bincount(codes, minlength=len(classes)) + 1.0
+        self.classes_, self._shares = classes, counts / counts.sum()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         return np.tile(self._shares, (X.shape[0], 1))

@@ -127,7 +127,7 @@ def work_of(rows: Any) -> float:
 
 
 @dataclass(frozen=True)
-class Plan:
+class SearchPlan:
     """Where to look: in the `n_probed` cells around a row's own; the best `n_candidates` there are measured."""
 
     measure: Measure
@@ -149,7 +149,7 @@ class Plan:
             for start in range(ends[cell] - counts[cell], ends[cell], lines)
         ]
 
-    def wider(self) -> Plan | None:
+    def wider(self) -> SearchPlan | None:
         """Twice the cells; None if brute force is hardly dearer, the same plan if there is no time for more."""
         plan = replace(self, n_probed=2 * self.n_probed, n_candidates=2 * self.n_candidates)
         share, affordable = self.cells.share(plan.n_probed), MOST_WORK / work_of(self.measure.rows)
@@ -178,7 +178,7 @@ class Plan:
         return vectors.closest(part, owners, self.cells.order[where[columns]], k)
 
 
-def make_plan(measure: Measure, k: int, jobs: Jobs, seed: int) -> Plan | None:
+def make_plan(measure: Measure, k: int, jobs: Jobs, seed: int) -> SearchPlan | None:
     """The cheapest plan that finds enough of a sample's true neighbours; None if brute force is hardly dearer."""
     vectors = measure if isinstance(measure, Vectors) else Vectors(measure.rows, "euclidean")
     sample = sample_rows(measure.rows.shape[0], seed)
@@ -202,7 +202,7 @@ def make_plan(measure: Measure, k: int, jobs: Jobs, seed: int) -> Plan | None:
     if affordable >= TOO_DEAR and (n_probed > len(cells.sizes) or cells.share(n_probed) > TOO_DEAR):
         return None
     n_probed = cells.most_probed(n_probed, affordable)
-    return Plan(measure, view, cells, points[cells.order], squares[cells.order], n_candidates, n_probed)
+    return SearchPlan(measure, view, cells, points[cells.order], squares[cells.order], n_candidates, n_probed)
 
 
 def _candidates_needed(

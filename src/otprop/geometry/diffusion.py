@@ -1,7 +1,7 @@
 """Diffusion over a graph of rows: how much of what starts at some rows arrives at each of the others.
 
-With affinities W >= 0, degrees D and S = D^-1/2 W D^-1/2 the values are F = (I - a S + diag(pull))^-1 B: a column of B
-says how much starts where, and the strength 0 < a < 1 how far it goes. F is not negative, and exactly 0 at rows that
+With affinities W >= 0, degrees D and S = D^-1/2 W D^-1/2 the values are F = (I - a S)^-1 B: a column of B says how much
+starts where, and the strength 0 < a < 1 how far it goes. F is not negative, and exactly 0 at rows that
 are not connected to any source.
 
 What counts are the shares of the columns in a row, and far from all sources a row's values are tiny. So errors are held
@@ -49,6 +49,7 @@ class DiffusionGraph:
     affinity : sparse or dense matrix of shape (n_rows, n_rows), see `check_affinity`
     scales : ndarray of shape (n_rows,) or None, the rows' scales if the affinities are self-tuned, for new rows
     scale_neighbor : int, which neighbour's distance a scale is
+    name, stacklevel : what messages call the affinities, and how many calls up warnings point
 
     Attributes
     ----------
@@ -57,8 +58,16 @@ class DiffusionGraph:
     components : ndarray of shape (n_rows,), rows with the same number are connected
     """
 
-    def __init__(self, affinity: Any, scales: np.ndarray | None = None, scale_neighbor: int = SCALE_NEIGHBOR) -> None:
-        weights = check_affinity(affinity)
+    def __init__(
+        self,
+        affinity: Any,
+        scales: np.ndarray | None = None,
+        scale_neighbor: int = SCALE_NEIGHBOR,
+        *,
+        name: str = "affinity",
+        stacklevel: int = 3,
+    ) -> None:
+        weights = check_affinity(affinity, name, stacklevel)
         weights.data /= weights.data.max(initial=0.0) or 1.0  # so that no sum overflows
         weights.eliminate_zeros()
         self.n_rows = weights.shape[0]
@@ -93,19 +102,17 @@ class DiffusionGraph:
         sources: Any,
         strength: float,
         *,
-        pull: np.ndarray | None = None,
         start: np.ndarray | None = None,
         tol: float = 1e-6,
         max_iter: int = 2000,
         n_jobs: int | None = None,
     ) -> DiffusionResult:
-        """The values F with (I - strength S + diag(pull)) F = sources.
+        """The values F with (I - strength S) F = sources.
 
         Parameters
         ----------
         sources : ndarray or sparse matrix of shape (n_rows, n_columns), not negative
         strength : float between 0 and 1, both excluded
-        pull : ndarray of shape (n_rows,) or None, not negative
         start : ndarray of shape (n_rows, n_columns) or None, values to start from
         tol : float, the error allowed, relative to the sum of a row's values
         max_iter : int, products with the graph, for each of the systems that the rows are solved in
@@ -122,7 +129,7 @@ class DiffusionGraph:
         largest = columns.max(initial=0.0) or 1.0
         with threads(self.n_rows, n_jobs) as pool:
             result = all_columns(
-                self._system(strength, pull, pool),
+                self._system(strength, pool),
                 columns / largest,
                 None if given is None else given / largest,
                 np.flatnonzero(self._connected_to(columns.max(axis=1, initial=0.0) > 0)),
@@ -138,26 +145,25 @@ class DiffusionGraph:
         rows: np.ndarray,
         strength: float,
         *,
-        pull: np.ndarray | None = None,
         tol: float = 1e-4,
         max_iter: int = 2000,
         n_jobs: int | None = None,
     ) -> np.ndarray:
-        """The lines and columns `rows` of the inverse (I - strength S + diag(pull))^-1.
+        """The lines and columns `rows` of the inverse (I - strength S)^-1.
 
         An entry is good to `tol`, relative to itself, down to about 1e-6 of the largest in its column.
 
         Parameters
         ----------
         rows : ndarray of int, shape (l,)
-        strength, pull, tol, max_iter, n_jobs : as in `solve`; `max_iter` for every 16 columns
+        strength, tol, max_iter, n_jobs : as in `solve`; `max_iter` for every 16 columns
 
         Returns
         -------
         ndarray of shape (l, l), symmetric and not negative
         """
         places = np.argsort(self._order)[rows]
-        system = self._system(strength, pull, None)
+        system = self._system(strength, None)
         if self.n_rows <= min(DIRECT_ROWS, 10 * len(places)):
             found = system.solve_directly(np.eye(self.n_rows)[:, places])[places]
         else:
@@ -219,15 +225,9 @@ class DiffusionGraph:
             raise ValueError("sources must be finite and not negative.")
         return columns
 
-    def _system(self, strength: float, pull: np.ndarray | None, pool: ThreadPoolExecutor | None) -> System:
+    def _system(self, strength: float, pool: ThreadPoolExecutor | None) -> System:
         check_number("strength", strength, above=0, below=1)
-        diagonal = np.ones(self.n_rows)
-        if pull is not None:
-            pull = np.asarray(pull, dtype=np.float64)
-            if pull.shape != (self.n_rows,) or not (np.isfinite(pull).all() and (pull >= 0).all()):
-                raise ValueError(f"pull must have shape ({self.n_rows},) and be finite and not negative.")
-            diagonal += pull[self._order]
-        return System(self._S, strength, diagonal, self._roots, pool)
+        return System(self._S, strength, self._roots, pool)
 
     def _connected_to(self, rows: np.ndarray) -> np.ndarray:
         """Which rows are connected to some of `rows`, all in the order of the system."""

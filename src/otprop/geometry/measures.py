@@ -63,7 +63,7 @@ class Measured:
     """Rows that a metric of scikit-learn or a callable compares, pair by pair."""
 
     def __init__(self, rows: Any, copies: Copies, metric: str | Metric) -> None:
-        self.rows, self._first, self._pairs = copies.once(rows), copies.first, make_pairs(rows, metric)
+        self.rows, self._first, self._pairs = copies.once(rows), copies.first, make_pairs(rows, metric, "metric")
         self.uses_cells = not sp.issparse(rows)
         # these are slow, and Ctrl-C is answered between blocks only
         self.lines = lines_at_once(2**16 if callable(metric) else 2**20, self.rows.shape[0])

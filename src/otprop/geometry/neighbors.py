@@ -18,7 +18,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._checks import check_count
-from otprop.geometry.cells import SAMPLE, Plan, brute_force, make_plan, sample_rows, work_of
+from otprop.geometry.cells import SAMPLE, SearchPlan, brute_force, make_plan, sample_rows, work_of
 from otprop.geometry.jobs import Jobs, in_parts
 from otprop.geometry.measures import make_measure
 from otprop.geometry.pairs import Metric, check_cost
@@ -87,7 +87,7 @@ class NeighborIndex:
         rows = X if self._unit_rows is None else self._unit_rows(X)
         self._copies = Copies(rows)
         self._measure = make_measure(rows, self._copies, metric)
-        self._plans: dict[int, Plan | None] = {}
+        self._plans: dict[int, SearchPlan | None] = {}
 
     def graph(self, k: int, progress: Progress | None = None) -> Neighbors:
         """The `k` nearest other rows of every row, all the others where there are fewer.
@@ -149,7 +149,7 @@ class NeighborIndex:
             plan = self._plans[max(self._plans)] = wider
         return Neighbors(*self._found(queries, k, None, progress))
 
-    def _plan(self, k: int) -> Plan | None:
+    def _plan(self, k: int) -> SearchPlan | None:
         """How the `k` nearest are sought through cells; None where they are not."""
         if not self._measure.uses_cells or work_of(self._measure.rows) <= EXACT_WORK:
             return None
@@ -158,7 +158,7 @@ class NeighborIndex:
                 self._plans = {k: make_plan(self._measure, k, self._jobs, self._seed)}
         return self._plans[max(self._plans)]
 
-    def _found(self, queries: Any, k: int, plan: Plan | None, progress: Progress | None) -> Found:
+    def _found(self, queries: Any, k: int, plan: SearchPlan | None, progress: Progress | None) -> Found:
         n_queries = queries.shape[0]
         found, distances = np.empty((n_queries, k), dtype=np.int32), np.empty((n_queries, k))
         done = 0
@@ -169,7 +169,7 @@ class NeighborIndex:
                 progress(done, n_queries)
         return found, distances
 
-    def _pieces_found(self, queries: Any, k: int, plan: Plan | None) -> Iterator[tuple[Any, Found]]:
+    def _pieces_found(self, queries: Any, k: int, plan: SearchPlan | None) -> Iterator[tuple[Any, Found]]:
         if plan is None:
             parts = in_parts(queries.shape[0], self._measure.lines)
             return zip(parts, self._jobs.run(lambda part: self._measure.nearest(queries[part], k), parts), strict=True)

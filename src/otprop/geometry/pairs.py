@@ -40,8 +40,8 @@ class MetricPairs:
 
     scale = 1.0
 
-    def __init__(self, rows: Any, metric: str | Metric) -> None:
-        self.rows, self.metric = _narrow_indices(rows), metric
+    def __init__(self, rows: Any, metric: str | Metric, name: str = "cost") -> None:
+        self.rows, self.metric, self.name = _narrow_indices(rows), metric, name
         self._parameters: dict[str, np.ndarray] = {}
         if metric == "seuclidean":  # what these measure depends on all rows, not on the two
             self._parameters["V"] = np.maximum(np.var(rows, axis=0, ddof=1), np.finfo(float).tiny)
@@ -55,12 +55,20 @@ class MetricPairs:
         def block(here: np.ndarray) -> np.ndarray:
             from sklearn.metrics import pairwise_distances  # slow to import, and not needed for the default cost
 
-            with config_context(assume_finite=True):
-                costs = pairwise_distances(lines[here], there, metric=self.metric, **self._parameters)
+            try:
+                with config_context(assume_finite=True):
+                    costs = pairwise_distances(lines[here], there, metric=self.metric, **self._parameters)
+            except Exception as error:
+                if not callable(self.metric):
+                    raise
+                raise type(error)(
+                    f"{self.name}={self.metric!r} failed on two rows: {error}. It is called with two rows and returns "
+                    "a number."
+                ) from error
             if not (np.isfinite(costs).all() and (costs >= 0).all()):
                 raise ValueError(
-                    f"cost={self.metric!r} gave a negative, infinite or NaN cost for some pair of rows; "
-                    "costs must be finite and not negative. Choose another metric, or rescale X."
+                    f"{self.name}={self.metric!r} gave a negative, infinite or NaN value for some pair of rows; "
+                    "values must be finite and not negative. Choose another metric, or rescale X."
                 )
             return np.asarray(costs, dtype=np.float64)
 
@@ -88,8 +96,8 @@ def _narrow_indices(rows: Any) -> Any:
     return rows
 
 
-def make_pairs(X: Any, cost: str | Metric) -> Pairs:
-    """The costs between the rows of `X` that the parameter `cost` of the estimator names."""
+def make_pairs(X: Any, cost: str | Metric, name: str = "cost") -> Pairs:
+    """The costs between the rows of `X` that the parameter `cost` of the estimator, or another one, names."""
     if isinstance(cost, str) and cost == "precomputed":
         return MatrixPairs(X)
     if sp.issparse(X) and cost not in SPARSE_METRICS:
@@ -100,7 +108,7 @@ def make_pairs(X: Any, cost: str | Metric) -> Pairs:
         raise ValueError(f"cost='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}.")
     if isinstance(cost, str) and cost in ("sqeuclidean", "euclidean", "l2"):
         return EuclideanPairs(X, squared=cost == "sqeuclidean")
-    return MetricPairs(X, cost)
+    return MetricPairs(X, cost, name)
 
 
 def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
@@ -110,11 +118,17 @@ def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
     also = ", ".join(map(repr, words))
     if not isinstance(cost, str):
         raise TypeError(f"cost must be {also}, the name of a metric or a callable; got {cost!r}.")
-    near = get_close_matches(cost, (*words, *METRICS), n=1)
+    near = near_name(cost, (*words, *METRICS))
     raise ValueError(
-        f"cost={cost!r} is not a known metric{f'; did you mean {near[0]!r}?' if near else '.'} "
+        f"cost={cost!r} is not a known metric{near or '.'} "
         f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
     )
+
+
+def near_name(name: Any, known: tuple[str, ...]) -> str:
+    """The end of a sentence on a name that is not known: the nearest one that is; empty where none is near."""
+    near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
@@ -124,9 +138,22 @@ def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
             f"X must be a square matrix of costs with cost='precomputed', one line and one column a training row: "
             f"got shape {matrix.shape}, expected {n_columns} columns."
         )
-    if (matrix < 0).any():
-        line, column = np.argwhere(matrix < 0)[0]
-        raise ValueError(
-            f"X holds the negative cost {matrix[line, column]} (line {line}, column {column}); with "
-            "cost='precomputed' every cost must be 0 or more."
-        )
+    check_values(matrix, "cost")
+
+
+def check_values(matrix: Any, what: str) -> None:
+    """Refuse a matrix X, dense or sparse, of costs or affinities that are not all finite and 0 or more."""
+    values = matrix.data if sp.issparse(matrix) else matrix
+    if values.size == 0 or (values.min() >= 0 and values.max() < np.inf):  # NaN is neither
+        return
+    wrong = ~((values >= 0) & (values < np.inf))
+    if sp.issparse(matrix):
+        place = matrix.tocoo()
+        line, column, value = place.row[wrong][0], place.col[wrong][0], values[wrong][0]
+    else:
+        line, column = np.argwhere(wrong)[0]
+        value = matrix[line, column]
+    kind = f"the negative {what} {value}" if value < 0 else f"{value}"
+    raise ValueError(
+        f"X holds {kind} in line {line}, column {column}; every {what} must be a finite number, 0 or more."
+    )

@@ -42,11 +42,10 @@ class DiffusionResult:
 
 @dataclass(frozen=True)
 class System:
-    """The matrix diag(diagonal) - strength S, and errors of its solutions. Potentials are values over `roots`."""
+    """The matrix I - strength S, and errors of its solutions. Potentials are values over `roots`."""
 
     S: sp.csr_array
     strength: float
-    diagonal: np.ndarray
     roots: np.ndarray
     pool: ThreadPoolExecutor | None
 
@@ -54,7 +53,7 @@ class System:
         """The lines and columns `rows`."""
         if len(rows) == len(self.roots):
             return self
-        return replace(self, S=narrow(self.S[rows][:, rows]), diagonal=self.diagonal[rows], roots=self.roots[rows])
+        return replace(self, S=narrow(self.S[rows][:, rows]), roots=self.roots[rows])
 
     @cached_property
     def _blocks(self) -> list[tuple[slice, sp.csr_array]]:
@@ -81,7 +80,7 @@ class System:
     def times(self, values: np.ndarray) -> np.ndarray:
         out = self.spread(values)
         out *= -self.strength
-        out += self.diagonal[:, None] * values
+        out += values
         return out
 
     def solve(
@@ -101,7 +100,7 @@ class System:
             values, residual = np.zeros(rhs.shape), rhs.copy()
         error = self.error(residual, values, lowest, reference, separate)
         while error > tol and iterations < max_iter:
-            direction = residual / self.diagonal[:, None]
+            direction = residual.copy()
             product = _column_dots(residual, direction)
             for count in range(1, max_iter - iterations + 1):
                 image = self.times(direction)
@@ -110,10 +109,9 @@ class System:
                 residual -= length * image
                 if count % CHECK_EVERY == 0 and self.error(residual, values, lowest, reference, separate) <= tol / 2:
                     break
-                scaled = residual / self.diagonal[:, None]
-                old, product = product, _column_dots(residual, scaled)
+                old, product = product, _column_dots(residual, residual)
                 direction *= _over(product, old)
-                direction += scaled
+                direction += residual
             residual = rhs - self.times(values)  # what was updated may have drifted
             iterations += count + 1
             before, error = error, self.error(residual, values, lowest, reference, separate)
@@ -123,7 +121,7 @@ class System:
 
     def solve_directly(self, rhs: np.ndarray) -> np.ndarray:
         matrix = -self.strength * self.S.toarray()
-        matrix[np.diag_indices_from(matrix)] += self.diagonal
+        matrix[np.diag_indices_from(matrix)] += 1.0
         return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True), rhs), 0.0)
 
     def error(
