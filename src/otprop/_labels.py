@@ -92,7 +92,8 @@ def _as_column(y: Any) -> np.ndarray:
     if sp.issparse(y):
         raise TypeError(f"y must be a column of labels, one a row; got a sparse {type(y).__name__}: use y.toarray().")
     if isinstance(y, np.ma.MaskedArray):
-        y = np.where(np.ma.getmaskarray(y), None, y.data.astype(object))  # what is masked is missing
+        masked, y = np.ma.getmaskarray(y), y.data.astype(object)
+        y[masked] = None  # what is masked is missing
     if getattr(y, "shape", ())[1:] == (1,) and hasattr(y, "columns"):  # a data frame: its column keeps its type
         _warn_of_column()
         y = y[y.columns[0]]
