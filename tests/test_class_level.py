@@ -683,6 +683,45 @@ def test_a_forest_of_ones_own_can_be_evidence(iris):
     assert accuracy_score(truth, model.transduction_) > 0.85
 
 
+def test_rows_of_the_training_table_are_predicted_with_the_confidence_they_had(iris, default):
+    X, _, y = iris
+    found = default.predict_confidence(X)
+    propagated = y == -1
+    np.testing.assert_allclose(found[propagated], default.confidence_[propagated], atol=0.01)  # two rows are equal
+    assert (found[~propagated] > 0.9).all()
+
+
+def test_the_confidence_of_new_rows_is_about_how_often_they_are_right():
+    right, said = [], []
+    for seed in range(5):
+        X, truth = make_moons(600, noise=0.25, random_state=seed)
+        y = np.where(np.arange(300) < 40, truth[:300], -1)
+        model = OTP().fit(X[:300], y)
+        said.append(model.predict_confidence(X[300:]))
+        right.append(model.predict(X[300:]) == truth[300:])
+    said, right = np.concatenate(said), np.concatenate(right)
+    assert abs(said.mean() - right.mean()) < 0.05
+    order = np.argsort(said)
+    assert right[order[-500:]].mean() > right[order[:500]].mean() + 0.05
+
+
+def test_a_new_row_that_no_label_reaches_has_the_confidence_of_its_class_share():
+    y = np.full(12, -1)
+    y[[0, 8, 9]] = [0, 1, 1]
+    model = OTP(cost="graph", class_prior=[0.2, 0.8]).fit(chain(10, 2), y)
+    new = np.zeros((2, 12))
+    new[0, 11], new[1, 9] = 1.0, 1.0
+    assert model.predict_confidence(new)[0] == pytest.approx(0.8)
+    assert model.predict_confidence(new)[1] > 0.5
+
+
+def test_the_papers_way_has_no_confidence_and_says_so(iris):
+    X, _, y = iris
+    model = OTP.paper(epsilon=0.1).fit(X, y)
+    with pytest.raises(AttributeError, match=r"predict_confidence\(\) needs confidence_, which marginals='balanced'"):
+        model.predict_confidence(X)
+
+
 @pytest.mark.parametrize("twice", [["forest", "forest"], [GaussianNB()] * 2])
 def test_a_source_counts_once(iris, twice):
     X, _, y = iris

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import warnings
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from sklearn.utils import check_random_state
 
 from otprop._balanced import in_units_of
 from otprop._class_propagation import ClassPropagation, tempered
-from otprop._confidence import calibrate
+from otprop._confidence import Calibration, calibrate
 from otprop._labels import Labels
 from otprop._shares import LABELS_A_CLASS, check_prior, infer_shares
 from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource, Source
@@ -105,8 +106,9 @@ class ClassWay:
             for setting in moving.settings
         ]
 
-    def confidence(self) -> np.ndarray:
-        """The calibrated probability of each row's label; 1 where it was given."""
+    @cached_property
+    def calibration(self) -> Calibration:
+        """From the probability of a label to how probable it is that it is right, learnt from hidden labels."""
         run, hidden = self.run, self.evidence.hidden
         if len(hidden) == 0 and len(self._labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label could be hidden, since no class has two.")
@@ -115,13 +117,13 @@ class ClassWay:
             unseen = unseen + np.maximum(run.plan.h, -50.0)
         right = hits(unseen, hidden.codes)
         stands_for = (self.prior / np.maximum(hidden.counts, 1))[hidden.codes]
-        self.calibration = calibrate(softmax(unseen, axis=1).max(axis=1, initial=0.0), right, stands_for)
-        found = self.calibration(run.distributions.max(axis=1))
-        far = np.flatnonzero(~self._reached)  # no hidden label was like them
-        found[far] = np.minimum(found[far], self.prior[run.distributions[far].argmax(axis=1)])
-        found = np.maximum(found, 1.0 / self._n_classes)
+        return calibrate(softmax(unseen, axis=1).max(axis=1, initial=0.0), right, stands_for)
+
+    def confidence(self) -> np.ndarray:
+        """The calibrated probability of each row's label; 1 where it was given."""
+        found = confidence_of(self.run.distributions, self._reached, self.calibration, self.prior)
         found[self._labels.labeled] = 1.0
-        return np.asarray(found)
+        return found
 
     def answers(self) -> ClassAnswers:
         """What answers for new rows, once the rounds are over."""
@@ -210,6 +212,16 @@ class ClassWay:
         return np.asarray(total / total.sum())
 
 
+def confidence_of(
+    distributions: np.ndarray, reached: np.ndarray, calibration: Calibration, prior: np.ndarray
+) -> np.ndarray:
+    """How probable it is that each row's most probable class is right; at most its share where no label reaches."""
+    found = calibration(distributions.max(axis=1))
+    far = np.flatnonzero(~reached)  # no hidden label was like them
+    found[far] = np.minimum(found[far], prior[distributions[far].argmax(axis=1)])
+    return np.maximum(found, 1.0 / len(prior))
+
+
 def _log_neighbors(done: int, total: int) -> None:
     logger.debug("neighbours of %d of %d rows", done, total)
 
@@ -233,7 +245,7 @@ def _check_metric(metric: Any, X: Any) -> None:
 
 
 class ClassAnswers:
-    """Class probabilities of new rows: through their neighbours, and from the classifiers.
+    """Class probabilities of new rows, and how far to trust them: through their neighbours, and from the classifiers.
 
     A row of the training table keeps what it was given or got there; with ``cost="graph"`` there is no telling whether
     a row is one of them.
@@ -245,6 +257,7 @@ class ClassAnswers:
         self._evidence, self._index, self._temperature = way.evidence, way.index, way.temperature
         self._n_query = way.n_query if way.index is not None else 0
         self._plan, self._prior, self._distributions = run.plan, way.prior, run.distributions
+        self._calibration = way.calibration
         self._precomputed = isinstance(cost, str) and cost == "precomputed"
         self._features = not (isinstance(cost, str) and cost in ("graph", "precomputed"))
         self._sparse = sp.issparse(X)
@@ -256,12 +269,13 @@ class ClassAnswers:
             for row, key in enumerate(row_keys(X)):
                 self._known.setdefault(digest(key), row)
 
-    def distributions(self, new: Any) -> np.ndarray:
-        """Class probabilities of each row of `new`."""
+    def __call__(self, new: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Class probabilities of each row of `new`, and how probable it is that the most probable class is right."""
         if self._features and sp.issparse(new) != self._sparse:  # rows are compared in the form they had in training
             new = sp.csr_array(new) if self._sparse else new.toarray()
         neighbors = self._index.query(new, self._n_query) if self._index is not None else new
-        logits = tempered(self._evidence.of_new(neighbors, new), self._temperature)
+        logits, reached = self._evidence.of_new(neighbors, new)
+        logits = tempered(logits, self._temperature)
         lost = ~np.isfinite(logits).any(axis=1)
         logits[lost] = 0.0
         found = self._plan.shares(logits) if self._plan is not None else softmax(logits, axis=1)
@@ -273,7 +287,7 @@ class ClassAnswers:
             found[line] = self._distributions[row]
             if len(places):
                 found[line] = self._given.votes(places, found.shape[1])
-        return np.asarray(found)
+        return found, confidence_of(found, reached, self._calibration, self._prior)
 
     def _recognised(self, new: Any) -> Iterator[tuple[int, int, Any]]:
         """Lines of `new` that are rows of the training table: which, and which of the given ones they equal."""

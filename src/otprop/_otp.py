@@ -273,13 +273,36 @@ class OTP(Propagator):
         -------
         ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
         """
+        return self._answer(X)[0]
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """How probable it is that ``predict`` is right, for new rows.
+
+        By the calibration that ``confidence_`` has from the hidden labels: it holds for rows that come from where the
+        training rows came from. ``predict`` labels every row; ``abstain_below`` is not heeded there.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        found = self._answer(X)[1]
+        if found is None:
+            raise AttributeError("predict_confidence() needs confidence_, which marginals='balanced' does not have.")
+        return found
+
+    def _answer(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Class probabilities of new rows and, but for "balanced", their confidence."""
         check_is_fitted(self)
         X = self._read_rows(X, reset=False, **self._row_checks())
         if self.cost == "precomputed":
             check_cost_matrix(X, self.n_features_in_)
         if self.cost == "graph":
             check_values(X, "affinity")
-        return self._answers.distributions(X)
+        return self._answers(X)
 
     def coverage(self) -> list[Coverage]:
         """The error to expect when only the most confident rows are labelled, at shares from all to a tenth.

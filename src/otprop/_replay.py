@@ -37,8 +37,8 @@ class Replay:
         self.pairs, self.snapshots, self.epsilon, self.n_classes = pairs, snapshots, epsilon, n_classes
         self.given, self._precomputed, self._sparse = given, precomputed, sp.issparse(rows)
 
-    def distributions(self, new: Any) -> np.ndarray:
-        """Class probabilities of each row of `new`."""
+    def __call__(self, new: Any) -> tuple[np.ndarray, None]:
+        """Class probabilities of each row of `new`; the paper's way has no confidence."""
         if sp.issparse(new) != self._sparse:  # rows are compared in the form they had in training
             new = sp.csr_array(new) if self._sparse else new.toarray()
         sources = self.snapshots[-1].sources  # those of the earlier rounds are the first of these
@@ -49,7 +49,7 @@ class Replay:
             here = np.arange(start, min(start + lines, len(out)))
             out[here] = self._through_rounds(columns(here))
         self._keep_given(new, out)
-        return out
+        return out, None
 
     def _through_rounds(self, costs: np.ndarray) -> np.ndarray:
         answer = np.full((len(costs), self.n_classes), 1.0 / self.n_classes)

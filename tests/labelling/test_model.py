@@ -103,10 +103,15 @@ OTHERS = {"cosine": OTP(metric="cosine"), "manhattan": OTP(metric="manhattan"), 
 def test_a_loaded_model_answers_bit_for_bit_the_same(name):
     job = make(OTHERS[name] if name in OTHERS else METHODS[name]())
     new = mixed(40, seed=7)
-    codes, distributions = predict_table(loaded(saved(job)), new)
+    codes, distributions, confidence = predict_table(loaded(saved(job)), new)
     expected = job.estimator.predict_proba(job.features.transform(new))
     np.testing.assert_array_equal(distributions, expected)
     np.testing.assert_array_equal(codes, expected.argmax(axis=1))
+    if hasattr(job.estimator, "confidence_"):
+        assert confidence is not None
+        np.testing.assert_array_equal(confidence, job.estimator.predict_confidence(job.features.transform(new)))
+    else:
+        assert confidence is None
 
 
 def test_a_model_of_many_rows_with_few_columns_answers_the_same():
@@ -114,12 +119,12 @@ def test_a_model_of_many_rows_with_few_columns_answers_the_same():
     frame = pd.DataFrame({"age": rng.normal(40, 10, 2600), "x": rng.normal(size=2600)})
     job = make(OTP(evidence=None, n_jobs=1), frame)
     new = pd.DataFrame({"age": rng.normal(40, 10, 50), "x": rng.normal(size=50)})
-    _, distributions = predict_table(loaded(saved(job)), new)
+    _, distributions, _ = predict_table(loaded(saved(job)), new)
     np.testing.assert_array_equal(distributions, job.estimator.predict_proba(job.features.transform(new)))
 
 
 def test_the_training_rows_keep_their_labels_after_loading(job, content):
-    codes, _ = predict_table(loaded(content), mixed())
+    codes, _, _ = predict_table(loaded(content), mixed())
     given = job.target.given
     np.testing.assert_array_equal(codes[given], job.target.codes[given])
 
@@ -155,9 +160,11 @@ def test_a_table_that_lacks_columns_is_refused_by_name(content):
 
 
 def test_an_empty_table_gets_no_labels(content):
-    codes, distributions = predict_table(loaded(content), mixed().iloc[:0])
+    codes, distributions, confidence = predict_table(loaded(content), mixed().iloc[:0])
     assert codes.shape == (0,)
     assert distributions.shape == (0, 2)
+    assert confidence is not None
+    assert confidence.shape == (0,)
 
 
 class Bomb:

@@ -28,7 +28,7 @@ example:
   otprop label lots.csv --target variety --save lots.model
   otprop predict lots.model new_lots.csv -o new_lots_labelled.csv
 
-Adds TARGET_label, TARGET_certainty and, on request, TARGET_p_CLASS. The file needs the columns that the
+Adds TARGET_label, _certainty, _confidence and, on request, TARGET_p_CLASS. The file needs the columns that the
 model was made from, in any order.
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left.
 """
@@ -85,8 +85,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             raise UsageError(str(error)) from error
         refuse_taken(table, predicted_names(model, prefix, probabilities=options.probabilities), model.target)
         show(0, 0, f"labelling {table.n_rows} rows")
-        codes, distributions = predict_table(model, model.frame(table))
-        added = predicted_columns(model, codes, distributions, prefix, probabilities=options.probabilities)
+        codes, distributions, confidence = predict_table(model, model.frame(table))
+        added = predicted_columns(model, codes, distributions, confidence, prefix, probabilities=options.probabilities)
         show(1, 1, "writing")
         table.write(places.stream(), added, force=options.force, excel_safe=options.excel_safe)
     said.notes([*model.notes, *table.notes])

@@ -91,8 +91,8 @@ class Evidence:
         """The same from the labels as they are now."""
         return self._sum(self.moving.update(codes, weights))
 
-    def of_new(self, for_moving: Any, for_fixed: Any) -> np.ndarray:
-        """The same for new rows; minus infinity where no source knows anything."""
+    def of_new(self, for_moving: Any, for_fixed: Any) -> tuple[np.ndarray, np.ndarray]:
+        """The same for new rows; minus infinity where no source knows anything. And which rows the geometry reaches."""
         said = self.moving.of_new(for_moving)
         lost = np.all(said == -np.inf, axis=1, keepdims=True)
         total = self.weights[0] * np.where(lost, 0.0, said)
@@ -100,7 +100,7 @@ class Evidence:
             total[lost[:, 0]] = -np.inf
         for weight, source in zip(self.weights[1:], self._sources, strict=True):
             total = total + weight * source.of_new(for_fixed)
-        return np.asarray(total)
+        return np.asarray(total), ~lost[:, 0]
 
     def _sum(self, said: np.ndarray) -> np.ndarray:
         total = np.float32(self.weights[0]) * said

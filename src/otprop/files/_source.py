@@ -7,6 +7,8 @@ import gzip
 import io
 import os
 import re
+import select
+import stat
 import sys
 import zipfile
 import zlib
@@ -16,6 +18,8 @@ from typing import BinaryIO
 
 from otprop.files._error import TableError, need, one_line
 
+ANSWER_WITHIN = 0.5  # seconds
+BYTES_AT_ONCE = 1 << 20
 _FOREIGN = {  # endings that promise something else than what is written here
     **dict.fromkeys((".xlsx", ".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet"),
     **dict.fromkeys((".json", ".jsonl", ".ndjson"), "JSON"),
@@ -82,7 +86,7 @@ def open_source(source: str | Path | BinaryIO, format: str | None) -> Source:
     if isinstance(source, (str, Path)):
         origin, path, data = str(source), Path(source), _read(Path(source))
     else:
-        origin, path, data = "standard input", None, source.read()
+        origin, path, data = "standard input", None, _all_of(source)
     if not data:
         raise TableError(f"{origin} is empty: it has no column names and no rows.")
     wanted = check_format(format) or (kind_of(path) if path else None)
@@ -156,7 +160,8 @@ def _ending(path: Path) -> str:
 
 def _read(path: Path) -> bytes:
     try:
-        return path.read_bytes()
+        with path.open("rb") as file:
+            return _all_of(file)
     except IsADirectoryError:
         raise TableError(f"{path} is a folder; name one file in it.") from None
     except (FileNotFoundError, NotADirectoryError):
@@ -165,6 +170,23 @@ def _read(path: Path) -> bytes:
         raise TableError(f"cannot read {path}: {one_line(error)}.") from error
     except ValueError as error:  # a NUL in the name
         raise TableError(f"cannot read {str(path)!r}: {one_line(error)}.") from error
+
+
+def _all_of(file: BinaryIO) -> bytes:
+    """Everything in a file; from a pipe piece by piece, since a Ctrl-C that comes just before a read would wait."""
+    try:
+        number = file.fileno()
+        waits = not stat.S_ISREG(os.fstat(number).st_mode) and os.name == "posix" and hasattr(file, "read1")
+    except (AttributeError, OSError, ValueError):  # no file of the system's
+        waits = False
+    if not waits:
+        return file.read()
+    pieces: list[bytes] = []
+    while not pieces or pieces[-1]:
+        while not select.select([number], [], [], ANSWER_WITHIN)[0]:
+            pass  # here a Ctrl-C is heard
+        pieces.append(file.read1(BYTES_AT_ONCE))  # type: ignore[attr-defined]
+    return b"".join(pieces)
 
 
 def _near(path: Path) -> str:

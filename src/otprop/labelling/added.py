@@ -92,12 +92,19 @@ def predicted_names(model: Any, prefix: str, *, probabilities: bool = False) -> 
     -------
     list of str
     """
-    parts = ["label", "certainty", *([f"p_{name}" for name in model.classes] if probabilities else [])]
+    parts = ["label", "certainty", *(["confidence"] if model.has_confidence else [])]
+    parts += [f"p_{name}" for name in model.classes] if probabilities else []
     return [prefix + part for part in parts]
 
 
 def predicted_columns(
-    model: Any, codes: np.ndarray, distributions: np.ndarray, prefix: str, *, probabilities: bool = False
+    model: Any,
+    codes: np.ndarray,
+    distributions: np.ndarray,
+    confidence: np.ndarray | None,
+    prefix: str,
+    *,
+    probabilities: bool = False,
 ) -> dict[str, Any]:
     """The columns that a saved model adds to new rows.
 
@@ -106,6 +113,7 @@ def predicted_columns(
     model : SavedModel
     codes : ndarray of int of shape (n_rows,)
     distributions : ndarray of shape (n_rows, n_classes)
+    confidence : ndarray of shape (n_rows,) or None
     prefix : str
     probabilities : bool, a column for every class
 
@@ -116,5 +124,6 @@ def predicted_columns(
     values = np.empty(len(model.values), dtype=object)
     values[:] = list(model.values)
     columns = [values[codes], np.round(certainty(distributions), 6)]
+    columns += [] if confidence is None else [np.round(confidence, 6)]
     columns += [np.round(column, 6) for column in distributions.T] if probabilities else []
     return dict(zip(predicted_names(model, prefix, probabilities=probabilities), columns, strict=True))

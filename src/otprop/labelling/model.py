@@ -77,6 +77,11 @@ class SavedModel:
     notes: list[str] = field(default_factory=list)
     readings: dict[str, Reading] = field(default_factory=dict)
 
+    @property
+    def has_confidence(self) -> bool:
+        """Whether the method says how probable it is that a label is right."""
+        return hasattr(self.estimator, "confidence_")
+
     def frame(self, table: Table) -> Any:
         """The columns that the model needs, read as those of its own table were: decimal signs, forms of dates.
 
@@ -181,7 +186,7 @@ def load_model(source: str | Path | BinaryIO) -> SavedModel:
     )
 
 
-def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray]:
+def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
     """Label the rows of a table.
 
     Parameters
@@ -193,17 +198,22 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     -------
     codes : ndarray of int, shape (n_rows,), the number of the most probable class
     distributions : ndarray of shape (n_rows, n_classes)
+    confidence : ndarray of shape (n_rows,) or None, where the method has none
     """
     if len(frame) == 0:
-        return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes)))
+        confidence = np.empty(0) if model.has_confidence else None
+        return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes))), confidence
     vectors = model.features.transform(frame)
     distributions = np.zeros((len(frame), len(model.classes)))
     try:
-        found = model.estimator.predict_proba(vectors)
+        if model.has_confidence:
+            found, confidence = model.estimator._answer(vectors)
+        else:
+            found, confidence = model.estimator.predict_proba(vectors), None
         distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
     except (AttributeError, KeyError, IndexError, TypeError) as error:  # attributes that a file made up
         raise ModelError(f"the model is damaged ({type(error).__name__} while it labelled the rows).") from error
-    return distributions.argmax(axis=1), distributions
+    return distributions.argmax(axis=1), distributions, confidence
 
 
 def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
