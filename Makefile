@@ -1,4 +1,4 @@
-.PHONY: demo test lint benchmark default few-labels held-out scale label-file reproduction speed convergence finding clean
+.PHONY: demo test lint benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding clean
 PYTHON ?= python3
 VENV := .venv
 RUN := $(VENV)/bin/python
@@ -19,6 +19,9 @@ benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on 
 
 default: $(VENV)/.test-ready  ## OTP() beside the paper, its own limit and the truth about its confidence
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/default.py
+
+ablation: $(VENV)/.test-ready  ## what each part of OTP() is worth, by leaving it out
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/ablation.py
 
 few-labels: $(VENV)/.test-ready  ## MNIST with 70 labels and with 1 %, beside GraphLearning if installed
 	$(RUN) benchmarks/few_labels.py
