@@ -8,7 +8,6 @@ import pytest
 from otprop.baselines import LNP, KernelVote, LabelPropagation, LabelSpreading
 from otprop.benchmark import shared
 from otprop.benchmark.protocol import Cell, draw
-from otprop.benchmark.shared_knn import neighbor_spreading
 from otprop.benchmark.workspace import Data, Workspace
 
 
@@ -60,7 +59,7 @@ def test_linear_neighborhoods(work: Workspace, sets: list[np.ndarray]) -> None:
 
 def test_label_spreading_on_neighbours(work: Workspace, sets: list[np.ndarray]) -> None:
     candidates = [{"n_neighbors": k, "alpha": a} for k in (5, 10) for a in (0.5, 0.95)]
-    for params, found, _ in neighbor_spreading(work, candidates, sets):
+    for params, found, _ in shared.neighbor_spreading(work, candidates, sets):
         model = LabelSpreading("knn", n_neighbors=params["n_neighbors"], alpha=params["alpha"], tol=1e-9)
         _agree(found, [model.fit(work.data.X, codes).transduction_ for codes in sets])
 

@@ -23,7 +23,6 @@ from otprop.benchmark import grids, shared
 from otprop.benchmark.authors import RELEASED_EPSILON, import_pot, released_loop
 from otprop.benchmark.grids import Grid, Params
 from otprop.benchmark.protocol import MOST_DRAWS
-from otprop.benchmark.shared_knn import neighbor_spreading
 from otprop.benchmark.workspace import Labelled, Workspace
 
 
@@ -268,9 +267,9 @@ _METHODS = (
         "ls-knn",
         "LS, neighbours",
         None,
-        _shared(neighbor_spreading),
+        _shared(shared.neighbor_spreading),
         grids.NEIGHBORHOOD,
-        ("otprop.baselines.ls", "otprop.benchmark.shared_knn", *_GRAPH),
+        ("otprop.baselines.ls", *_GRAPH),
         "n_neighbors",
         thin=(Thinning(MANY_ROWS, "5, 10, 20 neighbours only", {"n_neighbors": (5, 10, 20)}),),
     ),

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from otprop.baselines.graph import affinity, distributions, one_hot
+from otprop.baselines.graph import affinity, distributions, knn_graph, one_hot
 from otprop.baselines.lnp import neighborhood_graph
 from otprop.baselines.lnp import propagate as iterate_lnp
 from otprop.baselines.lp import propagate, propagate_exact, transition
-from otprop.baselines.ls import spread_exact
+from otprop.baselines.ls import normalized_knn, spread_exact
 from otprop.baselines.nearest import class_potentials
 from otprop.benchmark.grids import Params
 from otprop.benchmark.workspace import Labelled, Workspace
@@ -102,6 +102,22 @@ def _solve_lnp(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     factor = linalg.lu_factor(A, overwrite_a=True, check_finite=False)
     source = ((1.0 - alpha) * Y).reshape(len(Y), -1).astype(A.dtype)
     return linalg.lu_solve(factor, source, overwrite_b=True, check_finite=False).reshape(Y.shape)
+
+
+def neighbor_spreading(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
+    """One graph a number of neighbours, one factor a strength, all sets solved together.
+
+    The limit has the form of LNP's, (1 - alpha) (I - alpha S)^-1 Y, with another graph.
+    """
+    Y = _tables(work, sets)
+    for n_neighbors, group in _groups(candidates, "n_neighbors"):
+        start = perf_counter()
+        graph = normalized_knn(knn_graph(work.rows, n_neighbors))
+        spent = (perf_counter() - start) / len(group)
+        for params in group:
+            start = perf_counter()
+            found = _found(_solve_lnp(graph, Y, params["alpha"]), Y)
+            yield params, found, spent + perf_counter() - start
 
 
 def kernel_vote(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
