@@ -22,7 +22,7 @@ from otprop import OTP, datasets
 from otprop.benchmark.protocol import HOWS, Cell, draw
 
 FILE = "ablation.csv"
-DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology", "digits")
+DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")
 PERCENTAGES = (5, 15)
 SPLITS = 3
 VARIANTS: dict[str, dict[str, Any]] = {
