@@ -37,6 +37,17 @@ def test_there_is_a_line_for_every_method_percentage_split_and_way_of_tuning(out
         assert all(0 <= line["nmi_unlabelled"] <= 1 for line in lines)
 
 
+def test_what_a_run_took_counts_every_labelling_whenever_it_was_done(
+    plan: Plan, small: Data, tmp_path: Path, outcome: Outcome
+) -> None:
+    with Store(tmp_path) as store:
+        sets = sum(value.get("draws", 1) for value in store._results.values())
+        again = run(plan, [small], store)
+    assert (outcome.labelings, outcome.seconds) == (again.labelings, again.seconds)
+    assert outcome.labelings == sets
+    assert outcome.seconds > 0
+
+
 def test_the_oracle_is_at_least_as_good_on_the_mean_as_any_honest_choice(outcome: Outcome) -> None:
     def mean(tuning: str, method: str, percent: float) -> float:
         chosen = [x for x in outcome.lines[tuning] if x["method"] == method and x["percent"] == percent]

@@ -161,19 +161,26 @@ def first_jobs(plan: Plan, data: Data, store: Store) -> list[Job]:
     -------
     list of Job
     """
-    out: list[Job] = []
+    return [job for name, setting, wanted in _wanted(plan, data) for job in _cut(data, name, setting, wanted, store)]
+
+
+def _wanted(plan: Plan, data: Data) -> Iterator[tuple[str, Setting, list[tuple[Params, Cell, str]]]]:
+    """For every method of a plan the candidates, cells and kinds of labels that it is run with."""
     tunable = {cell for cell in plan.cells(Setting(find_method("otp").grid)) if can_tune(data, cell)}
     for name in plan.methods:
         setting = plan.setting(name, data)
         cells, candidates = plan.cells(setting), setting.grid.candidates()
         wanted = [(params, cell, kind) for params in candidates for cell in cells for kind in (TRUTH, HIDDEN)]
-        wanted = [
-            (params, cell, kind)
-            for params, cell, kind in wanted
-            if _is_wanted(plan, len(candidates), find_method(name).together is not None, cell in tunable, kind)
-        ]
-        out += list(_cut(data, name, setting, wanted, store))
-    return out
+        together = find_method(name).together is not None
+        yield (
+            name,
+            setting,
+            [
+                (params, cell, kind)
+                for params, cell, kind in wanted
+                if _is_wanted(plan, len(candidates), together, cell in tunable, kind)
+            ],
+        )
 
 
 def _is_wanted(plan: Plan, n_candidates: int, together: bool, tunable: bool, kind: str) -> bool:
@@ -183,6 +190,30 @@ def _is_wanted(plan: Plan, n_candidates: int, together: bool, tunable: bool, kin
     if kind == HIDDEN:
         return "honest" in plan.tunings and tunable
     return "oracle" in plan.tunings or together
+
+
+def work_done(plan: Plan, data: Data, store: Store) -> tuple[int, float]:
+    """What the first jobs of a plan took on a data set, in whichever runs they were done.
+
+    Parameters
+    ----------
+    plan : Plan
+    data : Data
+    store : Store
+
+    Returns
+    -------
+    labelings : int, tables labelled: for every candidate, cell and set of labels one
+    seconds : float, on one core
+    """
+    labelings, seconds = 0, 0.0
+    for name, setting, wanted in _wanted(plan, data):
+        for params, cell, kind in wanted:
+            value = store.get(parts(data, name, params, cell, kind, setting.draws))
+            if value is not None:
+                labelings += value.get("draws", 1)
+                seconds += value["seconds"]
+    return labelings, seconds
 
 
 def final_jobs(plan: Plan, data: Data, store: Store, chosen: Iterable[tuple[str, Params, Cell]]) -> list[Job]:

@@ -33,12 +33,14 @@ class Origin:
     version : str
     commit : str, empty where it is not known
     date : str
+    work : str, what it took; empty where it is not known
     """
 
     command: str
     version: str
     commit: str
     date: str
+    work: str = ""
 
     def items(self) -> list[tuple[str, str]]:
         """Pairs of what and which, those not known left out.
@@ -48,6 +50,7 @@ class Origin:
         list of (str, str)
         """
         pairs = [("command", self.command), ("version", self.version), ("commit", self.commit), ("date", self.date)]
+        pairs.append(("work", self.work))
         return [(name, " ".join(value.split())) for name, value in pairs if value]
 
 

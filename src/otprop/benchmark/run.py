@@ -17,7 +17,7 @@ from joblib import Parallel, delayed
 
 from otprop import datasets
 from otprop.benchmark.choose import choices, rows
-from otprop.benchmark.jobs import HIDDEN, Job, Plan, final_jobs, first_jobs, run_job
+from otprop.benchmark.jobs import HIDDEN, Job, Plan, final_jobs, first_jobs, run_job, work_done
 from otprop.benchmark.methods import find_method
 from otprop.benchmark.protocol import HOWS, ProtocolError, check_drawable, n_draws, n_labels
 from otprop.benchmark.store import Store
@@ -156,11 +156,15 @@ class Outcome:
     plan : Plan
     data : list of Data
     lines : dict of str to list of dict, for each way of tuning one line per data set, method and split
+    labelings : int, tables labelled for it, candidates and hidden labels included
+    seconds : float, what they took in all, on one core
     """
 
     plan: Plan
     data: list[Data]
     lines: dict[str, list[dict[str, Any]]]
+    labelings: int
+    seconds: float
 
 
 def run(plan: Plan, data: list[Data], store: Store, *, n_jobs: int = 1, show: Show = lambda *_: None) -> Outcome:
@@ -187,4 +191,5 @@ def run(plan: Plan, data: list[Data], store: Store, *, n_jobs: int = 1, show: Sh
         if jobs:
             compute(jobs, store, n_jobs, show)
     lines = {tuning: [line for one in data for line in rows(plan, one, store, tuning)] for tuning in plan.tunings}
-    return Outcome(plan, data, lines)
+    work = [work_done(plan, one, store) for one in data]
+    return Outcome(plan, data, lines, sum(labelings for labelings, _ in work), sum(seconds for _, seconds in work))
