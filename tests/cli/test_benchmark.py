@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from otprop import __version__
+from otprop.benchmark.output import read_csv
 from otprop.cli import main
 from tests.benchmark.conftest import blobs
 
@@ -108,7 +109,7 @@ def test_the_help_begins_with_an_example_and_fits_a_screen(capsys: pytest.Captur
     [
         (["--datasets", "irsi"], "is not a known data set. Did you mean 'iris'"),
         (["--datasets", "no/such.csv"], "there is no file"),
-        (["--datasets", "iris", "--methods", "lsp"], "is not a known method. Known: otp,"),
+        (["--datasets", "iris", "--methods", "lsp"], "did you mean 'ls'? Known: otp,"),
         (["--datasets", "iris", "--percent", "0"], "between 0 and 100"),
         (["--datasets", "iris", "--percent", "1"], "too few"),
         (["--datasets", "iris", "--splits", "0"], "at least 1"),
@@ -144,11 +145,32 @@ def test_a_file_that_cannot_be_split_is_refused(
     assert said in capsys.readouterr().err
 
 
+def test_names_in_capitals_and_a_data_set_named_twice_count_once(
+    table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    again = f"{table.parent}/./{table.name}"
+    command = ["benchmark", "--datasets", str(table), again, "--methods", "1NN", "1nn", "--percent", "10"]
+    assert main([*command, "--splits", "2", "--jobs", "1", "--out", str(tmp_path / "out")]) == 0
+    rows = read_csv(tmp_path / "out" / "stratified-honest.csv")
+    assert [(row["method"], row["split"]) for row in rows] == [("1nn", 0), ("1nn", 1)]
+
+
+def test_the_column_of_classes_can_be_named(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    path = tmp_path / "flowers.csv"
+    lines = [f"{'rose' if number % 2 else 'tulip'},{number % 2 + rng.normal():.4f},{number}.5" for number in range(60)]
+    path.write_text("kind,a,z\n" + "\n".join(lines) + "\n")
+    command = ["benchmark", "--datasets", str(path), "--methods", "1nn", "--percent", "20", "--splits", "1"]
+    command += ["--jobs", "1", "--out", str(tmp_path / "out")]
+    assert main(command) == 2
+    assert main([*command, "--target", "kind"]) == 0
+
+
 def test_an_unwritable_folder_is_said_at_the_start(
     table: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    assert main(_arguments(table, tmp_path / "file" / "out")) == 1
+    assert main(_arguments(table, tmp_path / "file" / "out")) == 2
     assert "cannot be written" in capsys.readouterr().err
 
 

@@ -45,6 +45,37 @@ def test_tabs_and_the_semicolons_of_spreadsheets_separate_too(tmp_path: Path, se
     assert datasets.load(write(tmp_path, FLOWERS.replace(",", separator), name)).X.shape == (3, 2)
 
 
+def test_a_decimal_comma_is_read_where_semicolons_separate(tmp_path: Path) -> None:
+    loaded = datasets.load(write(tmp_path, "a;b;kind\n1,5;2;x\n2,5;3;y\n"))
+    np.testing.assert_array_equal(loaded.X, [[1.5, 2.0], [2.5, 3.0]])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("a,y,y\n1,0,0\n2,1,1\n", "two columns called 'y'"),
+        ("1,2,0\n3,4,1\n", "no line of column names: its first line holds the numbers 1, 2, 0"),
+    ],
+)
+def test_a_header_that_would_mislead_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        datasets.load(write(tmp_path, text))
+
+
+@pytest.mark.parametrize("name", ["damaged.csv.gz", "damaged.npz"])
+def test_a_damaged_archive_is_named(tmp_path: Path, name: str) -> None:
+    path = tmp_path / name
+    if name.endswith("npz"):
+        np.savez_compressed(path, X=np.random.default_rng(0).normal(size=(200, 3)), y=np.arange(200) % 2)
+    else:
+        path.write_bytes(gzip.compress(FLOWERS.encode() * 50))
+    content = bytearray(path.read_bytes())
+    content[len(content) // 3 : len(content) // 3 + 20] = b"\xff" * 20
+    path.write_bytes(bytes(content))
+    with pytest.raises(ValueError, match=rf"{name} cannot be read"):
+        datasets.load(path)
+
+
 @pytest.mark.parametrize("name", ["target", "Label", "CLASS", "y"])
 def test_a_column_that_says_it_is_the_target_is_taken(tmp_path: Path, name: str) -> None:
     loaded = datasets.load(write(tmp_path, f"{name},a\n1,2\n0,3\n"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
@@ -121,14 +122,17 @@ def parts(data: Data, method: str, params: Params, cell: Cell, kind: str, draws:
         "draws": draws if kind == HIDDEN else 0,
         "version": __version__,
         "code": find_method(method).code(),
-        "solver": _pot_version() if method == "released" else "",
+        "solver": _version("POT") if method == "released" else "",
+        "libraries": [_version(name) for name in ("numpy", "scipy", "scikit-learn")],
+        "gap": data.gap,
         "protocol": PROTOCOL,
     }
 
 
-def _pot_version() -> str:
+@cache
+def _version(package: str) -> str:
     try:
-        return version("POT")
+        return version(package)
     except PackageNotFoundError:
         return ""
 

@@ -8,6 +8,7 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -107,7 +108,7 @@ class Method:
         -------
         str
         """
-        return _code_of(("otprop._base", "otprop._labels", *self.sources))
+        return _code_of(("otprop._base", "otprop._labels", "otprop.benchmark.workspace", *self.sources))
 
 
 @dataclass(frozen=True)
@@ -206,8 +207,7 @@ def _trees(params: Params, seed: int) -> Any:
     return make_classifier("extra_trees", seed).set_params(min_samples_leaf=params["leaf"])
 
 
-_OTP: tuple[str, ...] = ("otprop", "otprop.geometry", "otprop.transport")
-_OTP += tuple(name for name in ("otprop.evidence",) if importlib.util.find_spec(name) is not None)
+_OTP = ("otprop", "otprop.geometry", "otprop.transport", "otprop.evidence")
 _OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
     *("otprop._otp", "otprop._balanced", "otprop._propagation", "otprop._rounds"),
     *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairs"),
@@ -369,7 +369,9 @@ def find_method(name: str) -> Method:
     Method
     """
     if name.lower() not in METHODS:
-        raise ValueError(f"{name!r} is not a known method. Known: {', '.join(METHODS)}.")
+        near = get_close_matches(name.lower(), METHODS, 1)
+        hint = f"; did you mean {near[0]!r}?" if near else "."
+        raise ValueError(f"{name!r} is not a known method{hint} Known: {', '.join(METHODS)}.")
     return METHODS[name.lower()]
 
 

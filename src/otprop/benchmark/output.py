@@ -176,7 +176,11 @@ def _rank_sentence(table: Table) -> str:
     where = f"{ranks.n_cells} cells" + (" that have all methods" if ranks.n_cells < len(table.cells) else "")
     text = f"Mean ranks over {where}, 1 is best: {listed}."
     if ranks.critical == ranks.critical:
-        text += f" Critical difference (Nemenyi, 5 %): {ranks.critical:.2f}; Friedman p = {ranks.p_value:.2g}."
+        friedman = f"; Friedman p = {ranks.p_value:.2g}" if ranks.p_value == ranks.p_value else ""
+        text += (
+            f" Critical difference (Nemenyi, 5 %): {ranks.critical:.2f}{friedman}; the percentages of one data set are"
+        )
+        text += " not independent."
     return text
 
 

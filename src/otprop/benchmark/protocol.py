@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal, get_args
 
@@ -145,7 +146,14 @@ def hidden_draws(codes: np.ndarray, split: int, most: int = MOST_DRAWS) -> list[
     return [hidden for _, hidden in splitter.split(None, codes)]
 
 
-def check_drawable(name: str, y: np.ndarray, percents: tuple[float, ...], n_splits: int, labels: str) -> None:
+def check_drawable(
+    name: str,
+    y: np.ndarray,
+    percents: tuple[float, ...],
+    n_splits: int,
+    labels: str,
+    class_names: Sequence[str] | None = None,
+) -> None:
     """Refuse a data set of which some split could not be drawn.
 
     Parameters
@@ -155,22 +163,25 @@ def check_drawable(name: str, y: np.ndarray, percents: tuple[float, ...], n_spli
     percents : tuple of float
     n_splits : int
     labels : {"stratified", "random", "equal"}
+    class_names : sequence of str or None, what messages call the classes
     """
     counts = np.bincount(y)
+    called = [f"class {code}" for code in range(len(counts))] if class_names is None else [repr(n) for n in class_names]
     if np.count_nonzero(counts) < 2:
         raise ProtocolError(f"the data set {name!r} has one class only; at least two are needed.")
     small = int(counts[counts > 0].min())
     if small < 2:
         raise ProtocolError(
-            f"the data set {name!r} has a class with {small} row; a split needs at least 2 of every class, one to "
-            "label and one to find."
+            f"the data set {name!r} has a class with {small} row ({called[int(counts.argmin())]}); a split needs at "
+            "least 2 of every class, one to label and one to find. Leave the row out, or join the class to another."
         )
     for percent in percents:
         size = n_labels(len(y), percent)
         if size < len(counts) or len(y) - size < len(counts):
             raise ProtocolError(
-                f"{percent:g} % of the {len(y)} rows of {name!r} are {size} labels: too few (or too many) for "
-                f"{len(counts)} classes, of which each needs one labelled and one unlabelled row."
+                f"{percent:g} % of the {len(y)} rows of {name!r} are {size} labels: too "
+                f"{'few' if size < len(counts) else 'many'} for {len(counts)} classes, of which each needs one "
+                "labelled and one unlabelled row."
             )
         for split in range(n_splits):
             drawn = draw(y, Cell(percent, split, labels))
@@ -178,6 +189,12 @@ def check_drawable(name: str, y: np.ndarray, percents: tuple[float, ...], n_spli
             if len(lacking):
                 code = int(lacking[0])
                 raise ProtocolError(
-                    f"{percent:g} % of {name!r}, drawn {labels}, leaves class {code} ({counts[code]} rows) without a "
+                    f"{percent:g} % of {name!r}, drawn {labels}, leaves {called[code]} ({counts[code]} rows) without a "
                     f"label in split {split}. Use a larger percentage, or labels 'random' or 'equal'."
+                )
+            n_drawn = int(np.count_nonzero(drawn >= 0))
+            if n_drawn < size:
+                raise ProtocolError(
+                    f"{percent:g} % of {name!r} are {size} labels, but drawn {labels} there are only {n_drawn}: a "
+                    "class gives half its rows at most. Use a smaller percentage, or labels 'stratified' or 'random'."
                 )

@@ -18,7 +18,7 @@ from joblib import Parallel, delayed
 from otprop import datasets
 from otprop._show import Show
 from otprop.benchmark.choose import choices, rows
-from otprop.benchmark.jobs import HIDDEN, Job, Plan, final_jobs, first_jobs, run_job, work_done
+from otprop.benchmark.jobs import HIDDEN, TRUTH, Job, Plan, final_jobs, first_jobs, run_job, work_done
 from otprop.benchmark.methods import find_method
 from otprop.benchmark.protocol import HOWS, ProtocolError, check_drawable, n_draws, n_labels
 from otprop.benchmark.store import Store
@@ -43,7 +43,7 @@ def check_plan(plan: Plan) -> None:
         raise ProtocolError(f"labels={plan.labels!r} is not a way to draw. Accepted: {', '.join(HOWS)}.")
 
 
-def load_all(names: Iterable[str], plan: Plan, download: bool = False) -> list[Data]:
+def load_all(names: Iterable[str], plan: Plan, download: bool = False, target: str | None = None) -> list[Data]:
     """Load, prepare and check every data set before anything runs.
 
     Parameters
@@ -51,17 +51,22 @@ def load_all(names: Iterable[str], plan: Plan, download: bool = False) -> list[D
     names : iterable of str, known names or files
     plan : Plan
     download : bool
+    target : str or None, the column of classes of the files among them
 
     Returns
     -------
-    list of Data
+    list of Data, each once, whatever names it was given
     """
-    out = []
+    out: dict[str, Data] = {}
     for name in names:
-        dataset = datasets.load(name, download=download)
-        check_drawable(dataset.name, dataset.y, plan.percents, plan.n_splits, plan.labels)
-        out.append(Data.of(dataset))
-    return out
+        dataset = datasets.load(name, download=download, target=target if datasets.is_path(name) else None)
+        called = os.path.normpath(dataset.name) if datasets.is_path(name) else dataset.name
+        if called not in out:
+            check_drawable(
+                dataset.name, dataset.y, plan.percents, plan.n_splits, plan.labels, dataset.class_names or None
+            )
+            out[called] = Data.of(dataset)
+    return list(out.values())
 
 
 def weight(job: Job) -> float:
@@ -78,7 +83,7 @@ def weight(job: Job) -> float:
     n_rows = len(job.data.y)
     sets = 0
     for cell in job.cells:
-        sets += 1 if "truth" in job.kinds else 0
+        sets += 1 if TRUTH in job.kinds else 0
         sets += min(n_draws(n_labels(n_rows, cell.percent)), job.draws) if HIDDEN in job.kinds else 0
     per_set = 0.02 + (n_rows / 1000) ** 2 * _WEIGHTS.get(job.method, 0.02)
     if job.method == "released" and n_rows > 1000 and "raw_epsilon" in job.candidates[0]:

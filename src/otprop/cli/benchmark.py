@@ -14,11 +14,11 @@ from typing import Any
 from otprop import __version__, datasets
 from otprop.benchmark.estimate import estimate
 from otprop.benchmark.jobs import Plan
-from otprop.benchmark.methods import METHODS
+from otprop.benchmark.methods import METHODS, find_method
 from otprop.benchmark.output import Origin, csv_text, markdown_text, write_files
 from otprop.benchmark.protocol import HOWS, N_SPLITS, PERCENTS
 from otprop.benchmark.run import Outcome, check_plan, load_all, run
-from otprop.benchmark.store import Store
+from otprop.benchmark.store import Store, StoreError
 from otprop.benchmark.workspace import Data
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
@@ -52,6 +52,7 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("--datasets", nargs="+", metavar="NAME", help="names or files (CSV, Parquet, NPZ); default: the paper's seven")
+    add("--target", metavar="COLUMN", help="the classes of a file; default: target, label, class or y, else the last")
     add("--methods", nargs="+", metavar="NAME", help=f"default: all of {', '.join(METHODS)}")
     add("--percent", nargs="+", type=float, metavar="P", help="shares of labels; default: 5 15 25 35")
     add("--splits", type=int, metavar="N", help="draws of labels per share; default: 10")
@@ -78,7 +79,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     int
     """
     plan, data = _prepare(options)
-    with Store(options.out) as store:
+    with _open(options.out) as store:
         if options.estimate:
             sys.stdout.write(estimate(plan, data, store, options.jobs))
             return 0
@@ -100,14 +101,22 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     return 0
 
 
+def _open(folder: Path) -> Store:
+    try:
+        return Store(folder)
+    except StoreError as error:
+        raise UsageError(str(error)) from error
+
+
 def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
     """The plan and its data, or a word on what is wrong with them."""
     quick = options.quick
     names = options.datasets or (QUICK_DATASETS if quick else datasets.names("paper"))
     percents = tuple(options.percent or (QUICK_PERCENTS if quick else PERCENTS))
     n_splits = options.splits if options.splits is not None else (QUICK_SPLITS if quick else N_SPLITS)
-    methods = tuple(dict.fromkeys(options.methods or (QUICK_METHODS if quick else METHODS)))
     try:
+        asked = options.methods or (QUICK_METHODS if quick else METHODS)
+        methods = tuple(dict.fromkeys(find_method(name).name for name in asked))
         if options.jobs < 1:
             raise ValueError(f"--jobs must be at least 1, got {options.jobs}.")
         tunings = tuple(dict.fromkeys(options.tuning))
@@ -117,8 +126,8 @@ def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
         check_plan(plan)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", UserWarning)
-            data = load_all(dict.fromkeys(names), plan, options.download)
-    except (ValueError, TypeError, FileNotFoundError, IsADirectoryError, ImportError) as error:
+            data = load_all(dict.fromkeys(names), plan, options.download, options.target)
+    except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error)) from error
     for warning in said:
         sys.stderr.write(f"otprop: {warning.message}\n")

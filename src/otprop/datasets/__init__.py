@@ -4,7 +4,8 @@ The seven of the paper, some larger or smaller ones, and how the benchmark prepa
 """
 
 from otprop.datasets._dataset import Dataset
+from otprop.datasets._file import is_path
 from otprop.datasets._load import Description, describe, load, names
 from otprop.datasets._prepare import prepare
 
-__all__ = ["Dataset", "Description", "describe", "load", "names", "prepare"]
+__all__ = ["Dataset", "Description", "describe", "is_path", "load", "names", "prepare"]

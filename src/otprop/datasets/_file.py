@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import warnings
+import zlib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
@@ -26,9 +27,9 @@ def is_path(name: str) -> bool:
 
 def load_file(path: Path, target: str | None) -> Dataset:
     """Read the file, take the target out, keep the numeric columns."""
-    kind = _kind(path)
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name one file in it.")
+    kind = _kind(path)
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
     if kind == ".npz":
@@ -56,7 +57,7 @@ def _read_frame(path: Path, kind: str) -> Any:
         frame = _read_parquet(pandas, path) if kind == ".parquet" else _read_text(pandas, path, _SEPARATORS[kind])
     except pandas.errors.EmptyDataError:
         raise ValueError(f"{path} is empty: it has no column names and no rows.") from None
-    except (OSError, EOFError, UnicodeDecodeError, pandas.errors.ParserError) as error:
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error, pandas.errors.ParserError) as error:
         raise ValueError(f"{path} cannot be read as {kind[1:]} ({error}).") from error
     if len(frame) == 0:
         raise ValueError(f"{path} has column names but no rows.")
@@ -80,16 +81,28 @@ def _read_parquet(pandas: Any, path: Path) -> Any:
 
 
 def _read_text(pandas: Any, path: Path, separator: str) -> Any:
-    frame = pandas.read_csv(path, sep=separator, skipinitialspace=True)
-    if frame.shape[1] == 1 and ";" in str(frame.columns[0]):  # what spreadsheets write where the comma is decimal
-        frame = pandas.read_csv(path, sep=";", skipinitialspace=True)
-    numbers = [str(name) for name in frame.columns if _is_decimal(str(name))]
-    if numbers:
+    names = _first_line(pandas, path, separator)
+    if len(names) == 1 and ";" in names[0]:  # what spreadsheets write where the comma is decimal
+        separator = ";"
+        names = _first_line(pandas, path, separator)
+    numbers = [name for name in names if _is_decimal(name)]
+    if numbers or all(name.removeprefix("-").isdigit() for name in names):
         raise ValueError(
-            f"{path} seems to have no line of column names: its first line holds the numbers {', '.join(numbers[:3])}. "
-            "Put one name per column above the data."
+            f"{path} seems to have no line of column names: its first line holds the numbers "
+            f"{', '.join((numbers or names)[:3])}. Put one name per column above the data."
         )
-    return frame
+    twice = [name for place, name in enumerate(names) if name and name in names[:place]]
+    if twice:
+        raise ValueError(f"{path} has two columns called {twice[0]!r}; give every column a name of its own.")
+    decimals = (".", ",") if separator == ";" else (".",)
+    frames = [pandas.read_csv(path, sep=separator, decimal=decimal, skipinitialspace=True) for decimal in decimals]
+    return max(frames, key=lambda frame: frame.select_dtypes("number").shape[1])
+
+
+def _first_line(pandas: Any, path: Path, separator: str) -> list[str]:
+    """The column names as they stand in the file: pandas would number those that are there twice."""
+    line = pandas.read_csv(path, sep=separator, skipinitialspace=True, header=None, nrows=1, dtype=str)
+    return ["" if name != name else str(name) for name in line.iloc[0]]
 
 
 def _is_decimal(name: str) -> bool:
@@ -126,13 +139,13 @@ def _read_target(path: Path, column: str, values: Any) -> tuple[np.ndarray, tupl
     except ValueError:
         raise ValueError(
             f"target column {column!r} of {path} holds continuous numbers, not classes. "
-            "Name the column of classes with target=..."
+            "Name the column of classes with target=... (in the command --target), or call it 'target'."
         ) from None
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
         raise ValueError(
             f"target column {column!r} of {path} has one class only ({classes[0]!s}); at least two are needed. "
-            "If another column holds the classes, name it with target=..."
+            "If another column holds the classes, name it with target=... (in the command --target)."
         )
     return codes.astype(np.intp), tuple(_class_name(value) for value in classes)
 
@@ -149,12 +162,15 @@ def _missing(values: Any) -> np.ndarray:
 
 def _numeric_part(path: Path, frame: Any) -> tuple[np.ndarray, tuple[str, ...]]:
     """The numeric columns of a pandas frame, and their names; the others are named in a warning."""
-    numeric = frame.select_dtypes(include=["number", "bool"])
+    numeric = frame.select_dtypes(include=["number", "bool"], exclude=["timedelta"])
     indices = [name for name in numeric.columns if str(name).startswith("Unnamed: ")]
     numeric = numeric.drop(columns=indices)  # the row numbers of a saved frame would give sorted classes away
     names = [str(name) for name in numeric.columns]
     if not names:
-        raise ValueError(f"{path} has no numeric column beside the target. Its columns: {_listed(frame.columns)}.")
+        raise ValueError(
+            f"{path} has no numeric column beside the target. Its columns: {_listed(frame.columns)}. "
+            "Encode some of them as numbers."
+        )
     dropped = [str(name) for name in frame.columns if name not in set(numeric.columns)]
     if dropped:
         warnings.warn(

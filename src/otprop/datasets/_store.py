@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +14,8 @@ import numpy as np
 
 from otprop.datasets._catalogue import Entry
 from otprop.datasets._dataset import Dataset
+
+_UNREADABLE = (ValueError, EOFError, AttributeError, TypeError, NotImplementedError, RuntimeError, PermissionError)
 
 
 @dataclass(frozen=True)
@@ -68,7 +71,7 @@ def read_arrays(path: Path) -> dict[str, np.ndarray]:
             return {key: archive[key] for key in archive}
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}.") from None
-    except (ValueError, EOFError, AttributeError, TypeError, zipfile.BadZipFile) as error:
+    except (*_UNREADABLE, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(
             f"{path} cannot be read as an NPZ file of plain arrays ({error}). It must hold X (rows x features, "
             "numbers) and y; arrays of Python objects are refused, since reading them can run code."

@@ -145,13 +145,19 @@ def _curves(tables: list[Table]) -> str:
     return f'<ul class="legend">{marks}</ul><div class="grid">{drawings}</div>'
 
 
+def _friedman(ranks: Ranks) -> str:
+    if ranks.p_value != ranks.p_value:
+        return ""
+    return f" Friedman's test that all methods are alike: p = {ranks.p_value:.2g}."
+
+
 def _ranks(ranks: Ranks, table: Table) -> str:
     words = f"{table.title}: mean ranks over {ranks.n_cells} cells (data set and percentage), 1 is best."
     if ranks.n_cells < len(table.cells):
         words += f" The other {len(table.cells) - ranks.n_cells} cells lack a method."
     if ranks.critical == ranks.critical:
         words += (
-            f" Friedman's test that all methods are alike: p = {ranks.p_value:.2g}. Bars join methods that Nemenyi's "
+            f"{_friedman(ranks)} Bars join methods that Nemenyi's "
             "test at 5 % does not tell apart. The percentages of one data set are not independent: read the bars as "
             "a sketch, not as proof."
         )
