@@ -75,6 +75,7 @@ class ClassPropagation(Rounds):
         self._tol, self._max_iter = tol, max_iter
         given = codes != UNLABELED
         self._weights = np.where(given, weights, 0.0)
+        self._silent = given & (weights == 0)  # given, but with no say: not in the ledger either
         self._left = np.flatnonzero(~given)
         self.plan: ClassTransport | None = None
 
@@ -133,7 +134,7 @@ class ClassPropagation(Rounds):
         If it counted as a whole, the class that is labelled first would seem to have got more than its due where
         classes overlap, and the last rows would go to the others against the evidence. Exact shares count rows.
         """
-        labeled = self.codes != UNLABELED
+        labeled = (self.codes != UNLABELED) & ~self._silent
         if self.strength == 1:
             return np.bincount(self.codes[labeled], minlength=len(self._prior))
         return np.asarray(self.distributions[labeled].sum(axis=0))
