@@ -101,7 +101,8 @@ def test_at_full_strength_each_class_ships_what_it_owes_in_one_round():
     np.testing.assert_allclose(run.distributions.sum(axis=0), 40 * prior, atol=1e-6)
 
 
-def test_the_ledger_counts_what_every_class_has_been_given(monkeypatch):
+@pytest.mark.parametrize("strength", [0.5, 1.0])
+def test_the_ledger_has_the_mass_that_every_class_shipped_or_its_rows_where_shares_are_exact(monkeypatch, strength):
     asked = []
 
     def spy(logits, owed, *args, **kwargs):
@@ -112,14 +113,24 @@ def test_the_ledger_counts_what_every_class_has_been_given(monkeypatch):
     monkeypatch.setattr(module, "solve_classes", spy)
     logits, codes = problem(n_rows=200)
     prior = np.array([0.6, 0.3, 0.1])
-    run, rounds = propagate(logits, codes, prior, max_rounds=5)
+    run, rounds = propagate(logits, codes, prior, strength=strength, max_rounds=5)
     labeled = codes.copy()
     for round_, (n_left, owed) in zip(rounds, asked, strict=True):
         counts = np.bincount(labeled[labeled >= 0], minlength=3)
-        expected = np.maximum(200 * prior - counts, module.LEDGER_FLOOR * n_left * prior)
+        booked = counts if strength == 1 else run.distributions[labeled >= 0].sum(axis=0)
+        expected = np.maximum(200 * prior - booked, module.LEDGER_FLOOR * n_left * prior)
         assert n_left == (labeled < 0).sum()
         np.testing.assert_allclose(owed, expected * n_left / expected.sum())
         labeled[round_.rows] = run.codes[round_.rows]
+
+
+def test_where_classes_overlap_the_last_rows_do_not_go_to_the_rarer_one():
+    """All rows say 0.7 of the same class, and its share is 0.7: its label is right for each of them."""
+    logits = np.tile(np.log([0.7, 0.3]), (1000, 1)) + np.random.default_rng(0).normal(scale=0.01, size=(1000, 2))
+    codes = np.r_[[0] * 70, [1] * 30, np.full(900, -1)]
+    run, rounds = propagate(logits, codes, np.array([0.7, 0.3]), strength=0.9, max_rounds=10)
+    assert len(rounds) > 3
+    assert (run.codes[100:] == 0).all()
 
 
 def test_shares_that_bind_are_met_more_nearly():

@@ -122,11 +122,21 @@ class ClassPropagation(Rounds):
 
     def _solve(self, logits: np.ndarray) -> ClassTransport:
         """Eq. 9 at the level of classes: each ships what it still owes."""
-        labeled = np.bincount(self.codes[self.codes != UNLABELED], minlength=len(self._prior))
-        owed = owed_masses(self._prior, labeled, len(logits), LEDGER_FLOOR)
+        owed = owed_masses(self._prior, self._booked(), len(logits), LEDGER_FLOOR)
         start = None if self.plan is None else self.plan.h
         strength = self.strength * self._trust(len(logits))
         return solve_classes(logits, owed, strength, tol=self._tol, max_iter=self._max_iter, start=start)
+
+    def _booked(self) -> np.ndarray:
+        """The mass that each class has shipped so far: of a row labelled with a probability of 0.9, nine tenths.
+
+        If it counted as a whole, the class that is labelled first would seem to have got more than its due where
+        classes overlap, and the last rows would go to the others against the evidence. Exact shares count rows.
+        """
+        labeled = self.codes != UNLABELED
+        if self.strength == 1:
+            return np.bincount(self.codes[labeled], minlength=len(self._prior))
+        return np.asarray(self.distributions[labeled].sum(axis=0))
 
     def _trust(self, n_left: int) -> float:
         """How much of the strength is left: the shares' error, in rows, falls on ever fewer of them."""
