@@ -238,7 +238,10 @@ _METHODS = (
         _released,
         grids.EPSILON,
         ("otprop.benchmark.authors",),
-        thin=(Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0, 35.0)),),
+        thin=(
+            Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0, 35.0)),
+            Thinning(MOST_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0,)),
+        ),
         needs=import_pot,
     ),
     Method(
