@@ -14,10 +14,9 @@ import argparse
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import normalized_mutual_info_score
 
-from common import commit, read_csv, write_csv
+from common import commit, run_missing
 from otprop import OTP, datasets
 from otprop.benchmark.protocol import HOWS, Cell, draw
 
@@ -78,8 +77,6 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
-    lines: list[dict[str, object]] = list(read_csv(FILE))
-    done = {(line["dataset"], line["labels"], int(str(line["percent"])), int(str(line["split"]))) for line in lines}
     cells = [
         (name, how, percent, split)
         for name in DATASETS
@@ -87,11 +84,7 @@ def main() -> None:
         for percent in PERCENTAGES
         for split in range(SPLITS)
     ]
-    todo = [] if options.summary else [cell for cell in cells if cell not in done]
-    for line in Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo):
-        lines.append(line)
-        write_csv(FILE, lines)
-        print(f"{len(lines)} of {len(cells)}: {line['dataset']} {line['labels']} {line['percent']} %", flush=True)
+    lines = run_missing(FILE, run, [] if options.summary else cells, options.jobs)
     summary([{key: str(value) for key, value in line.items()} for line in lines])
 
 

@@ -6,11 +6,12 @@ import csv
 import platform
 import subprocess
 import sys
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from pathlib import Path
 
 import numpy as np
+from joblib import Parallel, delayed
 from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
@@ -93,6 +94,23 @@ def write_csv(name: str, rows: Iterable[dict[str, object]], folder: Path = RESUL
         writer.writerows(rows)
     scratch.replace(path)
     return path
+
+
+def run_missing(
+    name: str, run: Callable[..., dict[str, object]], cells: Iterable[tuple[str, str, int, int]], jobs: int
+) -> list[dict[str, object]]:
+    """The rows of a result, with a row for every cell (data set, way of drawing, percentage, split): those that an
+    earlier run lacks are made now, and each is saved as soon as it is done.
+    """
+    lines: list[dict[str, object]] = list(read_csv(name))
+    done = {(line["dataset"], line["labels"], int(str(line["percent"])), int(str(line["split"]))) for line in lines}
+    todo = [cell for cell in cells if cell not in done]
+    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo)
+    for number, line in enumerate(found, start=1):
+        lines.append(line)
+        write_csv(name, lines)
+        print(f"{number} of {len(todo)}: {line['dataset']} {line['labels']} {line['percent']} %", flush=True)
+    return lines
 
 
 def read_csv(name: str, folder: Path = RESULTS) -> list[dict[str, str]]:

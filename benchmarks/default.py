@@ -17,10 +17,9 @@ import time
 from collections.abc import Iterable
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from common import PAPER_DATASETS, PERCENTAGES, commit, read_csv, write_csv
+from common import PAPER_DATASETS, PERCENTAGES, commit, run_missing
 from otprop import OTP, datasets
 from otprop.benchmark.paper import printed
 from otprop.benchmark.protocol import HOWS, Cell, draw
@@ -130,15 +129,8 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
-    lines: list[dict[str, object]] = list(read_csv(FILE))
-    done = {(line["dataset"], line["labels"], int(str(line["percent"])), int(str(line["split"]))) for line in lines}
-    todo = [cell for cell in cells(options.datasets, options.labels, options.splits) if cell not in done]
-    if not options.summary and todo:
-        found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo)
-        for number, line in enumerate(found, start=1):
-            lines.append(line)
-            write_csv(FILE, lines)
-            print(f"{number} of {len(todo)}: {line['dataset']} {line['labels']} {line['percent']} %", flush=True)
+    wanted = [] if options.summary else cells(options.datasets, options.labels, options.splits)
+    lines = run_missing(FILE, run, wanted, options.jobs)
     summary([{key: str(value) for key, value in line.items()} for line in lines])
 
 

@@ -15,13 +15,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._balanced import BalancedWay
 from otprop._base import Propagator
-from otprop._checks import check_choice, check_count, check_number
+from otprop._checks import check_choice, check_count, check_number, near_name
 from otprop._class_level import NAMED_SOURCES, ClassWay
 from otprop._confidence import Coverage, coverage_table
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import progress
 from otprop._rounds import Round
-from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix, check_values, near_name
+from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix, check_values
 
 logger = logging.getLogger("otprop")
 

@@ -8,7 +8,6 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cache
 from pathlib import Path
 from time import perf_counter
@@ -18,6 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from otprop import OTP
+from otprop._checks import near_name
 from otprop.baselines import CNMF, PLCC, NearestNeighbor, SelfTraining, Supervised
 from otprop.baselines.supervised import make_classifier
 from otprop.benchmark import grids, shared
@@ -369,8 +369,7 @@ def find_method(name: str) -> Method:
     Method
     """
     if name.lower() not in METHODS:
-        near = get_close_matches(name.lower(), METHODS, 1)
-        hint = f"; did you mean {near[0]!r}?" if near else "."
+        hint = near_name(name.lower(), METHODS) or "."
         raise ValueError(f"{name!r} is not a known method{hint} Known: {', '.join(METHODS)}.")
     return METHODS[name.lower()]
 

@@ -6,7 +6,7 @@ their label columns. Results are those of the estimators, row by row.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from time import perf_counter
 from typing import Any
 
@@ -80,19 +80,31 @@ def label_spreading(work: Workspace, candidates: list[Params], sets: list[np.nda
 
 
 def linear_neighborhoods(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
-    """LNP: one graph a number of neighbours, one factor a strength, all sets solved together."""
+    """LNP."""
+    return _over_neighbors(work, candidates, sets, neighborhood_graph)
+
+
+def neighbor_spreading(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
+    """Label spreading on neighbours, whose limit has the form of LNP's, (1 - alpha) (I - alpha S)^-1 Y."""
+    return _over_neighbors(work, candidates, sets, lambda rows, k: normalized_knn(knn_graph(rows, k)))
+
+
+def _over_neighbors(
+    work: Workspace, candidates: list[Params], sets: list[np.ndarray], make_graph: Callable[[Any, int], Any]
+) -> Iterator[Labelled]:
+    """One graph a number of neighbours, one factor a strength, all sets solved together."""
     Y = _tables(work, sets)
     for n_neighbors, group in _groups(candidates, "n_neighbors"):
         start = perf_counter()
-        graph = neighborhood_graph(work.rows, n_neighbors)
+        graph = make_graph(work.rows, n_neighbors)
         spent = (perf_counter() - start) / len(group)
         for params in group:
             start = perf_counter()
-            found = _found(_solve_lnp(graph, Y, params["alpha"]), Y)
+            found = _found(_solve(graph, Y, params["alpha"]), Y)
             yield params, found, spent + perf_counter() - start
 
 
-def _solve_lnp(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
+def _solve(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     """The limit (1 - alpha) (I - alpha W)^-1 Y; beyond `MOST_DENSE` rows by iteration."""
     if len(Y) > MOST_DENSE:
         return iterate_lnp(graph, Y, alpha=alpha).scores
@@ -102,22 +114,6 @@ def _solve_lnp(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     factor = linalg.lu_factor(A, overwrite_a=True, check_finite=False)
     source = ((1.0 - alpha) * Y).reshape(len(Y), -1).astype(A.dtype)
     return linalg.lu_solve(factor, source, overwrite_b=True, check_finite=False).reshape(Y.shape)
-
-
-def neighbor_spreading(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
-    """One graph a number of neighbours, one factor a strength, all sets solved together.
-
-    The limit has the form of LNP's, (1 - alpha) (I - alpha S)^-1 Y, with another graph.
-    """
-    Y = _tables(work, sets)
-    for n_neighbors, group in _groups(candidates, "n_neighbors"):
-        start = perf_counter()
-        graph = normalized_knn(knn_graph(work.rows, n_neighbors))
-        spent = (perf_counter() - start) / len(group)
-        for params in group:
-            start = perf_counter()
-            found = _found(_solve_lnp(graph, Y, params["alpha"]), Y)
-            yield params, found, spent + perf_counter() - start
 
 
 def kernel_vote(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:

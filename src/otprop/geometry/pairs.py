@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from difflib import get_close_matches
 from typing import Any, Protocol
 
 import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
 
+from otprop._checks import near_name
 from otprop.geometry.euclidean import EuclideanPairs
 
 Columns = Callable[[np.ndarray], np.ndarray]
@@ -123,12 +123,6 @@ def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
         f"cost={cost!r} is not a known metric{near or '.'} "
         f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
     )
-
-
-def near_name(name: Any, known: tuple[str, ...]) -> str:
-    """The end of a sentence on a name that is not known: the nearest one that is; empty where none is near."""
-    near = get_close_matches(name, known, n=1) if isinstance(name, str) else []
-    return f"; did you mean {near[0]!r}?" if near else ""
 
 
 def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
