@@ -17,9 +17,9 @@ import numpy as np
 import otprop.geometry.neighbors as module
 from common import load, write_csv
 from otprop.geometry.cells import brute_force
-from otprop.geometry.jobs import Jobs
 from otprop.geometry.measures import Vectors
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
+from otprop.geometry.parallel import Jobs
 
 K = 15
 HNSW = ((16, 60, 40, "flat"), (16, 60, 40, "8 bit"), (12, 40, 40, "flat"), (16, 40, 80, "flat"))  # M, build, search

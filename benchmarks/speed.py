@@ -22,7 +22,7 @@ import numpy as np
 import ot
 from sklearn.datasets import load_iris
 
-import otprop._propagation
+import otprop.propagation.row_rounds
 from common import forget_peak, load, nearest_neighbor_cost, partly_labelled, peak_megabytes, write_csv
 from otprop import OTP
 from otprop.benchmark.authors import as_printed, rounds
@@ -103,11 +103,11 @@ def our_rounds(X: np.ndarray, y: np.ndarray, epsilon: float) -> dict[str, object
         solving += time.perf_counter() - start
         return result
 
-    solve, otprop._propagation.solve = otprop._propagation.solve, timed_solve
+    solve, otprop.propagation.row_rounds.solve = otprop.propagation.row_rounds.solve, timed_solve
     start = time.perf_counter()
     model.fit(X, y)
     seconds = time.perf_counter() - start
-    otprop._propagation.solve = solve
+    otprop.propagation.row_rounds.solve = solve
     return {
         "solving": solving,
         "all": seconds,

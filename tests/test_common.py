@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from otprop import OTP
-from tests.ways import balanced, geometry, nearness
+from tests.estimators import balanced, geometry, nearness
 
 EXPECTED = {"check_classifiers_classes": "feeds y in {-1, 1}, and -1 means unlabelled here"}
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")

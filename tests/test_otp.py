@@ -22,7 +22,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from otprop import OTP
-from tests.ways import balanced, geometry, hide, nearness
+from tests.estimators import balanced, geometry, hide, nearness
 
 GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 WAYS = {"default": OTP, "geometry": geometry, "nearness": nearness, "balanced": balanced}

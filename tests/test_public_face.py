@@ -10,7 +10,7 @@ import pkgutil
 import pytest
 
 import otprop
-from tests.ways import balanced, geometry
+from tests.estimators import balanced, geometry
 
 MODULES = sorted(
     module.name for module in pkgutil.walk_packages(otprop.__path__, "otprop.") if not module.name.endswith("__main__")

@@ -13,7 +13,7 @@ from scipy.stats import ortho_group
 from sklearn.exceptions import ConvergenceWarning
 
 from otprop import OTP
-from tests.ways import balanced
+from tests.estimators import balanced
 
 # y of -1 and 1 only is warned of, rightly
 pytestmark = pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")

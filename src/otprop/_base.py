@@ -20,6 +20,9 @@ class Propagator(ClassifierMixin, BaseEstimator):
 
     unlabeled: Any
 
+    def check_parameters(self) -> None:
+        """Raise a ParameterError for the first parameter that cannot be used; `fit` calls it."""
+
     def _read(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Labels]:
         """Validate both inputs; labels of any type become class numbers."""
         if y is None:

@@ -13,15 +13,15 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils import Tags, check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from otprop._balanced import BalancedWay
 from otprop._base import Propagator
-from otprop._checks import check_choice, check_count, check_number, near_name
-from otprop._class_level import NAMED_SOURCES, ClassWay
-from otprop._confidence import Coverage, coverage_table
 from otprop._labels import UNLABELED, Labels
-from otprop._progress import progress
-from otprop._rounds import Round
-from otprop.geometry.pairs import METRICS, check_cost, check_cost_matrix, check_values
+from otprop._progress import log_round
+from otprop._validation import check_choice, check_count, check_number, did_you_mean
+from otprop.geometry.pairwise import METRICS, check_cost, check_cost_matrix, check_values
+from otprop.propagation.calibration import Coverage, coverage_table
+from otprop.propagation.class_level import NAMED_SOURCES, ClassLevelFit
+from otprop.propagation.rounds import Round
+from otprop.propagation.row_level import RowLevelFit
 
 logger = logging.getLogger("otprop")
 
@@ -237,21 +237,21 @@ class OTP(Propagator):
         self
         """
         self._forget()
-        self._check_parameters()
+        self.check_parameters()
         X, labels = self._read(X, y, **self._row_checks())
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
             _warn_of_asymmetry(X)
         _warn_of_binary_labels(labels)
         weights = _row_weights(sample_weight, labels)
-        way = (BalancedWay if self.marginals == "balanced" else ClassWay)(self, X, labels, weights)
+        way = (RowLevelFit if self.marginals == "balanced" else ClassLevelFit)(self, X, labels, weights)
         self._report(way)
-        self.rounds_ = self._run(way.run, len(labels.unlabeled), way.epsilon)
+        self.rounds_ = self._run(way.run, way.epsilon)
         self.epsilon_ = way.epsilon
         self.certainty_, self.round_ = way.run.certainty, way.run.round
         self.n_iter_ = max(1, len(self.rounds_))
         codes = way.run.codes
-        if isinstance(way, ClassWay):
+        if isinstance(way, ClassLevelFit):
             _warn_of_diffusion(way)
             self.confidence_, self.n_hidden_ = way.confidence(), len(way.evidence.hidden)
             if self.abstain_below is not None:
@@ -273,7 +273,7 @@ class OTP(Propagator):
         -------
         ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
         """
-        return self._answer(X)[0]
+        return self.predict_with_confidence(X)[0]
 
     def predict_confidence(self, X: Any) -> np.ndarray:
         """How probable it is that ``predict`` is right, for new rows.
@@ -289,13 +289,23 @@ class OTP(Propagator):
         -------
         ndarray of shape (n_rows,)
         """
-        found = self._answer(X)[1]
+        found = self.predict_with_confidence(X)[1]
         if found is None:
             raise AttributeError("predict_confidence() needs confidence_, which marginals='balanced' does not have.")
         return found
 
-    def _answer(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
-        """Class probabilities of new rows and, but for "balanced", their confidence."""
+    def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+        """Class probabilities and confidence of new rows in one pass.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        confidence : ndarray of shape (n_rows,), or None with ``marginals="balanced"``
+        """
         check_is_fitted(self)
         X = self._read_rows(X, reset=False, **self._row_checks())
         if self.cost == "precomputed":
@@ -342,9 +352,9 @@ class OTP(Propagator):
             if name == "_answers" or (name.endswith("_") and not name.startswith("_")):
                 delattr(self, name)
 
-    def _report(self, way: BalancedWay | ClassWay) -> None:
+    def _report(self, way: RowLevelFit | ClassLevelFit) -> None:
         """Say what was chosen: in attributes, and in the log."""
-        if not isinstance(way, ClassWay):
+        if not isinstance(way, ClassLevelFit):
             return
         self.evidence_, self.settings_ = way.evidence.contributions, way.settings
         self.class_prior_, self.marginal_strength_ = way.prior, way.strength
@@ -362,15 +372,15 @@ class OTP(Propagator):
             logger.log(level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
         logger.log(level, "strength %.2f, class shares %s", way.strength, np.array2string(way.prior, precision=3))
 
-    def _run(self, run: Any, n_rows: int, epsilon: float) -> list[Round]:
+    def _run(self, run: Any, epsilon: float) -> list[Round]:
         rounds: list[Round] = []
-        with progress(n_rows, self.verbose) as show:
-            for round_ in run:
-                round_ = replace(round_, epsilon=epsilon)
-                rounds.append(round_)
-                show(round_)
-                if self.callback is not None and self.callback(round_):
-                    break
+        level = logging.INFO if self.verbose else logging.DEBUG
+        for round_ in run:
+            round_ = replace(round_, epsilon=epsilon)
+            rounds.append(round_)
+            log_round(round_, level)
+            if self.callback is not None and self.callback(round_):
+                break
         missed = [round_ for round_ in rounds if not round_.converged]
         if missed:
             worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
@@ -383,7 +393,7 @@ class OTP(Propagator):
             )
         return rounds
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_cost(self.cost, ("diffusion", "graph", "precomputed"))
         check_choice("marginals", self.marginals, ("class", "balanced"))
         check_number("marginal_strength", self.marginal_strength, least=0, most=1, words=["auto"])
@@ -421,7 +431,7 @@ class OTP(Propagator):
         known = (*METRICS, "inner")
         if callable(self.metric) or (isinstance(self.metric, str) and self.metric in known):
             return
-        near = near_name(self.metric, known)
+        near = did_you_mean(self.metric, known)
         accepted = f"metric must be a callable of two rows or one of {', '.join(known)}; got {self.metric!r}{near}."
         raise ValueError(accepted) if isinstance(self.metric, str) else TypeError(accepted)
 
@@ -504,8 +514,8 @@ def _warn_of_asymmetry(matrix: np.ndarray) -> None:
             return
 
 
-def _warn_of_diffusion(way: ClassWay) -> None:
-    if not way.evidence.moving.converged:
+def _warn_of_diffusion(way: ClassLevelFit) -> None:
+    if not way.evidence.iterative.converged:
         warnings.warn(
             "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
             ConvergenceWarning,

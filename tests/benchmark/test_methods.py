@@ -12,12 +12,12 @@ from otprop.benchmark.methods import METHODS
 
 ALWAYS = {"otprop._base", "otprop._labels"}  # in the fingerprint of every method
 NO_SAY_IN_ALGORITHM_1 = {
-    "otprop._checks": "refuses parameters, changes none",
+    "otprop._validation": "refuses parameters, changes none",
     "otprop._progress": "shows the rounds",
-    "otprop._replay": "answers for new rows; the benchmark has none",
-    "otprop._class_level": "the other way, marginals='class'",
-    "otprop._confidence": "with marginals='class' alone",
-    "otprop.geometry.identical": "for the automatic epsilon and for new rows; the benchmark gives epsilon",
+    "otprop.propagation.row_predictor": "answers for new rows; the benchmark has none",
+    "otprop.propagation.class_level": "the other way, marginals='class'",
+    "otprop.propagation.calibration": "with marginals='class' alone",
+    "otprop.geometry.row_matching": "for the automatic epsilon and for new rows; the benchmark gives epsilon",
 }
 
 

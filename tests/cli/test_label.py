@@ -246,7 +246,7 @@ def test_what_was_written_before_a_failure_is_named(
 def test_a_page_that_fails_leaves_nothing_behind(
     lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    import otprop.labelling.page as page
+    import otprop.report.label_page as page
 
     def interrupted(*anything: object, **more: object) -> None:
         raise KeyboardInterrupt

@@ -19,7 +19,7 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from otprop.evidence import classifier as module
 from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource
-from otprop.evidence.hidden import hide
+from otprop.evidence.held_out import make_folds
 
 
 @pytest.fixture(autouse=True)
@@ -49,17 +49,17 @@ def sources(X, n_classes):
 @pytest.mark.parametrize("labels", [40, 400])
 def test_a_source_says_probabilities_of_every_row_and_of_the_hidden_ones(number, labels):
     X, codes, truth = table(labels * 3 // 2, n_classes=3)
-    hidden = hide(codes, 3, 0)
+    hidden = make_folds(codes, 3, 0)
     assert hidden.alone == (labels == 40)
     source = sources(X, 3)[number]
-    says = source.learn(codes, np.ones(len(X)), hidden)
+    says = source.fit(codes, np.ones(len(X)), hidden)
     assert says.rows.shape == (len(X), 3)
-    assert says.hidden.shape == (len(hidden), 3)
-    for logs in (says.rows, says.hidden):
+    assert says.held_out.shape == (len(hidden), 3)
+    for logs in (says.rows, says.held_out):
         np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
     assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
-    assert (says.hidden.argmax(axis=1) == hidden.codes).mean() > 0.85
-    np.testing.assert_allclose(source.of_new(X), says.rows, rtol=1e-4)
+    assert (says.held_out.argmax(axis=1) == hidden.codes).mean() > 0.85
+    np.testing.assert_allclose(source.predict_log_proba(X), says.rows, rtol=1e-4)
 
 
 @pytest.mark.parametrize("number", range(4))
@@ -67,9 +67,9 @@ def test_labels_at_random_are_not_known_in_advance(number):
     rng = np.random.default_rng(3)
     X = rng.normal(size=(200, 3))
     codes = rng.permutation(np.arange(200) % 2)
-    hidden = hide(codes, 2, 0)
-    says = sources(X, 2)[number].learn(codes, np.ones(200), hidden)
-    right = (says.hidden.argmax(axis=1) == hidden.codes).mean()
+    hidden = make_folds(codes, 2, 0)
+    says = sources(X, 2)[number].fit(codes, np.ones(200), hidden)
+    right = (says.held_out.argmax(axis=1) == hidden.codes).mean()
     assert 0.35 < right < 0.65  # four standard deviations around a half; whoever saw the labels knows most of them
 
 
@@ -91,9 +91,9 @@ class Spy(ClassifierMixin, BaseEstimator):
 def test_a_hidden_row_is_only_asked_of_a_classifier_that_was_not_shown_it(n_rows):
     X = np.arange(n_rows, dtype=float)[:, None]
     codes = np.arange(n_rows) % 2
-    hidden = hide(codes, 2, 0)
+    hidden = make_folds(codes, 2, 0)
     Spy.asked = []
-    ClassifierSource("Spy", Spy(), X, np.arange(2)).learn(codes, np.ones(n_rows), hidden)
+    ClassifierSource("Spy", Spy(), X, np.arange(2)).fit(codes, np.ones(n_rows), hidden)
     *folds, (seen, asked) = Spy.asked
     assert seen == asked == set(X[:, 0])
     assert set().union(*(rows for _, rows in folds)) == set(X[hidden.rows, 0])
@@ -105,14 +105,14 @@ def test_a_hidden_row_is_only_asked_of_a_classifier_that_was_not_shown_it(n_rows
 def test_weights_reach_the_classifiers_that_take_them():
     X = np.array([[0.0], [0.0], [1.0], [1.0], [0.5]])  # of equal rows one is in each class
     codes = np.array([0, 1, 0, 1, -1])
-    hidden = hide(codes, 2, 0)
+    hidden = make_folds(codes, 2, 0)
     weights = np.array([1.0, 9.0, 1.0, 9.0, 1.0])
     forest, linear, bayes, neighbors = sources(X, 2)
     for source in (forest, linear, bayes):
-        plain, heavy = (source.learn(codes, given, hidden).rows[:, 1] for given in (np.ones(5), weights))
+        plain, heavy = (source.fit(codes, given, hidden).rows[:, 1] for given in (np.ones(5), weights))
         np.testing.assert_allclose(np.exp(plain), 0.5, atol=0.01)
         np.testing.assert_allclose(np.exp(heavy), 0.9, atol=0.01)
-    plain, heavy = (neighbors.learn(codes, given, hidden).rows for given in (np.ones(5), weights))
+    plain, heavy = (neighbors.fit(codes, given, hidden).rows for given in (np.ones(5), weights))
     np.testing.assert_array_equal(plain, heavy)  # it takes none
 
 
@@ -121,27 +121,27 @@ def test_rows_of_weight_zero_are_not_shown():
     weights = np.where(np.arange(60) < 10, 0.0, 1.0)
     without = np.where(np.arange(60) < 10, -1, codes)
     for one, other in zip(sources(X, 2), sources(X, 2), strict=True):
-        hidden = hide(without, 2, 0)
-        first, second = one.learn(codes, weights, hidden), other.learn(without, np.ones(60), hidden)
+        hidden = make_folds(without, 2, 0)
+        first, second = one.fit(codes, weights, hidden), other.fit(without, np.ones(60), hidden)
         np.testing.assert_allclose(first.rows, second.rows, atol=1e-6)
 
 
 def test_a_class_without_a_label_here_is_not_excluded():
     X, codes, _ = table()
     for source in sources(X, 4):
-        says = source.learn(codes, np.ones(60), hide(codes, 4, 0))
+        says = source.fit(codes, np.ones(60), make_folds(codes, 4, 0))
         assert says.rows.shape == (60, 4)
         assert np.isfinite(says.rows).all()
-        assert np.isfinite(says.hidden).all()
+        assert np.isfinite(says.held_out).all()
 
 
 def test_one_class_leaves_nothing_to_tell_apart():
     X = np.arange(6.0)[:, None]
     codes = np.array([0, 0, 0, -1, -1, -1])
     for source in sources(X, 2):
-        says = source.learn(codes, np.ones(6), hide(codes, 2, 0))
+        says = source.fit(codes, np.ones(6), make_folds(codes, 2, 0))
         assert (says.rows.argmax(axis=1) == 0).all()
-        assert (says.hidden.argmax(axis=1) == 0).all()
+        assert (says.held_out.argmax(axis=1) == 0).all()
 
 
 def test_of_many_labels_some_are_enough(monkeypatch):
@@ -150,7 +150,7 @@ def test_of_many_labels_some_are_enough(monkeypatch):
     monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
     X, codes, truth = table(150)
     for source in sources(X, 2)[:2]:
-        says = source.learn(codes, np.ones(150), hide(codes, 2, 0))
+        says = source.fit(codes, np.ones(150), make_folds(codes, 2, 0))
         assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
 
 
@@ -172,7 +172,7 @@ def test_a_classifier_whose_probabilities_are_none_is_named(answer, message):
 
     X, codes, _ = table()
     with pytest.raises(ValueError, match=f"Broken, a classifier in evidence, {message}"):
-        ClassifierSource("Broken", Broken(), X, np.arange(2)).learn(codes, np.ones(60), hide(codes, 2, 0))
+        ClassifierSource("Broken", Broken(), X, np.arange(2)).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 def test_a_classifier_that_cannot_be_cloned_is_named():
@@ -185,14 +185,14 @@ def test_a_classifier_that_cannot_be_cloned_is_named():
 
     X, codes, _ = table()
     with pytest.raises(ValueError, match="Odd, a classifier in evidence, failed: Cannot clone object"):
-        ClassifierSource("Odd", Odd(), X, np.arange(2)).learn(codes, np.ones(60), hide(codes, 2, 0))
+        ClassifierSource("Odd", Odd(), X, np.arange(2)).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 def test_a_classifier_sees_the_labels_that_the_user_gave():
     X, codes, truth = table()
     classes = np.array(["no", "yes"])
     frozen = FrozenEstimator(LogisticRegression(class_weight={"no": 1, "yes": 2}).fit(X, classes[truth]))
-    says = ClassifierSource("frozen", frozen, X, classes).learn(codes, np.ones(60), hide(codes, 2, 0))
+    says = ClassifierSource("frozen", frozen, X, classes).fit(codes, np.ones(60), make_folds(codes, 2, 0))
     assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
 
 
@@ -200,18 +200,18 @@ def test_a_classifier_that_knows_other_classes_is_refused():
     X, codes, truth = table()
     frozen = FrozenEstimator(LogisticRegression().fit(X, np.array(["no", "perhaps"])[truth]))
     with pytest.raises(ValueError, match=r"knows the class 'perhaps', which y does not have.*\['no', 'yes'\]"):
-        ClassifierSource("frozen", frozen, X, np.array(["no", "yes"])).learn(codes, np.ones(60), hide(codes, 2, 0))
+        ClassifierSource("frozen", frozen, X, np.array(["no", "yes"])).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
     X, codes, _ = table(gap=0.3)
     with pytest.warns(ConvergenceWarning):
-        ClassifierSource("own", LogisticRegression(max_iter=1), X, np.arange(2)).learn(
-            codes, np.ones(60), hide(codes, 2, 0)
+        ClassifierSource("own", LogisticRegression(max_iter=1), X, np.arange(2)).fit(
+            codes, np.ones(60), make_folds(codes, 2, 0)
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        LinearSource(Features(X), X, 2, 0).learn(codes, np.ones(60), hide(codes, 2, 0))
+        LinearSource(Features(X), X, 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 @settings(deadline=None)

@@ -8,8 +8,8 @@ import scipy.sparse as sp
 
 from otprop.evidence import diffusion as module
 from otprop.evidence.diffusion import DiffusionSource, Setting
-from otprop.evidence.hidden import hide
-from otprop.evidence.says import powered
+from otprop.evidence.held_out import make_folds
+from otprop.evidence.output import powered
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
 
@@ -49,10 +49,10 @@ def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
     X, truth = clouds(100)
     codes = np.where(np.arange(100) < n_labels, truth, -1)
     weights = np.random.default_rng(0).uniform(0.5, 1.0, 100)
-    hidden = hide(codes, 2, 0)
+    hidden = make_folds(codes, 2, 0)
     assert hidden.alone == (n_labels == 12)
     source = source_of(X, (6, 0.9))
-    says = source.learn(codes, weights, hidden)
+    says = source.fit(codes, weights, hidden)
     spread = inverse(source.settings[0])
     counts = np.bincount(codes[codes >= 0])
     for place, row in enumerate(hidden.rows):
@@ -62,14 +62,14 @@ def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
         values = spread[row] @ masses_of(shown, weights)
         values *= counts / np.bincount(shown[shown >= 0])  # what is left of a class speaks for all of it
         expected = np.log(powered(values[None], source.settings[0].power)[0])
-        np.testing.assert_allclose(says.hidden[place], expected, atol=1e-6)
+        np.testing.assert_allclose(says.held_out[place], expected, atol=1e-6)
 
 
 def test_every_row_is_answered_for_by_the_mixture_of_all_settings():
     X, truth = clouds(60)
     codes = np.where(np.arange(60) < 14, truth, -1)
     source = source_of(X, (5, 0.8), (5, 0.95), (9, 0.8))
-    says = source.learn(codes, np.ones(60), hide(codes, 2, 0))
+    says = source.fit(codes, np.ones(60), make_folds(codes, 2, 0))
     parts = [
         setting.weight * powered(inverse(setting) @ masses_of(codes, np.ones(60)), setting.power)
         for setting in source.settings
@@ -77,14 +77,14 @@ def test_every_row_is_answered_for_by_the_mixture_of_all_settings():
     assert sum(setting.weight for setting in source.settings) == pytest.approx(1)
     np.testing.assert_allclose(np.exp(says.rows), sum(parts), atol=1e-5)
     np.testing.assert_allclose(np.exp(says.rows).sum(axis=1), 1, rtol=1e-5)
-    np.testing.assert_allclose(np.exp(says.hidden).sum(axis=1), 1)
+    np.testing.assert_allclose(np.exp(says.held_out).sum(axis=1), 1)
 
 
 def test_rounds_that_build_on_one_another_end_where_one_alone_does():
     X, truth = clouds(60)
     codes = np.where(np.arange(60) < 14, truth, -1)
     growing = source_of(X, (5, 0.8), (9, 0.95))
-    growing.learn(codes, np.ones(60), hide(codes, 2, 0))
+    growing.fit(codes, np.ones(60), make_folds(codes, 2, 0))
     weights = np.where(codes >= 0, 1.0, 0.3)
     for end in (20, 40):
         grown = growing.update(np.where(np.arange(60) < end, truth, codes), weights)
@@ -99,7 +99,7 @@ def test_the_size_of_the_weights_does_not_matter():
     codes = np.where(np.arange(60) < 14, truth, -1)
     weights = np.random.default_rng(0).uniform(0.5, 1.0, 60)
     first, *others = (
-        source_of(X, (5, 0.9)).learn(codes, weights * size, hide(codes, 2, 0)).rows for size in (1.0, 1e300, 1e-300)
+        source_of(X, (5, 0.9)).fit(codes, weights * size, make_folds(codes, 2, 0)).rows for size in (1.0, 1e300, 1e-300)
     )
     for other in others:
         np.testing.assert_allclose(other, first, atol=1e-5)
@@ -112,7 +112,7 @@ def test_the_setting_that_suits_the_hidden_labels_weighs_more():
     graphs = [DiffusionGraph.from_neighbors(NeighborIndex(rows, n_jobs=1).graph(6)) for rows in (X, noise)]
     source = DiffusionSource([Setting(graph, 6, 0.9) for graph in graphs], 2, 1)
     good, bad = source.settings
-    source.learn(codes, np.ones(80), hide(codes, 2, 0))
+    source.fit(codes, np.ones(80), make_folds(codes, 2, 0))
     assert good.likelihood > bad.likelihood
     assert good.weight > bad.weight
     assert good.power > bad.power  # and what it says may be read sharply
@@ -123,8 +123,8 @@ def test_without_hidden_labels_all_settings_weigh_the_same():
     X, _ = clouds(30)
     codes = np.where(np.arange(30) < 2, np.arange(30), -1)
     source = source_of(X, (5, 0.8), (5, 0.95))
-    says = source.learn(codes, np.ones(30), hide(codes, 2, 0))
-    assert says.hidden.shape == (0, 2)
+    says = source.fit(codes, np.ones(30), make_folds(codes, 2, 0))
+    assert says.held_out.shape == (0, 2)
     assert [setting.weight for setting in source.settings] == [0.5, 0.5]
     assert {setting.power for setting in source.settings} == {module.USUAL_POWER}
 
@@ -133,10 +133,10 @@ def test_rows_in_a_part_of_the_graph_without_labels_are_not_reached():
     graph = DiffusionGraph(sp.block_diag([np.ones((4, 4)), np.ones((3, 3)), np.zeros((1, 1))]))
     codes = np.array([0, 1, -1, -1, -1, -1, -1, -1])
     source = DiffusionSource([Setting(graph, None, 0.9)], 2, 1)
-    says = source.learn(codes, np.ones(8), hide(codes, 2, 0))
+    says = source.fit(codes, np.ones(8), make_folds(codes, 2, 0))
     assert source.reached().tolist() == [True] * 4 + [False] * 4
     np.testing.assert_allclose(np.exp(says.rows[4:]), 0.5)
-    new = source.of_new(sp.csr_array(np.array([[1.0] + [0.0] * 7, [0.0] * 5 + [1.0] * 3, [0.0] * 8])))
+    new = source.predict_log_proba(sp.csr_array(np.array([[1.0] + [0.0] * 7, [0.0] * 5 + [1.0] * 3, [0.0] * 8])))
     assert np.isfinite(new[0]).all()
     assert (new[1:] == -np.inf).all()
 
@@ -145,8 +145,8 @@ def test_new_rows_are_answered_for_by_their_neighbours():
     X, truth = clouds(100, gap=4.0)
     codes = np.where(np.arange(100) < 10, truth, -1)
     source = source_of(X, (6, 0.9), (9, 0.8))
-    source.learn(codes, np.ones(100), hide(codes, 2, 0))
+    source.fit(codes, np.ones(100), make_folds(codes, 2, 0))
     new, new_truth = clouds(40, gap=4.0, seed=1)
-    said = source.of_new(NeighborIndex(X, n_jobs=1).query(new, 9))
+    said = source.predict_log_proba(NeighborIndex(X, n_jobs=1).query(new, 9))
     np.testing.assert_allclose(np.exp(said).sum(axis=1), 1)
     assert (said.argmax(axis=1) == new_truth).mean() > 0.9

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import logsumexp
 
-from otprop.evidence.hidden import hide
+from otprop.evidence.held_out import make_folds
 from otprop.evidence.nearness import NearnessSource
-from otprop.geometry.pairs import MatrixPairs, make_pairs
+from otprop.geometry.pairwise import MatrixCost, make_pairwise_cost
 
-NOTHING_HIDDEN = hide(np.array([-1]), 3, 0)
+NOTHING_HIDDEN = make_folds(np.array([-1]), 3, 0)
 
 
 def table(n_rows=30, n_classes=3, seed=0):
@@ -37,12 +37,12 @@ def by_definition(X, codes, weights, epsilon, n_classes, skip=None):
 
 
 def source_of(X, n_classes=3, epsilon=0.5):
-    return NearnessSource(MatrixPairs(((X[:, None] - X) ** 2).sum(axis=-1)), len(X), n_classes, epsilon)
+    return NearnessSource(MatrixCost(((X[:, None] - X) ** 2).sum(axis=-1)), len(X), n_classes, epsilon)
 
 
 def test_a_class_is_as_near_as_its_rows_together():
     X, codes, weights = table()
-    says = source_of(X).learn(codes, weights, NOTHING_HIDDEN)
+    says = source_of(X).fit(codes, weights, NOTHING_HIDDEN)
     np.testing.assert_allclose(says.rows, by_definition(X, codes, weights, 0.5, 3), rtol=1e-5)
 
 
@@ -51,34 +51,34 @@ def test_a_class_is_as_near_as_its_rows_together():
 def test_growing_with_the_rounds_is_the_same_as_summing_anew(seed, cut):
     X, given_codes, weights = table(seed=seed)
     growing = source_of(X)
-    growing.learn(given_codes, weights, NOTHING_HIDDEN)
+    growing.fit(given_codes, weights, NOTHING_HIDDEN)
     for end, joining in ((cut, [0.3, 0.2, 0.4]), (30, [0.1, 0.5, 0.2])):  # what joins is weighed anew in every round
         codes = np.where((given_codes < 0) & (np.arange(30) < end), np.arange(30) % 3, given_codes)
         weights = np.where(given_codes < 0, np.array(joining)[np.arange(30) % 3], weights)
         grown = growing.update(codes, weights)
-        anew = source_of(X).learn(codes, weights, NOTHING_HIDDEN).rows
+        anew = source_of(X).fit(codes, weights, NOTHING_HIDDEN).rows
         np.testing.assert_allclose(grown, anew, atol=1e-5)
-        np.testing.assert_allclose(growing.of_new(((X[:, None] - X) ** 2).sum(axis=-1)), anew, atol=1e-5)
+        np.testing.assert_allclose(growing.predict_log_proba(((X[:, None] - X) ** 2).sum(axis=-1)), anew, atol=1e-5)
 
 
 def test_a_hidden_label_is_answered_for_without_its_fold():
     X, codes, weights = table(90)
     codes = np.where(np.arange(90) < 80, np.arange(90) % 3, -1)
-    hidden = hide(codes, 3, 0)
+    hidden = make_folds(codes, 3, 0)
     assert not hidden.alone
-    says = source_of(X).learn(codes, weights, hidden)
+    says = source_of(X).fit(codes, weights, hidden)
     fold_of = dict(zip(hidden.rows, hidden.fold, strict=True))
     folds = {fold: hidden.rows[hidden.fold == fold] for fold in range(hidden.n_folds)}
     expected = by_definition(X, codes, weights, 0.5, 3, skip=lambda row: folds[fold_of[row]] if row in fold_of else [])
-    np.testing.assert_allclose(says.hidden, expected[hidden.rows], rtol=1e-6)
+    np.testing.assert_allclose(says.held_out, expected[hidden.rows], rtol=1e-6)
 
 
 def test_rows_of_weight_zero_say_nothing():
     X, codes, weights = table()
     weights[:3] = 0
     without = np.where(np.arange(30) < 3, -1, codes)
-    first = source_of(X).learn(codes, weights, NOTHING_HIDDEN).rows
-    np.testing.assert_array_equal(first, source_of(X).learn(without, weights, NOTHING_HIDDEN).rows)
+    first = source_of(X).fit(codes, weights, NOTHING_HIDDEN).rows
+    np.testing.assert_array_equal(first, source_of(X).fit(without, weights, NOTHING_HIDDEN).rows)
 
 
 def test_epsilon_is_chosen_to_suit_the_hidden_labels():
@@ -87,28 +87,28 @@ def test_epsilon_is_chosen_to_suit_the_hidden_labels():
     codes = np.full(80, -1)
     codes[::4] = np.repeat([0, 1], 40)[::4]
     easy = source_of(X, 2, None)
-    easy.learn(codes, np.ones(80), hide(codes, 2, 0))
+    easy.fit(codes, np.ones(80), make_folds(codes, 2, 0))
     noise = source_of(X, 2, None)
     codes[::4] = rng.integers(0, 2, 20)
-    noise.learn(codes, np.ones(80), hide(codes, 2, 0))
+    noise.fit(codes, np.ones(80), make_folds(codes, 2, 0))
     assert noise.epsilon > easy.epsilon  # labels that are noise are best read through a blur
 
 
 @pytest.mark.parametrize("cost", ["sqeuclidean", "cityblock"])
 def test_new_rows_are_asked_in_the_same_way(cost):
     X, codes, weights = table()
-    source = NearnessSource(make_pairs(X, cost), 30, 3, 0.5)
-    says = source.learn(codes, weights, hide(codes, 3, 0))
-    np.testing.assert_allclose(source.of_new(X), says.rows, atol=1e-4)
+    source = NearnessSource(make_pairwise_cost(X, cost), 30, 3, 0.5)
+    says = source.fit(codes, weights, make_folds(codes, 3, 0))
+    np.testing.assert_allclose(source.predict_log_proba(X), says.rows, atol=1e-4)
     assert source.reached().all()
 
 
 def test_a_row_too_far_for_a_float_is_answered_for_all_the_same():
     X, codes, weights = table()
-    source = NearnessSource(make_pairs(X, "sqeuclidean"), 30, 3, 1e-300)
-    says = source.learn(codes, weights, NOTHING_HIDDEN)
+    source = NearnessSource(make_pairwise_cost(X, "sqeuclidean"), 30, 3, 1e-300)
+    says = source.fit(codes, weights, NOTHING_HIDDEN)
     assert np.isfinite(says.rows).all()
-    far = source.of_new(np.array([[1e200, -1e200]]))
+    far = source.predict_log_proba(np.array([[1e200, -1e200]]))
     assert np.isfinite(far).all()
     np.testing.assert_allclose(np.exp(far).sum(), 1)
 
@@ -117,8 +117,8 @@ def test_a_row_too_far_for_a_float_is_answered_for_all_the_same():
 def test_one_label_a_class_is_enough(cost):
     X, _, weights = table()
     codes = np.where(np.arange(30) < 3, np.arange(30), -1)
-    source = NearnessSource(make_pairs(X, cost), 30, 3)
-    says = source.learn(codes, weights, hide(codes, 3, 0))
-    assert says.hidden.shape == (0, 3)
+    source = NearnessSource(make_pairwise_cost(X, cost), 30, 3)
+    says = source.fit(codes, weights, make_folds(codes, 3, 0))
+    assert says.held_out.shape == (0, 3)
     assert source.epsilon > 0
     assert np.isfinite(says.rows).all()

@@ -8,7 +8,7 @@ from sklearn.metrics import pairwise_distances
 
 import otprop.geometry.cost
 from otprop.geometry.cost import RowCost, cost_summary
-from otprop.geometry.pairs import MatrixPairs
+from otprop.geometry.pairwise import MatrixCost
 
 
 @pytest.fixture
@@ -16,7 +16,7 @@ def matrix():
     return pairwise_distances(np.random.default_rng(0).normal(size=(60, 3)), metric="sqeuclidean")
 
 
-class CountingPairs(MatrixPairs):
+class CountingPairs(MatrixCost):
     """Counts how many costs were asked for."""
 
     def __init__(self, matrix):
@@ -45,7 +45,7 @@ def assembled(cost):
 def test_after_any_number_of_rounds_the_blocks_are_the_matrix(matrix, monkeypatch, block_bytes, memory_limit):
     monkeypatch.setattr(otprop.geometry.cost, "BLOCK_BYTES", block_bytes)
     rng = np.random.default_rng(1)
-    cost = RowCost(MatrixPairs(matrix), np.arange(10, 60), np.arange(10), memory_limit)
+    cost = RowCost(MatrixCost(matrix), np.arange(10, 60), np.arange(10), memory_limit)
     while len(cost.targets):
         np.testing.assert_array_equal(assembled(cost), matrix[np.ix_(cost.targets, cost.sources)])
         moved = rng.random(len(cost.targets)) < 0.3
@@ -77,7 +77,7 @@ def test_costs_beyond_the_limit_are_computed_anew_and_not_kept(matrix):
 
 
 def test_costs_that_grow_beyond_the_limit_are_let_go_of(matrix):
-    cost = RowCost(MatrixPairs(matrix), np.arange(5, 60), np.arange(5), memory_limit=8 * 5 * 55)
+    cost = RowCost(MatrixCost(matrix), np.arange(5, 60), np.arange(5), memory_limit=8 * 5 * 55)
     assert cost.stored
     cost.advance(np.arange(55) < 20)
     assert not cost.stored
@@ -86,7 +86,7 @@ def test_costs_that_grow_beyond_the_limit_are_let_go_of(matrix):
 
 def test_only_small_costs_are_kept_in_single_precision(matrix, monkeypatch):
     monkeypatch.setattr(otprop.geometry.cost, "BLOCK_BYTES", 8 * 10)  # a line a block
-    cost = RowCost(MatrixPairs(matrix), np.arange(10, 60), np.arange(10))
+    cost = RowCost(MatrixCost(matrix), np.arange(10, 60), np.arange(10))
     limit = float(np.median(assembled(cost).max(axis=1)))
     cost.narrow(limit)
     dtypes = {block.dtype.name for _, block in cost.blocks()}
@@ -95,7 +95,7 @@ def test_only_small_costs_are_kept_in_single_precision(matrix, monkeypatch):
 
 
 def test_the_nearest_row_of_every_row_and_the_mean_cost_are_found(matrix):
-    of_targets, of_sources, mean = cost_summary(RowCost(MatrixPairs(matrix), np.arange(10, 60), np.arange(10)))
+    of_targets, of_sources, mean = cost_summary(RowCost(MatrixCost(matrix), np.arange(10, 60), np.arange(10)))
     np.testing.assert_array_equal(of_targets, matrix[10:, :10].min(axis=1))
     np.testing.assert_array_equal(of_sources, matrix[10:, :10].min(axis=0))
     assert mean == pytest.approx(matrix[10:, :10].mean())

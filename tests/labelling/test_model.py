@@ -17,12 +17,12 @@ import pytest
 
 from otprop import OTP
 from otprop.files import read_table
-from otprop.labelling.features import Features
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.methods import METHODS
 from otprop.labelling.model import ModelError, load_model, predict_table, save_model
-from otprop.labelling.target import read_target
-from tests.labelling.test_features import mixed
+from otprop.table.features import Features
+from otprop.table.target import read_target
+from tests.table.test_features import mixed
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("skrub")
@@ -250,7 +250,7 @@ def test_row_numbers_out_of_bounds_are_refused(content):
 def test_attributes_that_are_made_up_are_a_plain_error(content):
     def change(text):
         nodes = {node["object"].rpartition(".")[2]: node for node in every_object(text)}
-        nodes["ClassAnswers"]["state"]["_plan"] = "none"
+        nodes["ClassLevelPredictor"]["state"]["_plan"] = "none"
 
     model = loaded(edited(content, change))
     with pytest.raises(ModelError, match="the model is damaged"):

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from otprop._confidence import coverage_table
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
-from otprop.report.labelled import labelled_page, map_rows, rows_to_draw
+from otprop.propagation.calibration import coverage_table
+from otprop.report.label_template import labelled_page, map_rows, rows_to_draw
 
 USES = (
     SimpleNamespace(name="lot", role="left out", why="identifier: a different value in every row", width=0),

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.geometry.cost import ArrayCost, RowCost
-from otprop.geometry.euclidean import EuclideanPairs
+from otprop.geometry.euclidean import EuclideanCost
 from otprop.transport import sinkhorn
 from otprop.transport.sinkhorn import solve
 
@@ -153,8 +153,8 @@ def test_costs_computed_in_blocks_give_the_same_answer_as_costs_in_memory(epsilo
     rng = np.random.default_rng(0)
     X = rng.normal(size=(700, 4))
     sources, targets = np.arange(80), np.arange(80, 700)
-    stored = RowCost(EuclideanPairs(X), targets, sources)
-    computed = RowCost(EuclideanPairs(X), targets, sources, memory_limit=0)
+    stored = RowCost(EuclideanCost(X), targets, sources)
+    computed = RowCost(EuclideanCost(X), targets, sources, memory_limit=0)
     assert stored.stored
     assert not computed.stored
     a, b = np.full(80, 1 / 80), np.full(620, 1 / 620)

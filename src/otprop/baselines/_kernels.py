@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_choice, check_count, check_number
+from otprop._validation import check_choice, check_count, check_number
 from otprop.baselines._rows import Frame, blocks
 from otprop.baselines.graph import SMALLEST_SIGMA, auto_sigma, matrix_dtype, squared_distances
 
@@ -26,7 +26,7 @@ class GraphPropagator(Propagator):
 
     KERNELS: ClassVar = ("rbf", "knn")
 
-    def _check_graph_parameters(self) -> None:
+    def check_parameters(self) -> None:
         check_choice("kernel", self.kernel, self.KERNELS)
         check_number("sigma", self.sigma, above=0, words=("auto",))
         check_count("n_neighbors", self.n_neighbors)

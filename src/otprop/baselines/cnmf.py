@@ -14,7 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_count, check_number
+from otprop._validation import check_count, check_number
 from otprop.baselines._clusters import classes_of_clusters
 from otprop.baselines._qp import nonnegative_programs
 

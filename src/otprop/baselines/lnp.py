@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_count, check_number
+from otprop._validation import check_count, check_number
 from otprop.baselines._qp import simplex_programs
 from otprop.baselines._rows import BLOCK_ENTRIES, Frame
 from otprop.baselines.graph import Solution, distributions, iterate, one_hot

@@ -231,7 +231,7 @@ class LabelPropagation(GraphPropagator):
         -------
         self
         """
-        self._check_graph_parameters()
+        self.check_parameters()
         X, labels = self._read(X, y, accept_sparse="csr")
         self._place(X)
         Y = one_hot(labels.codes, len(labels.classes))

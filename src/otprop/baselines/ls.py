@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from otprop._checks import check_number
+from otprop._validation import check_number
 from otprop.baselines._kernels import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, distributions, iterate, knn_graph, one_hot
 
@@ -147,7 +147,7 @@ class LabelSpreading(GraphPropagator):
         -------
         self
         """
-        self._check_graph_parameters()
+        self.check_parameters()
         check_number("alpha", self.alpha, above=0, below=1)
         X, labels = self._read(X, y, accept_sparse="csr")
         self._place(X)

@@ -10,7 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_number
+from otprop._validation import check_number
 from otprop.baselines._rows import Frame, blocks, typical_distance
 
 

@@ -12,7 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_count, check_number
+from otprop._validation import check_count, check_number
 from otprop.baselines._clusters import classes_of_clusters
 from otprop.baselines._rows import Frame
 from otprop.baselines.graph import one_hot

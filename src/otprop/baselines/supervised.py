@@ -16,8 +16,8 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
-from otprop._checks import check_choice, check_count, check_number
 from otprop._labels import Labels
+from otprop._validation import check_choice, check_count, check_number
 
 NAMED = ("logistic", "extra_trees")
 

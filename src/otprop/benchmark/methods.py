@@ -17,7 +17,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from otprop import OTP
-from otprop._checks import near_name
+from otprop._validation import did_you_mean
 from otprop.baselines import CNMF, PLCC, NearestNeighbor, SelfTraining, Supervised
 from otprop.baselines.supervised import make_classifier
 from otprop.benchmark import grids, shared
@@ -209,8 +209,8 @@ def _trees(params: Params, seed: int) -> Any:
 
 _OTP = ("otprop", "otprop.geometry", "otprop.transport", "otprop.evidence")
 _OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
-    *("otprop._otp", "otprop._balanced", "otprop._propagation", "otprop._rounds"),
-    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairs"),
+    *("otprop._otp", "otprop.propagation.row_level", "otprop.propagation.row_rounds", "otprop.propagation.rounds"),
+    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairwise"),
     *("otprop.transport.sinkhorn", "otprop.transport.stage", "otprop.transport.kernel", "otprop.transport.newton"),
     "otprop.transport.result",
 )
@@ -369,7 +369,7 @@ def find_method(name: str) -> Method:
     Method
     """
     if name.lower() not in METHODS:
-        hint = near_name(name.lower(), METHODS) or "."
+        hint = did_you_mean(name.lower(), METHODS) or "."
         raise ValueError(f"{name!r} is not a known method{hint} Known: {', '.join(METHODS)}.")
     return METHODS[name.lower()]
 

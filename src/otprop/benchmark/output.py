@@ -43,7 +43,7 @@ class Origin:
     work: str = ""
 
     def items(self) -> list[tuple[str, str]]:
-        """Pairs of what and which, those not known left out.
+        """PairwiseCost of what and which, those not known left out.
 
         Returns
         -------

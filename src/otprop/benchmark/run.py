@@ -16,7 +16,7 @@ from typing import Any
 from joblib import Parallel, delayed
 
 from otprop import datasets
-from otprop._show import Show
+from otprop._progress import ProgressCallback
 from otprop.benchmark.choose import choices, rows
 from otprop.benchmark.jobs import HIDDEN, TRUTH, Job, Plan, final_jobs, first_jobs, run_job, work_done
 from otprop.benchmark.methods import find_method
@@ -96,7 +96,7 @@ def weight(job: Job) -> float:
 _WEIGHTS = {"otp-paper": 1.0, "otp": 1.0, "released": 14.0, "self-logistic": 1.0, "self-trees": 0.4, "lp": 0.03}
 
 
-def compute(jobs: Sequence[Job], store: Store, n_jobs: int, show: Show) -> None:
+def compute(jobs: Sequence[Job], store: Store, n_jobs: int, show: ProgressCallback) -> None:
     """Run jobs, the heaviest first, and save each one's results as soon as it is done.
 
     Parameters
@@ -171,7 +171,9 @@ class Outcome:
     seconds: float
 
 
-def run(plan: Plan, data: list[Data], store: Store, *, n_jobs: int = 1, show: Show = lambda *_: None) -> Outcome:
+def run(
+    plan: Plan, data: list[Data], store: Store, *, n_jobs: int = 1, show: ProgressCallback = lambda *_: None
+) -> Outcome:
     """Compute what the store lacks, choose parameters, and gather the lines.
 
     Parameters

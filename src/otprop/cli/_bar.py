@@ -6,11 +6,11 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from otprop._show import Show
+from otprop._progress import ProgressCallback
 
 
 @contextmanager
-def bar(quiet: bool = False) -> Iterator[Show]:
+def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
     """A function to call with the work done, the work in all (0: not known yet) and what is going on.
 
     Parameters

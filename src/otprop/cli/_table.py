@@ -50,7 +50,7 @@ def add_writing(parser: argparse.ArgumentParser) -> None:
     add("--force", action="store_true", help="write over files that are there")
 
 
-def add_manners(parser: argparse.ArgumentParser) -> None:
+def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
     """What the command says, and where.
 
     Parameters
@@ -64,7 +64,7 @@ def add_manners(parser: argparse.ArgumentParser) -> None:
 
 
 @dataclass(frozen=True)
-class Places:
+class OutputPaths:
     """Where things go: paths, or "-" for the output.
 
     Attributes
@@ -107,7 +107,7 @@ def _mark(path: Path) -> tuple[int, int] | None:
     return (found.st_ino, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
-def check_places(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> Places:
+def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
     """Refuse before the work what could not be read, or written after it.
 
     Parameters
@@ -117,7 +117,7 @@ def check_places(options: argparse.Namespace, inputs: Sequence[str | Path] = ())
 
     Returns
     -------
-    Places
+    OutputPaths
     """
     from otprop.files import TableError, check_ending, check_output
 
@@ -125,7 +125,7 @@ def check_places(options: argparse.Namespace, inputs: Sequence[str | Path] = ())
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
     if Path(options.file).is_dir():
         raise TableError(f"{options.file} is a folder; name one file in it.")
-    places = Places(
+    places = OutputPaths(
         options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
     )
     for option, place in (("--report", places.report), ("--save", places.model)):
@@ -232,7 +232,7 @@ def refuse_taken(table: Table, names: Sequence[str], target: str) -> None:
     names : sequence of str, of the columns that would be added
     target : str
     """
-    from otprop.labelling.earlier import free_prefix
+    from otprop.labelling.previous_run import free_prefix
 
     taken = [name for name in names if name in table.names]
     if taken:

@@ -17,11 +17,11 @@ from otprop.cli._table import (
     FILE_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
-    Places,
-    add_manners,
+    OutputPaths,
     add_reading,
+    add_verbosity_options,
     add_writing,
-    check_places,
+    check_output_paths,
     prefix_of,
     read,
     refuse_taken,
@@ -77,7 +77,7 @@ def add_parser(commands: Any) -> None:
     add_reading(parser)
     add_writing(parser)
     add("--dry-run", action="store_true", help="say what would be done")
-    add_manners(parser)
+    add_verbosity_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -92,12 +92,12 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     -------
     int
     """
-    from otprop.cli import _say
+    from otprop.cli import console
     from otprop.labelling.methods import RequestError
 
-    places = check_places(options)
+    places = check_output_paths(options)
     _check_map(options)
-    said = _say.Said(quiet=options.quiet)
+    said = console.Messages(quiet=options.quiet)
     outcome = None
     with bar(quiet=options.quiet) as show:
         show(0, 0, f"reading {options.file}")
@@ -118,7 +118,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     else:
         said.outcome(job, outcome, places)
     if options.json:
-        summary = _say.planned(job, places) if outcome is None else _say.summary(job, outcome, places)
+        summary = console.planned(job, places) if outcome is None else console.summary(job, outcome, places)
         sys.stdout.write(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")
     return 0
 
@@ -132,15 +132,15 @@ def _check_map(options: argparse.Namespace) -> None:
 
 def _prepare(options: argparse.Namespace) -> Job:
     """Read the file and check everything that can be checked before the work begins."""
-    from otprop.labelling.added import added_names
     from otprop.labelling.job import prepare
+    from otprop.labelling.output_columns import output_column_names
 
     table = read(options)
     try:
         job = prepare(table, _request(options))
     except (ValueError, TypeError) as error:
         raise UsageError(str(error)) from error
-    names = added_names(
+    names = output_column_names(
         job.target,
         prefix_of(options, options.target),
         fill=options.fill,
@@ -157,23 +157,23 @@ def _request(options: argparse.Namespace) -> Request:
     return Request(**{one.name: getattr(options, one.name) for one in fields(Request)})
 
 
-def _write(options: argparse.Namespace, arguments: list[str], places: Places, job: Job, outcome: Outcome) -> None:
+def _write(options: argparse.Namespace, arguments: list[str], places: OutputPaths, job: Job, outcome: Outcome) -> None:
     """All that can fail first; the table last: whoever sees it sees that all is done."""
-    from otprop.files import write_safely
-    from otprop.labelling.added import added_columns, filled_column
+    from otprop.files import write_atomic
     from otprop.labelling.model import save_model
+    from otprop.labelling.output_columns import filled_column, output_columns
 
     prefix = prefix_of(options, options.target)
-    added = added_columns(job.target, outcome, prefix, fill=options.fill, probabilities=options.probabilities)
+    added = output_columns(job.target, outcome, prefix, fill=options.fill, probabilities=options.probabilities)
     fill = (job.request.target, filled_column(job.target, outcome)) if options.fill else None
     page = b""
     if places.report is not None:
-        from otprop.labelling.page import make_page
+        from otprop.report.label_page import make_page
 
         command = shlex.join(["otprop", *arguments])
         page = make_page(job, outcome, command=command, how=options.map or "pca").encode()
     if places.model is not None:
         save_model(places.model, job, force=options.force)
     if places.report is not None:
-        write_safely(places.report, page, force=options.force)
+        write_atomic(places.report, page, force=options.force)
     job.table.write(places.stream(), added, fill, force=options.force, excel_safe=options.excel_safe)

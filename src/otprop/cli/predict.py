@@ -14,10 +14,10 @@ from otprop.cli._table import (
     FILE_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
-    add_manners,
     add_reading,
+    add_verbosity_options,
     add_writing,
-    check_places,
+    check_output_paths,
     prefix_of,
     read,
     refuse_taken,
@@ -52,7 +52,7 @@ def add_parser(commands: Any) -> None:
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading(parser)
     add_writing(parser)
-    add_manners(parser)
+    add_verbosity_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -67,12 +67,12 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     -------
     int
     """
-    from otprop.cli._say import Said
-    from otprop.labelling.added import predicted_columns, predicted_names
+    from otprop.cli.console import Messages
     from otprop.labelling.model import load_model, predict_table
+    from otprop.labelling.output_columns import predicted_columns, predicted_names
 
-    places = check_places(options, [options.model])
-    said = Said(quiet=options.quiet)
+    places = check_output_paths(options, [options.model])
+    said = Messages(quiet=options.quiet)
     with bar(quiet=options.quiet) as show:
         show(0, 0, f"loading {options.model}")
         model = load_model(options.model)

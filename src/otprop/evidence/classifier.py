@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
-from otprop.evidence.hidden import FOLDS, Hidden
-from otprop.evidence.says import Says, log_floored
+from otprop.evidence.held_out import FOLDS, HeldOut
+from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.weights import relative
 
 N_TREES = 100
@@ -35,11 +35,11 @@ class Source(Protocol):
 
     name: str
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
+    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
         """Train on the labelled rows; say what is thought of all of them, and of the hidden ones unseen."""
         ...
 
-    def of_new(self, rows: Any) -> np.ndarray:
+    def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Logarithms of the class probabilities of new rows."""
         ...
 
@@ -82,7 +82,7 @@ class ForestSource:
         self._features, self._X, self._n_classes = features, X, n_classes
         self._seed, self._n_jobs = seed, n_jobs if X.shape[0] * X.shape[1] >= THREADS_PAY else 1
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
+    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         rows = self._features(self._X[labeled])
         self._forest = ExtraTreesClassifier(N_TREES, random_state=self._seed, n_jobs=self._n_jobs)
@@ -90,9 +90,9 @@ class ForestSource:
             warnings.filterwarnings("ignore", MANY_CLASSES, UserWarning)
             self._forest.fit(rows, codes[labeled], sample_weight=relative(weights[labeled]))
         unseen = self._out_of_bag(codes, weights, labeled, hidden)
-        return Says(_in_blocks(self.of_new, self._X, self._n_classes), unseen)
+        return SourceOutput(_in_blocks(self.predict_log_proba, self._X, self._n_classes), unseen)
 
-    def _out_of_bag(self, codes: np.ndarray, weights: np.ndarray, labeled: np.ndarray, hidden: Hidden) -> np.ndarray:
+    def _out_of_bag(self, codes: np.ndarray, weights: np.ndarray, labeled: np.ndarray, hidden: HeldOut) -> np.ndarray:
         if len(hidden) == 0:
             return np.empty((0, self._n_classes))
         rng = np.random.default_rng(self._seed)
@@ -112,7 +112,7 @@ class ForestSource:
         found = _all_classes(found, twin.classes_, self._n_classes) * hidden.own_lift()
         return log_floored(_normalised(found), PROBABILITY_FLOOR)
 
-    def of_new(self, rows: Any) -> np.ndarray:
+    def predict_log_proba(self, rows: Any) -> np.ndarray:
         found = self._forest.predict_proba(self._features(rows))
         return log_floored(_all_classes(found, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
@@ -133,7 +133,7 @@ class ClassifierSource:
         self._n_classes = len(classes)
         self._takes_weights = has_fit_parameter(classifier, "sample_weight")
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
+    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         group = hidden.fold % FOLDS
         unseen = np.zeros((len(hidden), self._n_classes))
@@ -144,9 +144,11 @@ class ClassifierSource:
                 continue
             unseen[here] = self._ask(self._train(shown, codes, weights), self._X[hidden.rows[here]])
         self._model = self._train(labeled, codes, weights)
-        return Says(_in_blocks(self.of_new, self._X, self._n_classes), log_floored(unseen, PROBABILITY_FLOOR))
+        return SourceOutput(
+            _in_blocks(self.predict_log_proba, self._X, self._n_classes), log_floored(unseen, PROBABILITY_FLOOR)
+        )
 
-    def of_new(self, rows: Any) -> np.ndarray:
+    def predict_log_proba(self, rows: Any) -> np.ndarray:
         return log_floored(self._ask(self._model, rows), PROBABILITY_FLOOR)
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
@@ -208,7 +210,7 @@ class LinearSource(ClassifierSource):
 
 
 class _Shares:
-    """Says of every row what share of the labels each class has."""
+    """SourceOutput of every row what share of the labels each class has."""
 
     def __init__(self, codes: np.ndarray, classes: np.ndarray) -> None:
         counts = np.bincount(codes, minlength=len(classes)) + 1.0

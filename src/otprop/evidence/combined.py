@@ -10,8 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from otprop.evidence.classifier import Source
-from otprop.evidence.hidden import Hidden
-from otprop.evidence.says import Says, hits, log_likelihood
+from otprop.evidence.held_out import HeldOut
+from otprop.evidence.output import SourceOutput, hits, log_likelihood
 from otprop.evidence.weights import weigh
 
 logger = logging.getLogger("otprop")
@@ -21,7 +21,7 @@ OTHER_WEIGHT = 0.4  # where a classifier of the user's starts
 ALONE = 1.0  # where a single source starts
 
 
-class MovingSource(Source, Protocol):
+class IterativeSource(Source, Protocol):
     """A source that goes on learning from the rows labelled in each round."""
 
     converged: bool
@@ -58,62 +58,62 @@ class Evidence:
 
     Parameters
     ----------
-    moving : MovingSource, the geometry: it follows the rounds
-    fixed : sequence of Source, classifiers: they speak once
-    hidden : Hidden
+    iterative : IterativeSource, the geometry: it follows the rounds
+    static : sequence of Source, classifiers: they speak once
+    hidden : HeldOut
     """
 
-    def __init__(self, moving: MovingSource, fixed: Sequence[Source], hidden: Hidden) -> None:
-        self.moving, self._sources, self.hidden = moving, list(fixed), hidden
+    def __init__(self, iterative: IterativeSource, static: Sequence[Source], hidden: HeldOut) -> None:
+        self.iterative, self._sources, self.hidden = iterative, list(static), hidden
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    def fit(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Train and weigh all sources on the given labels: logarithms of class probabilities, not normalised."""
-        sources: list[Source] = [self.moving, *self._sources]
+        sources: list[Source] = [self.iterative, *self._sources]
         says = []
         for source in sources:
             logger.debug("asking the source %s", source.name)
-            says.append(source.learn(codes, weights, self.hidden))
-        unseen = [said.hidden for said in says]
+            says.append(source.fit(codes, weights, self.hidden))
+        unseen = [said.held_out for said in says]
         start = [START_WEIGHTS.get(source.name, OTHER_WEIGHT) for source in sources] if len(sources) > 1 else [ALONE]
         self.weights = weigh(unseen, self.hidden.codes, start)
         self.contributions = [
             _contribution(source.name, weight, said, self.hidden)
             for source, weight, said in zip(sources, self.weights, says, strict=True)
         ]
-        self.unseen = np.tensordot(self.weights, np.stack(unseen), 1)
-        self._fixed: np.ndarray | None = None
+        self.held_out_log_proba = np.tensordot(self.weights, np.stack(unseen), 1)
+        self._static: np.ndarray | None = None
         for weight, said in zip(self.weights[1:], says[1:], strict=True):
             part = np.float32(weight) * said.rows
-            self._fixed = part if self._fixed is None else self._fixed + part
+            self._static = part if self._static is None else self._static + part
         return self._sum(says[0].rows)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The same from the labels as they are now."""
-        return self._sum(self.moving.update(codes, weights))
+        return self._sum(self.iterative.update(codes, weights))
 
-    def of_new(self, for_moving: Any, for_fixed: Any) -> tuple[np.ndarray, np.ndarray]:
+    def predict_log_proba(self, for_iterative: Any, for_static: Any) -> tuple[np.ndarray, np.ndarray]:
         """The same for new rows; minus infinity where no source knows anything. And which rows the geometry reaches."""
-        said = self.moving.of_new(for_moving)
+        said = self.iterative.predict_log_proba(for_iterative)
         lost = np.all(said == -np.inf, axis=1, keepdims=True)
         total = self.weights[0] * np.where(lost, 0.0, said)
         if not self._sources:
             total[lost[:, 0]] = -np.inf
         for weight, source in zip(self.weights[1:], self._sources, strict=True):
-            total = total + weight * source.of_new(for_fixed)
+            total = total + weight * source.predict_log_proba(for_static)
         return np.asarray(total), ~lost[:, 0]
 
     def _sum(self, said: np.ndarray) -> np.ndarray:
         total = np.float32(self.weights[0]) * said
-        if self._fixed is not None:
-            return total + self._fixed
-        total[~self.moving.reached()] = -np.inf
+        if self._static is not None:
+            return total + self._static
+        total[~self.iterative.reached()] = -np.inf
         return total
 
 
-def _contribution(name: str, weight: float, said: Says, hidden: Hidden) -> Contribution:
+def _contribution(name: str, weight: float, said: SourceOutput, hidden: HeldOut) -> Contribution:
     if len(hidden) == 0:
         return Contribution(name, float(weight), float("nan"), float("nan"))
-    right = hits(said.hidden, hidden.codes)
+    right = hits(said.held_out, hidden.codes)
     return Contribution(
-        name, float(weight), float(right.mean()), log_likelihood(said.hidden, hidden.codes) / len(hidden)
+        name, float(weight), float(right.mean()), log_likelihood(said.held_out, hidden.codes) / len(hidden)
     )

@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from otprop.evidence.hidden import Hidden
-from otprop.evidence.says import Says, log_likelihood, powered
+from otprop.evidence.held_out import HeldOut
+from otprop.evidence.output import SourceOutput, log_likelihood, powered
 from otprop.geometry.diffusion import DiffusionGraph
 
 POWERS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
@@ -59,7 +59,7 @@ class DiffusionSource:
         self._n_rows = settings[0].graph.n_rows
         self.converged = True
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
+    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
         """Diffuse the given labels; weigh the settings by what they say of the hidden ones."""
         masses = self._masses(codes, weights)
         learnt = [self._learn_setting(setting, masses, hidden) for setting in self.settings]
@@ -71,7 +71,7 @@ class DiffusionSource:
             setting.weight = float(share)
         said = sum(setting.weight * answer for setting, answer in zip(self.settings, unseen, strict=True))
         self.settings = [setting for setting in self.settings if setting.weight > 0]
-        return Says(self._mixture(), np.log(said))
+        return SourceOutput(self._mixture(), np.log(said))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the labels as they are now: logarithms of the class probabilities of all rows."""
@@ -80,7 +80,7 @@ class DiffusionSource:
             self._solve(setting, masses)
         return self._mixture()
 
-    def of_new(self, neighbors: Any) -> np.ndarray:
+    def predict_log_proba(self, neighbors: Any) -> np.ndarray:
         """Logarithms of the class probabilities of new rows, from their neighbours among the training rows.
 
         Minus infinity for rows whose neighbours no label reaches.
@@ -98,7 +98,7 @@ class DiffusionSource:
         """Which rows some label reaches."""
         return np.any([setting.values.any(axis=1) for setting in self.settings if setting.values is not None], axis=0)
 
-    def _learn_setting(self, setting: Setting, masses: np.ndarray, hidden: Hidden) -> tuple[np.ndarray, float]:
+    def _learn_setting(self, setting: Setting, masses: np.ndarray, hidden: HeldOut) -> tuple[np.ndarray, float]:
         """What the setting says of the hidden labels, and how well: per label, less the pull to the usual power."""
         self._solve(setting, masses)
         values = self._unseen(setting, masses, hidden)
@@ -113,7 +113,7 @@ class DiffusionSource:
                 setting.likelihood = likelihood / max(len(hidden), 1)
         return best[1], best[0] / max(len(hidden), 1)
 
-    def _unseen(self, setting: Setting, masses: np.ndarray, hidden: Hidden) -> np.ndarray:
+    def _unseen(self, setting: Setting, masses: np.ndarray, hidden: HeldOut) -> np.ndarray:
         """The values of the hidden rows, each without the labels of its fold."""
         if len(hidden) == 0:
             return np.empty((0, self._n_classes))

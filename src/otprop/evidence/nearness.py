@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from otprop.evidence.hidden import Hidden
-from otprop.evidence.says import Says, log_likelihood
+from otprop.evidence.held_out import HeldOut
+from otprop.evidence.output import SourceOutput, log_likelihood
 from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
-from otprop.geometry.pairs import Pairs
+from otprop.geometry.pairwise import PairwiseCost
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times the median cost of a row to its nearest labelled one
 USUAL_EPSILON = 1.0
@@ -25,7 +25,7 @@ class NearnessSource:
 
     Parameters
     ----------
-    pairs : Pairs
+    pairs : PairwiseCost
     n_rows, n_classes : int
     epsilon : float or None
         In the units of the pairs. None: the one under which the hidden labels are most probable.
@@ -34,11 +34,11 @@ class NearnessSource:
     name = "nearness"
     converged = True
 
-    def __init__(self, pairs: Pairs, n_rows: int, n_classes: int, epsilon: float | None = None) -> None:
+    def __init__(self, pairs: PairwiseCost, n_rows: int, n_classes: int, epsilon: float | None = None) -> None:
         self._pairs, self._n_rows, self._n_classes, self.epsilon = pairs, n_rows, n_classes, epsilon
         self._sources = np.empty(0, dtype=np.intp)
 
-    def learn(self, codes: np.ndarray, weights: np.ndarray, hidden: Hidden) -> Says:
+    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
         """Sum over the given labels; where epsilon is open, take the one that suits the hidden ones best."""
         sources = np.flatnonzero((codes >= 0) & (weights > 0))
         between = self._pairs.columns(sources)
@@ -61,7 +61,7 @@ class NearnessSource:
         self._joined = np.full((self._n_rows, self._n_classes), -np.inf)
         self._first, self._sources = sources, sources
         self._codes, self._weights = codes.copy(), weights.copy()
-        return Says(_normalised(self._given).astype(np.float32), unseen)
+        return SourceOutput(_normalised(self._given).astype(np.float32), unseen)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Add what the rows labelled since then say: logarithms of the class probabilities of all rows."""
@@ -76,7 +76,7 @@ class NearnessSource:
         self._codes, self._weights = codes.copy(), weights.copy()
         return _normalised(np.logaddexp(self._given, self._joined + np.log(each))).astype(np.float32)
 
-    def of_new(self, rows: Any) -> np.ndarray:
+    def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Logarithms of the class probabilities of new rows."""
         assert self.epsilon is not None
         between = self._pairs.columns(self._sources, rows)

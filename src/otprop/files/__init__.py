@@ -5,7 +5,7 @@ from otprop.files._read import check_reading, read_table
 from otprop.files._source import check_ending
 from otprop.files._table import Column, Table
 from otprop.files._words import MISSING_WORDS, Reading
-from otprop.files.safely import check_output, write_safely
+from otprop.files.atomic import check_output, write_atomic
 
 __all__ = [
     "MISSING_WORDS",
@@ -18,5 +18,5 @@ __all__ = [
     "check_reading",
     "listed",
     "read_table",
-    "write_safely",
+    "write_atomic",
 ]

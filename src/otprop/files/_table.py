@@ -15,7 +15,7 @@ from otprop.files._packing import packed
 from otprop.files._source import Source, check_ending, check_format, codec_of, kind_of, same_ending
 from otprop.files._values import reading_of, typed_like
 from otprop.files._words import Reading
-from otprop.files.safely import write_safely
+from otprop.files.atomic import write_atomic
 
 Column = Sequence[Any] | np.ndarray
 
@@ -166,7 +166,7 @@ class Table(ABC):
             write(cast(BinaryIO, out))
             cast(BinaryIO, out).flush()
         else:
-            write_safely(path, write, force, [] if self.path is None else [self.path])
+            write_atomic(path, write, force, [] if self.path is None else [self.path])
 
     @abstractmethod
     def _typed(self, position: int) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from otprop._checks import check_count
+from otprop._validation import check_count
 from otprop.geometry.neighbors import Neighbors
 
 SCALE_NEIGHBOR = 7

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from otprop.geometry.jobs import Jobs, in_parts, lines_at_once
 from otprop.geometry.measures import BLOCK_ENTRIES, Measure, Measured, Vectors
+from otprop.geometry.parallel import Jobs, in_parts, lines_at_once
 from otprop.geometry.rows import row_dots
-from otprop.geometry.smallest import Found, up_to, upper_bound
+from otprop.geometry.topk import Found, up_to, upper_bound
 
 RECALL = 0.98  # the share of the true neighbours that is aimed at, by looking at up to DEAR of all pairs
 FAIR_RECALL = 0.96  # what is aimed at where that is not enough
@@ -34,7 +34,7 @@ class View:
         placed, _ = self.vectors.base(self.dtype)
         return placed if self.directions is None else self._projected(placed, jobs)
 
-    def of_new(self, rows: np.ndarray, jobs: Jobs) -> np.ndarray:
+    def predict_log_proba(self, rows: np.ndarray, jobs: Jobs) -> np.ndarray:
         placed = self.vectors.place(rows, self.dtype)
         return placed if self.directions is None else self._projected(placed, jobs)
 

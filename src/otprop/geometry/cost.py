@@ -11,7 +11,7 @@ from typing import Protocol
 
 import numpy as np
 
-from otprop.geometry.pairs import Pairs
+from otprop.geometry.pairwise import PairwiseCost
 
 BLOCK_BYTES = 2**20  # a block and what is computed from it stay in the processor's cache
 MEMORY_LIMIT = 4 * 2**30  # bytes; costs beyond it are computed anew on every pass
@@ -53,7 +53,7 @@ class RowCost:
 
     Parameters
     ----------
-    pairs : Pairs, the costs between any rows of the table
+    pairs : PairwiseCost, the costs between any rows of the table
     targets, sources : row numbers of the unlabelled and of the labelled rows
     memory_limit : bytes (None: MEMORY_LIMIT); where the costs need more they are computed in each pass and never
         stored
@@ -62,7 +62,7 @@ class RowCost:
 
     def __init__(
         self,
-        pairs: Pairs,
+        pairs: PairwiseCost,
         targets: np.ndarray,
         sources: np.ndarray,
         memory_limit: int | None = None,

@@ -22,7 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from sklearn.exceptions import ConvergenceWarning
 
-from otprop._checks import check_number
+from otprop._validation import check_number
 from otprop.geometry.affinity import (
     SCALE_NEIGHBOR,
     check_affinity,
@@ -32,8 +32,8 @@ from otprop.geometry.affinity import (
     scaled_squares,
     self_tuned_weights,
 )
-from otprop.geometry.jobs import Jobs
 from otprop.geometry.neighbors import Neighbors
+from otprop.geometry.parallel import Jobs
 from otprop.geometry.systems import DiffusionResult, System, all_columns, lowest_kept, threads
 
 COLUMNS_AT_ONCE = 16  # of a block of the inverse

@@ -12,7 +12,7 @@ from sklearn.utils.extmath import row_norms, safe_sparse_dot
 CENTER_ROWS = 1000  # how many rows decide where the middle is
 
 
-class EuclideanPairs:
+class EuclideanCost:
     """Squared (or plain) Euclidean distances between rows.
 
     Rows are moved to the middle of the data and scaled by a power of two, which is exact, so that squares

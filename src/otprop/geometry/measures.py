@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
 from otprop.geometry.euclidean import _largest, _power_of_two
-from otprop.geometry.jobs import in_parts, lines_at_once
-from otprop.geometry.pairs import Metric, make_pairs
+from otprop.geometry.pairwise import Metric, make_pairwise_cost
+from otprop.geometry.parallel import in_parts, lines_at_once
 from otprop.geometry.rows import Copies, row_dots, row_largest
-from otprop.geometry.smallest import Found, k_closest, k_smallest, up_to, upper_bound
+from otprop.geometry.topk import Found, k_closest, k_smallest, up_to, upper_bound
 
 _LOCK = Lock()
 TREE_FEATURES, TREE_ROWS = 5, 2000  # a tree is fastest up to so many features and from so many rows on
@@ -63,7 +63,11 @@ class Measured:
     """Rows that a metric of scikit-learn or a callable compares, pair by pair."""
 
     def __init__(self, rows: Any, copies: Copies, metric: str | Metric) -> None:
-        self.rows, self._first, self._pairs = copies.once(rows), copies.first, make_pairs(rows, metric, "metric")
+        self.rows, self._first, self._pairs = (
+            copies.once(rows),
+            copies.first,
+            make_pairwise_cost(rows, metric, "metric"),
+        )
         self.uses_cells = not sp.issparse(rows)
         # these are slow, and Ctrl-C is answered between blocks only
         self.lines = lines_at_once(2**16 if callable(metric) else 2**20, self.rows.shape[0])

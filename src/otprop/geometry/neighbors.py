@@ -17,13 +17,13 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from otprop._checks import check_count
+from otprop._validation import check_count
 from otprop.geometry.cells import SAMPLE, SearchPlan, brute_force, make_plan, sample_rows, work_of
-from otprop.geometry.jobs import Jobs, in_parts
 from otprop.geometry.measures import make_measure
-from otprop.geometry.pairs import Metric, check_cost
+from otprop.geometry.pairwise import Metric, check_cost
+from otprop.geometry.parallel import Jobs, in_parts
 from otprop.geometry.rows import Copies, UnitRows, as_rows
-from otprop.geometry.smallest import Found
+from otprop.geometry.topk import Found
 
 Progress = Callable[[int, int], object]
 LEAST_RECALL = 0.95  # with less, the search is repeated in twice the cells
@@ -173,7 +173,7 @@ class NeighborIndex:
         if plan is None:
             parts = in_parts(queries.shape[0], self._measure.lines)
             return zip(parts, self._jobs.run(lambda part: self._measure.nearest(queries[part], k), parts), strict=True)
-        points = None if queries is self._measure.rows else plan.view.of_new(queries, self._jobs)
+        points = None if queries is self._measure.rows else plan.view.predict_log_proba(queries, self._jobs)
         pieces = plan.pieces(plan.cells.labels if points is None else plan.cells.labels_of(points, self._jobs))
         found = self._jobs.run(lambda piece: plan.near(queries, points, piece[0], piece[1], k), pieces)
         return zip([members for _, members in pieces], found, strict=True)

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from otprop.geometry.identical import digest, row_keys
-from otprop.geometry.jobs import in_parts
-from otprop.geometry.smallest import Found
+from otprop.geometry.parallel import in_parts
+from otprop.geometry.row_matching import digest, row_keys
+from otprop.geometry.topk import Found
 
 
 def as_rows(X: Any) -> Any:

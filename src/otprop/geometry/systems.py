@@ -13,7 +13,7 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from otprop.geometry.affinity import narrow
-from otprop.geometry.jobs import Jobs
+from otprop.geometry.parallel import Jobs
 
 LEVEL = 1e-5  # rows with less than this share of the largest value are left to the next system
 SMALLEST = 1e-150  # potentials below are raised to about this, all of a row's by the same factor

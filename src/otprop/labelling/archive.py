@@ -23,16 +23,22 @@ from scipy.spatial import cKDTree
 
 TEXT = "model.json"
 OUR_MODULES = (
-    *("otprop._otp", "otprop._balanced", "otprop._class_level", "otprop._class_propagation", "otprop._confidence"),
     *(
-        "otprop._propagation",
-        "otprop._replay",
-        "otprop._rounds",
+        "otprop._otp",
+        "otprop.propagation.row_level",
+        "otprop.propagation.class_level",
+        "otprop.propagation.class_rounds",
+        "otprop.propagation.calibration",
+    ),
+    *(
+        "otprop.propagation.row_rounds",
+        "otprop.propagation.row_predictor",
+        "otprop.propagation.rounds",
         "otprop.evidence",
         "otprop.geometry",
         "otprop.transport",
     ),
-    *("otprop.baselines", "otprop.labelling.blocks", "otprop.labelling.columns", "otprop.labelling.features"),
+    *("otprop.baselines", "otprop.table.blocks", "otprop.table.columns", "otprop.table.features"),
 )
 OTHER_CLASSES = (
     "sklearn.ensemble._forest.ExtraTreesClassifier",
@@ -49,7 +55,7 @@ NOT_KEPT = {  # what only fitting needs
     "otprop.evidence.classifier.ForestSource": {"_X"},
     "otprop.evidence.classifier.LinearSource": {"_X"},
     "otprop.evidence.classifier.ClassifierSource": {"_X"},
-    "otprop.evidence.combined.Evidence": {"_fixed", "unseen"},
+    "otprop.evidence.combined.Evidence": {"_static", "unseen"},
     "otprop.evidence.nearness.NearnessSource": {"_given", "_joined"},
     "otprop.geometry.diffusion.DiffusionGraph": {"_S", "_order", "_roots", "degrees", "components"},
 }

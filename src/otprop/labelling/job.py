@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from otprop._rounds import certainty
-from otprop._show import Show
+from otprop._progress import ProgressCallback
 from otprop.files import Table
-from otprop.labelling.earlier import MADE_EARLIER, earlier_columns
-from otprop.labelling.features import LEFT_OUT, ColumnUse, Features
 from otprop.labelling.methods import RequestError, in_options, make_estimator, suggest
 from otprop.labelling.outcome import Outcome
-from otprop.labelling.progress import following
-from otprop.labelling.target import Target, read_target
+from otprop.labelling.previous_run import MADE_BY_PREVIOUS_RUN, previous_columns
+from otprop.labelling.progress import follow_log
+from otprop.propagation.rounds import certainty
+from otprop.table.features import LEFT_OUT, ColumnUse, Features
+from otprop.table.target import Target, read_target
 
 MOST_SHARES = 20  # classes whose shares are written out for a person
 _CHOSEN = ("epsilon", "marginal_strength")  # parameters of which the estimator says what it took
@@ -87,7 +87,7 @@ class Job:
     @property
     def columns(self) -> list[ColumnUse]:
         """What was done to each column, in the order of the table, once the features are fitted."""
-        uses = [*self.features.columns, *(ColumnUse(name, LEFT_OUT, MADE_EARLIER, 0) for name in self.earlier)]
+        uses = [*self.features.columns, *(ColumnUse(name, LEFT_OUT, MADE_BY_PREVIOUS_RUN, 0) for name in self.earlier)]
         place = {name: number for number, name in enumerate(self.table.names)}
         prefix = self.features.prefix or ""
         first = next((place[name] for name in self.table.names if prefix and name.startswith(prefix)), 0)
@@ -115,11 +115,15 @@ class Job:
         try:
             self.features.fit(frame)
         except ValueError as error:
-            also = f" Left out, too: {', '.join(map(repr, self.earlier))} ({MADE_EARLIER})." if self.earlier else ""
+            also = (
+                f" Left out, too: {', '.join(map(repr, self.earlier))} ({MADE_BY_PREVIOUS_RUN})."
+                if self.earlier
+                else ""
+            )
             raise RequestError(f"{error}{also}") from error
         return frame
 
-    def run(self, show: Show = lambda done, total, what: None) -> Outcome:
+    def run(self, show: ProgressCallback = lambda done, total, what: None) -> Outcome:
         """Make the vectors, fit, and say what came out.
 
         Parameters
@@ -135,7 +139,7 @@ class Job:
         self.vectors = self.features.transform(self.fit_features())
         n_left = int((~self.target.given).sum())
         show(0, n_left, "fitting")
-        with warnings.catch_warnings(record=True) as said, following(show, n_left) as progress:
+        with warnings.catch_warnings(record=True) as said, follow_log(show, n_left) as progress:
             warnings.simplefilter("always")
             counts = "callback" in self.estimator.get_params(deep=False)
             if counts:
@@ -200,7 +204,7 @@ def prepare(table: Table, request: Request) -> Job:
         classes=target.classes,
     )
     asked = set(request.features or ())
-    earlier = [name for name in earlier_columns(table, request.target, target.classes) if name not in asked]
+    earlier = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
     features = Features(
         [name for name in table.names if name not in earlier],
         request.target,

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from otprop import OTP
-from otprop._shares import check_prior
 from otprop.baselines import (
     CNMF,
     LNP,
@@ -22,7 +21,8 @@ from otprop.baselines import (
     SelfTraining,
     Supervised,
 )
-from otprop.geometry.pairs import METRICS as DISTANCES
+from otprop.geometry.pairwise import METRICS as DISTANCES
+from otprop.propagation.shares import check_prior
 
 METHODS: dict[str, Callable[[], Any]] = {
     "otp": OTP,
@@ -131,8 +131,7 @@ def _check(estimator: Any, n_classes: int) -> None:
         if metric not in known:
             raise RequestError(f"--metric {metric}: {suggest('metric', metric, known)}")
     try:
-        for check in ("_check_parameters", "_check_graph_parameters"):
-            getattr(estimator, check, lambda: None)()
+        estimator.check_parameters()
         check_prior(getattr(estimator, "class_prior", None), np.arange(n_classes))
     except (ValueError, TypeError) as error:
         raise in_options(error, estimator) from error

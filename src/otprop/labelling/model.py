@@ -20,9 +20,9 @@ import numpy as np
 
 from otprop.files import Reading, Table
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
-from otprop.labelling.features import Features
-from otprop.labelling.target import Target
-from otprop.labelling.values import pandas
+from otprop.table.features import Features
+from otprop.table.target import Target
+from otprop.table.values import pandas
 
 FORMAT = 2
 KIND = "otprop model"
@@ -133,9 +133,9 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
             raise ModelError(f"this model cannot be saved: {error}.") from None
 
     if isinstance(out, (str, Path)):
-        from otprop.files.safely import write_safely
+        from otprop.files.atomic import write_atomic
 
-        write_safely(out, write, force=force)
+        write_atomic(out, write, force=force)
     else:
         write(out)
 
@@ -207,7 +207,7 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     distributions = np.zeros((len(frame), len(model.classes)))
     try:
         if model.has_confidence:
-            found, confidence = model.estimator._answer(vectors)
+            found, confidence = model.estimator.predict_with_confidence(vectors)
         else:
             found, confidence = model.estimator.predict_proba(vectors), None
         distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found

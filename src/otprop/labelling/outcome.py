@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otprop._confidence import Coverage, likely_errors
+from otprop.propagation.calibration import Coverage, likely_errors
 
 LEAST_ERROR = 0.005  # below it nobody needs a milder offer
 LEAST_SHARE = 0.3  # of the rows: fewer are no offer
@@ -80,7 +80,7 @@ class Outcome:
         return likely_errors(expected, self.n_hidden * labelled)
 
     @property
-    def milder(self) -> Coverage | None:
+    def half_error_coverage(self) -> Coverage | None:
         """The largest share of the rows that can be labelled at half the error of all; None where there is none."""
         whole = max(self.coverage, key=lambda one: one.share, default=None)
         if whole is None or whole.expected_error < LEAST_ERROR:

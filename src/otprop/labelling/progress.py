@@ -6,8 +6,8 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from otprop._rounds import Round
-from otprop._show import Show
+from otprop._progress import ProgressCallback
+from otprop.propagation.rounds import Round
 
 
 class Progress(logging.Handler):
@@ -23,7 +23,7 @@ class Progress(logging.Handler):
     warned : list of str, what was logged as a warning
     """
 
-    def __init__(self, show: Show, n_left: int) -> None:
+    def __init__(self, show: ProgressCallback, n_left: int) -> None:
         super().__init__(logging.DEBUG)
         self._show, self._n_left, self._done = show, n_left, 0
         self.warned: list[str] = []
@@ -52,7 +52,7 @@ class Progress(logging.Handler):
 
 
 @contextmanager
-def following(show: Show, n_left: int) -> Iterator[Progress]:
+def follow_log(show: ProgressCallback, n_left: int) -> Iterator[Progress]:
     """Follow the log of the package for a while.
 
     Parameters

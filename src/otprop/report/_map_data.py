@@ -124,7 +124,7 @@ def rows_by_round(outcome: Outcome) -> list[int]:
 
 
 def _on_grid(points: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Places as whole numbers; both axes on one scale, the picture in the middle."""
+    """OutputPaths as whole numbers; both axes on one scale, the picture in the middle."""
     points = np.nan_to_num(np.asarray(points, dtype=np.float64))
     low, high = points.min(axis=0, initial=np.inf), points.max(axis=0, initial=-np.inf)
     span = float((high - low).max(initial=0.0)) or 1.0

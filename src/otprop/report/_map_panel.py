@@ -7,9 +7,9 @@ from html import escape
 import numpy as np
 
 from otprop.labelling.outcome import Outcome
-from otprop.report._labelled_figures import ramp
 from otprop.report._looks import REST, clean, count, swatch
 from otprop.report._map_data import scales
+from otprop.report.label_figures import ramp
 
 _HOW = {
     "pca": "placed by the two directions in which the features vary most (PCA)",

@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
-from otprop._checks import check_count
+from otprop._validation import check_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

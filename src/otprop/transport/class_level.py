@@ -20,7 +20,7 @@ from functools import partial
 
 import numpy as np
 
-from otprop._checks import check_count, check_number
+from otprop._validation import check_count, check_number
 from otprop.transport.class_dual import Dual
 from otprop.transport.class_solver import Solver
 from otprop.transport.row_sums import LocalRows, RowSums, plan_sums, reach_sums

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from otprop._checks import check_count, check_number
+from otprop._validation import check_count, check_number
 from otprop.geometry.cost import ArrayCost, Cost
 from otprop.transport.result import TransportResult
 from otprop.transport.stage import Stage

@@ -1,0 +1,89 @@
+"""Checks of parameters: an error names the parameter, what came and what is accepted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+from numbers import Integral, Real
+from typing import Any
+
+import numpy as np
+
+
+class ParameterError(ValueError, TypeError):
+    """A parameter has a value that cannot be used.
+
+    Attributes
+    ----------
+    parameter : str, its name
+    reason : str, the rest of the sentence that starts with the name
+    """
+
+    def __init__(self, parameter: str, reason: str) -> None:
+        super().__init__(f"{parameter} {reason}")
+        self.parameter, self.reason = parameter, reason
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parameter, self.reason)
+
+
+def check_number(
+    name: str,
+    value: Any,
+    *,
+    above: float | None = None,
+    below: float | None = None,
+    least: float | None = None,
+    most: float | None = None,
+    words: Iterable[str | None] = (),
+) -> None:
+    """Refuse `value` unless it is a finite number inside the open (above, below) or closed (least, most) bounds.
+
+    Or one of `words`, which may include None.
+    """
+    words = tuple(words)
+    if (value is None or isinstance(value, str)) and value in words:
+        return
+    bounds = [
+        f"{sign} {bound:g}"
+        for sign, bound in ((">", above), (">=", least), ("<", below), ("<=", most))
+        if bound is not None
+    ]
+    accepted = " or ".join([*(repr(word) for word in words), f"a finite number {' and '.join(bounds)}".rstrip()])
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Real):
+        raise ParameterError(name, f"must be {accepted}; got {value!r} of type {type(value).__name__}.")
+    number = float(value)
+    inside = (
+        np.isfinite(number)
+        and (above is None or number > above)
+        and (least is None or number >= least)
+        and (below is None or number < below)
+        and (most is None or number <= most)
+    )
+    if not inside:
+        raise ParameterError(name, f"must be {accepted}; got {value!r}.")
+
+
+def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | None] = ()) -> None:
+    """Refuse `value` unless it is a whole number of at least `least`, or one of `words`, which may include None."""
+    words = tuple(words)
+    if (value is None or isinstance(value, str)) and value in words:
+        return
+    accepted = " or ".join([*(repr(word) for word in words), f"an integer >= {least}"])
+    if isinstance(value, (bool, np.bool_)) or not isinstance(value, Integral):
+        raise ParameterError(name, f"must be {accepted}; got {value!r} of type {type(value).__name__}.")
+    if int(value) < least:
+        raise ParameterError(name, f"must be {accepted}; got {value!r}.")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
+    """Refuse `value` unless it is one of the `choices`."""
+    choices = tuple(choices)
+    if not isinstance(value, str) or value not in choices:
+        raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
+
+
+def did_you_mean(name: Any, known: Iterable[str]) -> str:
+    """The end of a sentence on a name that is not known: the nearest one that is; empty where none is near."""
+    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
+    return f"; did you mean {near[0]!r}?" if near else ""

@@ -1,0 +1,242 @@
+"""What `otprop label` says on the terminal, and its summary for scripts."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from otprop.propagation.calibration import Coverage
+from otprop.report.label_figures import below
+
+if TYPE_CHECKING:
+    from otprop.cli._table import OutputPaths
+    from otprop.labelling.job import Job
+    from otprop.labelling.model import SavedModel
+    from otprop.labelling.outcome import Outcome
+
+MOST_CLASSES = 12  # lines of the table; the rest are summed up
+MOST_LEFT_OUT = 6
+
+
+class Messages:
+    """Words for a person, on standard error."""
+
+    def __init__(self, quiet: bool) -> None:
+        width = None if sys.stderr.isatty() else 110
+        self._console = Console(stderr=True, quiet=quiet, highlight=False, width=width, soft_wrap=True)
+
+    def notes(self, notes: Sequence[str]) -> None:
+        """What the user should know."""
+        for note in notes:
+            self._line(f"note: {note}")
+
+    def plan(self, job: Job, places: OutputPaths) -> None:
+        """What would be done."""
+        target = job.target
+        n_given = int(target.given.sum())
+        self._line(
+            f"{job.table.origin}: {counted(job.table.n_rows, 'row')}, {n_given} labelled with "
+            f"{counted(len(target.classes), 'class', 'classes')}, "
+            f"{job.table.n_rows - n_given} to label by {job.request.method}."
+        )
+        self._columns(job)
+        for what, place in (("the table", places.output), ("the page", places.report), ("the model", places.model)):
+            if place is not None:
+                self._line(f"would write {what} to {'standard output' if place == '-' else place}.")
+
+    def outcome(self, job: Job, outcome: Outcome, places: OutputPaths) -> None:
+        """What was done."""
+        given, found = outcome.given, outcome.codes >= 0
+        n_new, n_left = int((found & ~given).sum()), int((~found).sum())
+        self._columns(job)
+        words = f"{counted(int(given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
+        words += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
+        words += f", {n_left} left unlabelled" if n_left else ""
+        self._line(f"{words}, {outcome.seconds:.1f} s.")
+        self._console.print(_classes(outcome))
+        if outcome.expected_error is not None:
+            self._line(_expectation(outcome, outcome.expected_error))
+        if outcome.half_error_coverage is not None and not n_left:
+            self._line(_offer(outcome.half_error_coverage))
+        for what, place in (("the model", places.model), ("the page", places.report), ("the table", places.output)):
+            if place is not None and place != "-":
+                self._line(f"written: {place} ({what})")
+
+    def predicted(self, model: SavedModel, codes: np.ndarray, places: OutputPaths) -> None:
+        """What a saved model said of new rows."""
+        counts = np.bincount(codes, minlength=len(model.classes))
+        order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+        named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
+        self._line(f"{counted(len(codes), 'row')}: {named}.")
+        if places.output != "-":
+            self._line(f"written: {places.output} (the table)")
+
+    def _columns(self, job: Job) -> None:
+        used = [use for use in job.columns if not use.left_out]
+        roles: dict[str, int] = {}
+        for use in used:
+            roles[use.role] = roles.get(use.role, 0) + 1
+        kinds = ", ".join(f"{count} {role}" for role, count in roles.items())
+        width = sum(use.width for use in used)
+        self._line(f"{counted(len(used), 'column')} used ({kinds}), {counted(width, 'feature')}.")
+        reasons: dict[str, list[str]] = {}
+        for use in job.columns:
+            if use.left_out:
+                reasons.setdefault(use.why, []).append(use.name)
+        for why, names in reasons.items():
+            more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
+            self._line(f"left out: {', '.join(names[:MOST_LEFT_OUT])}{more} ({why})")
+
+    def _line(self, words: str) -> None:
+        self._console.print(Text(words))
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number of things: "1 row", "2 rows"."""
+    return f"{number} {what if number == 1 else several or f'{what}s'}"
+
+
+def _classes(outcome: Outcome) -> RichTable:
+    table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
+    table.add_column(outcome.target.replace("[", "\\["), overflow="fold")
+    heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
+    for head in heads:
+        table.add_column(head, justify="right")
+    new = ~outcome.given & (outcome.codes >= 0)
+    order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
+    groups = [(Text(outcome.classes[code]), outcome.codes == code) for code in order[:MOST_CLASSES]]
+    if len(order) > MOST_CLASSES:
+        rest = np.isin(outcome.codes, order[MOST_CLASSES:])
+        groups.append((Text(f"{len(order) - MOST_CLASSES} more classes"), rest))
+    if (outcome.codes < 0).any():
+        groups.append((Text("left unlabelled"), outcome.codes < 0))
+    for name, rows in groups:
+        cells = [str(int(count)) for count in ((rows & outcome.given).sum(), (rows & new).sum(), rows.sum())]
+        cells.append(f"{rows.mean():.1%}")
+        if outcome.confidence is not None:
+            unsure = rows & ~outcome.given
+            cells.append(f"{outcome.confidence[unsure].mean():.3f}" if unsure.any() else "")
+        table.add_row(name, *cells)
+    return table
+
+
+def _expectation(outcome: Outcome, expected: float) -> str:
+    if outcome.n_hidden == 0:
+        return f"Expected error of the new labels: {expected:.1%}, a guess: no class has two labels to hide one of."
+    low, high = outcome.error_range or (0.0, 1.0)
+    return (
+        f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "
+        f"{outcome.n_hidden} labels hidden on purpose."
+    )
+
+
+def _offer(offer: Coverage) -> str:
+    return (
+        f"--abstain-below {below(offer.confidence)} would label {offer.share:.0%} of the rows "
+        f"at an expected error of {offer.expected_error:.1%}."
+    )
+
+
+def planned(job: Job, places: OutputPaths) -> dict[str, Any]:
+    """What would be done, for scripts.
+
+    Parameters
+    ----------
+    job : Job, with its features fitted
+    places : OutputPaths
+
+    Returns
+    -------
+    dict, of what JSON can hold
+    """
+    target = job.target
+    counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
+    return {
+        **_setting(job, places),
+        "dry_run": True,
+        "rows": job.table.n_rows,
+        "given": int(target.given.sum()),
+        "to_label": int((~target.given).sum()),
+        "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
+        "columns": _columns(job),
+        "notes": list(job.notes),
+    }
+
+
+def _setting(job: Job, places: OutputPaths) -> dict[str, Any]:
+    from otprop import __version__
+
+    return {
+        "version": __version__,
+        "input": job.table.origin,
+        "output": str(places.output),
+        "report": None if places.report is None else os.fspath(places.report),
+        "model": None if places.model is None else os.fspath(places.model),
+        "target": job.request.target,
+        "method": job.request.method,
+        "parameters": job.parameters,
+    }
+
+
+def _columns(job: Job) -> list[dict[str, Any]]:
+    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
+
+
+def summary(job: Job, outcome: Outcome, places: OutputPaths) -> dict[str, Any]:
+    """The same for scripts.
+
+    Parameters
+    ----------
+    job : Job
+    outcome : Outcome
+    places : OutputPaths
+
+    Returns
+    -------
+    dict, of what JSON can hold
+    """
+    new = ~outcome.given & (outcome.codes >= 0)
+    counts = {
+        name: {
+            "given": int((outcome.given & (outcome.codes == code)).sum()),
+            "labelled": int((new & (outcome.codes == code)).sum()),
+        }
+        for code, name in enumerate(outcome.classes)
+    }
+    return {
+        **_setting(job, places),
+        "rows": job.table.n_rows,
+        "given": int(outcome.given.sum()),
+        "labelled": int(new.sum()),
+        "abstained": int((outcome.codes < 0).sum()),
+        "rounds": outcome.n_rounds,
+        "seconds": round(outcome.seconds, 3),
+        "expected_error": outcome.expected_error,
+        "expected_error_range": outcome.error_range,
+        "hidden_labels": outcome.n_hidden,
+        "classes": counts,
+        "columns": _columns(job),
+        "coverage": [
+            {
+                "share": line.share,
+                "rows": line.n_rows,
+                "abstain_below": line.confidence,
+                "expected_error": line.expected_error,
+                "low": line.low,
+                "high": line.high,
+            }
+            for line in outcome.coverage
+        ],
+        "sources": [
+            {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
+            for name, weight, accuracy in outcome.sources
+        ],
+        "notes": list(job.notes),
+    }

@@ -1,0 +1,183 @@
+"""Rounds at the level of classes: sources give class costs, transport shares the mass, certain rows are fed back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from time import perf_counter
+
+import numpy as np
+
+from otprop._labels import UNLABELED
+from otprop.evidence.combined import Evidence
+from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
+from otprop.transport.class_level import ClassTransport, owed_masses, solve_classes
+
+JOINING_WEIGHT = 0.1  # of a row labelled in a round, beside 1 for a label that was given
+SURE = 0.9  # the probability from which on a row is labelled, where no certainty is asked for
+AUTO_SHARE = 0.1  # of the rows left, at least, in each such round,
+AUTO_PART = 0.02  # and of all that were to be labelled
+SHARE_ERROR = 2.0  # how wrong the shares may be, in standard errors of as many labels
+LEDGER_FLOOR = 0.02  # of its share of the rows left, a class always ships at least this part
+
+
+def tempered(logits: np.ndarray, epsilon: float) -> np.ndarray:
+    """The logits over epsilon, less the largest of the row, so that any epsilon will do."""
+    top = logits.max(axis=1, keepdims=True, initial=-np.inf)
+    with np.errstate(over="ignore"):
+        return np.asarray((logits - np.where(top > -np.inf, top, 0.0)).astype(np.float64) / epsilon)
+
+
+class ClassLevelRounds(Rounds):
+    """Label the rows round by round: iterate over it to run it, stop iterating to stop it.
+
+    Parameters
+    ----------
+    evidence : Evidence, which has learnt from the given labels
+    logits : ndarray of shape (n_rows, n_classes), what it said of all rows then
+    codes : ndarray of int, the class number of every row, -1 where unlabelled
+    weights : ndarray, a weight for every row
+    prior : ndarray of shape (n_classes,), the classes' shares of all rows
+    strength : float, how far the shares bind the transport, 0 to 1
+    epsilon : float, the temperature: what the costs are divided by
+    alpha : float or None
+        The certainty above which a row is labelled. None: rows whose class is probable enough (`SURE`), at least a
+        tenth of those left in every round.
+    max_rounds : int or None; the last round labels all that is left
+    min_round_share : float, at least this share of the unlabelled rows is labelled in every round
+    tol, max_iter : for the solver
+
+    Attributes
+    ----------
+    codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
+    plan : ClassTransport, of the first round
+    """
+
+    def __init__(
+        self,
+        evidence: Evidence,
+        logits: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        prior: np.ndarray,
+        *,
+        strength: float,
+        epsilon: float = 1.0,
+        alpha: float | None = None,
+        max_rounds: int | None = None,
+        min_round_share: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 100,
+    ) -> None:
+        super().__init__(codes, len(prior))
+        self._evidence, self._logits, self._prior = evidence, logits, prior
+        self.strength, self.epsilon, self._alpha = strength, epsilon, alpha
+        self._max_rounds, self._min_round_share = max_rounds, min_round_share
+        self._tol, self._max_iter = tol, max_iter
+        given = codes != UNLABELED
+        self._weights = np.where(given, weights, 0.0)
+        self._silent = given & (weights == 0)  # given, but with no say: not in the ledger either
+        self._left = np.flatnonzero(~given)
+        self.plan: ClassTransport | None = None
+
+    def __iter__(self) -> Iterator[Round]:
+        while len(self._left):
+            yield self.step()
+
+    def step(self) -> Round:
+        """Share out the mass, label the certain rows, and let them speak."""
+        start = perf_counter()
+        self.n_rounds += 1
+        if self.n_rounds > 1:
+            self._logits = self._evidence.update(self.codes, self._weights)
+        left, logits = self._left, self._logits[self._left]
+        if self.epsilon != 1.0:
+            logits = tempered(logits, self.epsilon)
+        plan = self._solve(logits)
+        shares = plan.shares(logits)
+        scores = certainty(shares)
+        lost = ~plan.reached(logits)
+        shares[lost], scores[lost] = self._prior, 0.0
+        self.distributions[left], self.certainty[left] = shares, scores
+        chosen, threshold, lowered = self._choose(scores, shares.max(axis=1), ~lost)
+        class_gap = self._label(left[chosen], shares[chosen])
+        gaps = np.abs(scores - threshold)
+        if self.n_rounds == 1:
+            self.plan = plan
+        self._left = left[~chosen]
+        return Round(
+            number=self.n_rounds,
+            rows=left[chosen],
+            n_labeled=len(self.codes) - len(left),
+            n_unlabeled=len(left),
+            threshold=threshold,
+            lowered=lowered,
+            epsilon=self.epsilon,
+            iterations=plan.iterations,
+            source_error=plan.source_error,
+            target_error=plan.target_error,
+            converged=plan.converged,
+            threshold_gap=float(gaps[gaps > 0].min(initial=np.inf)),
+            class_gap=class_gap,
+            seconds=perf_counter() - start,
+        )
+
+    def _solve(self, logits: np.ndarray) -> ClassTransport:
+        """Eq. 9 at the level of classes: each ships what it still owes."""
+        owed = owed_masses(self._prior, self._booked(), len(logits), LEDGER_FLOOR)
+        start = None if self.plan is None else self.plan.h
+        strength = self.strength * self._trust(len(logits))
+        return solve_classes(logits, owed, strength, tol=self._tol, max_iter=self._max_iter, start=start)
+
+    def _booked(self) -> np.ndarray:
+        """The mass that each class has shipped so far: of a row labelled with a probability of 0.9, nine tenths.
+
+        If it counted as a whole, the class that is labelled first would seem to have got more than its due where
+        classes overlap, and the last rows would go to the others against the evidence. Exact shares count rows.
+        """
+        labeled = (self.codes != UNLABELED) & ~self._silent
+        if self.strength == 1:
+            return np.bincount(self.codes[labeled], minlength=len(self._prior))
+        return np.asarray(self.distributions[labeled].sum(axis=0))
+
+    def _trust(self, n_left: int) -> float:
+        """How much of the strength is left: the shares' error, in rows, falls on ever fewer of them."""
+        if self.strength == 1:
+            return 1.0  # exact is exact
+        n_given = max(int(np.count_nonzero(self.round == 0)), 1)
+        error = SHARE_ERROR * len(self.codes) / np.sqrt(len(self._prior) * n_given)
+        return float(n_left / (n_left + error))
+
+    def _choose(self, scores: np.ndarray, probable: np.ndarray, reached: np.ndarray) -> tuple[np.ndarray, float, bool]:
+        """Eq. 12 and 15: which rows are labelled now, the threshold, and whether it was lowered.
+
+        Rows that are not reached wait, since the rows labelled now may reach them in the next round.
+        """
+        n_reached = int(np.count_nonzero(reached))
+        least = max(1, int(np.ceil(self._min_round_share * len(scores))))
+        if self._alpha is None:
+            part = max(AUTO_SHARE * len(scores), AUTO_PART * np.count_nonzero(self.round != 0))
+            least = max(least, min(int(np.ceil(part)), n_reached))
+        if self.n_rounds == self._max_rounds:
+            least = len(scores)
+        sure = scores > self._alpha if self._alpha is not None else (probable > SURE) & reached
+        if np.count_nonzero(sure) >= least:
+            return sure, float(scores[sure].min() if self._alpha is None else self._alpha), False
+        if least <= n_reached:
+            scores = np.where(reached, scores, -1.0)
+        threshold = nth_largest(scores, least)
+        return scores >= threshold - TIE, threshold, True
+
+    def _share_out(self) -> None:
+        """The rows labelled so far share their classes' mass: each class has its prior share, however many rows it got.
+
+        Rows of the clearest class come first; if each brought the same mass, that class would soon outweigh the rest.
+        """
+        joined = np.flatnonzero(self.round > 0)
+        counts = np.bincount(self.codes[joined], minlength=len(self._prior))
+        masses = JOINING_WEIGHT * len(joined) * self._prior / np.maximum(counts, 1)
+        self._weights[joined] = masses[self.codes[joined]]
+
+    def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
+        class_gap = super()._label(rows, shares)
+        self._share_out()
+        return class_gap

@@ -1,0 +1,164 @@
+"""The rounds of Algorithm 1: which rows are certain enough now, and what changes for the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from time import perf_counter
+
+import numpy as np
+
+from otprop.geometry.cost import RowCost
+from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
+from otprop.transport.result import TransportResult
+from otprop.transport.sinkhorn import solve
+from otprop.transport.stage import source_potentials
+
+SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
+CLOSE = 1e-3  # certainties of a quick look this near to a decision are computed again, exactly
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """What it takes to ask of a new row what a round would have said of it."""
+
+    sources: np.ndarray
+    classes: np.ndarray
+    f: np.ndarray
+    threshold: float  # a certainty of at least this much is enough
+
+
+class Propagation(Rounds):
+    """Algorithm 1, one round at a time: iterate over it to run it, stop iterating to stop it.
+
+    Parameters
+    ----------
+    cost : RowCost, between the unlabelled rows (targets) and the labelled ones (sources)
+    codes : ndarray of int, the class number of every row, -1 where unlabelled
+    weights : ndarray, a positive weight for every row; the labelled rows' become the marginal a
+    n_classes : int
+    epsilon : float
+    alpha : float, the threshold
+    max_rounds : int or None; the last round labels all that is left
+    min_round_share : float, at least this share of the unlabelled rows is labelled in every round
+    tol, max_iter : for the solver
+
+    Attributes
+    ----------
+    codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
+    snapshots : list of Snapshot, for prediction
+    """
+
+    def __init__(
+        self,
+        cost: RowCost,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        n_classes: int,
+        *,
+        epsilon: float,
+        alpha: float,
+        max_rounds: int | None = None,
+        min_round_share: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 20_000,
+    ) -> None:
+        super().__init__(codes, n_classes)
+        self.cost, self.weights, self.n_classes = cost, weights, n_classes
+        self.epsilon, self.alpha, self.tol, self.max_iter = epsilon, alpha, tol, max_iter
+        self.max_rounds, self.min_round_share = max_rounds, min_round_share
+        self.snapshots: list[Snapshot] = []
+        self._potentials: np.ndarray | None = None
+        self._unseen = 0  # rows labelled since the last snapshot
+
+    def __iter__(self) -> Iterator[Round]:
+        while len(self.cost.targets):
+            yield self.step()
+
+    def step(self) -> Round:
+        """Solve, label the certain rows, and make sources of them."""
+        start = perf_counter()
+        self.n_rounds += 1
+        n_unlabeled, n_labeled = self.cost.shape
+        plan = self._solve()
+        shares, scores, threshold, lowered = self._decide(plan)
+        plan = plan.without_kernel()
+        chosen = scores > threshold if not lowered else scores >= threshold - TIE
+        others = scores[~chosen]
+        rows = self.cost.targets[chosen]
+        self.distributions[self.cost.targets] = shares
+        self.certainty[self.cost.targets] = scores
+        class_gap = self._label(rows, shares[chosen])
+        gaps = np.concatenate([scores[chosen] - threshold if not lowered else [], threshold - others, [np.inf]])
+        self._keep_snapshot(plan, threshold - TIE if lowered else np.nextafter(threshold, 2.0), len(rows))
+        self._advance(plan, chosen)
+        return Round(
+            number=self.n_rounds,
+            rows=rows,
+            n_labeled=n_labeled,
+            n_unlabeled=n_unlabeled,
+            threshold=float(threshold),
+            lowered=bool(lowered),
+            epsilon=self.epsilon,
+            iterations=plan.iterations,
+            source_error=plan.source_error,
+            target_error=plan.target_error,
+            converged=plan.converged,
+            threshold_gap=float(gaps.min()),
+            class_gap=class_gap,
+            seconds=perf_counter() - start,
+        )
+
+    def _solve(self) -> TransportResult:
+        """Eq. 7 and 9: the plan between the two sides as they are now."""
+        n_targets = len(self.cost.targets)
+        return solve(
+            self.cost,
+            self._source_marginal(),
+            np.full(n_targets, 1.0 / n_targets),
+            self.epsilon,
+            tol=self.tol,
+            max_iter=self.max_iter,
+            f=self._potentials,
+        )
+
+    def _source_marginal(self) -> np.ndarray:
+        """The marginal a: the weights of the sources as they are now, scaled to a mass of one."""
+        weights = self.weights[self.cost.sources]
+        weights = weights / weights.max()  # so that their sum cannot overflow
+        return weights / weights.sum()
+
+    def _decide(self, plan: TransportResult) -> tuple[np.ndarray, np.ndarray, float, bool]:
+        """Eq. 10-12 and 15: shares and certainty of every target, the threshold, whether it was lowered."""
+        classes = self.codes[self.cost.sources]
+        shares = plan.rough_class_shares(classes, self.n_classes)
+        scores = certainty(shares)
+        n_least = max(1, int(np.ceil(self.min_round_share * len(scores))))
+        if self.n_rounds == self.max_rounds:
+            n_least = len(scores)
+        matters = scores > min(self.alpha, nth_largest(scores, n_least)) - CLOSE
+        shares[matters] = plan.class_shares(classes, self.n_classes, matters)
+        scores[matters] = certainty(shares[matters])
+        if np.count_nonzero(scores > self.alpha) >= n_least:
+            return shares, scores, self.alpha, False
+        return shares, scores, nth_largest(scores, n_least), True
+
+    def _advance(self, plan: TransportResult, chosen: np.ndarray) -> None:
+        """Carry costs and potentials over to the next round (Eq. 14)."""
+        self.cost.advance(chosen)
+        n_new = int(chosen.sum())
+        if len(self.cost.targets) == 0:
+            return
+        new = slice(len(self.cost.sources) - n_new, None)
+        f_new = source_potentials(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
+        self._potentials = np.concatenate([plan.f, f_new])
+
+    def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
+        """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
+        self._unseen += n_rows
+        last = n_rows == len(self.cost.targets)
+        kept = len(self.snapshots) * len(self.snapshots[-1].f) if self.snapshots else 0
+        if kept <= SNAPSHOT_NUMBERS or last or 100 * self._unseen >= len(self.codes):
+            sources = self.cost.sources.copy()
+            self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))
+            self._unseen = 0

@@ -1,0 +1,293 @@
+"""Columns as numbers: a class for each kind of column, each learnt once and then applied to any rows.
+
+Distances between rows decide who is a neighbour, so every column is to weigh about the same: a number has a variance
+of about one, which is a mean squared distance of two; two different categories, or truth values, have a squared
+distance of two. A block of several numbers that belong together (text, an embedding, a date) has a variance of the
+square root of its effective dimensions, so that it puts the pairs of rows in order as strongly as one number does:
+the squared distance of a block varies the less, the more dimensions it has.
+"""
+
+from __future__ import annotations
+
+from datetime import date, time
+from typing import Any, ClassVar
+
+import numpy as np
+
+from otprop.table.values import example, pandas, spread_out, texts_of
+
+SQUASHED = 3.0  # where numbers end, in quartile ranges: outliers keep their side, not their distance
+LEAST_SPREAD = 0.2  # of squashed numbers; what varies less, as do rare events, is not blown up further
+FAR = 1e300
+FLAG = "missing"
+
+
+class Encoder:
+    """What all kinds of columns share: a flag where a value was missing in training, and names."""
+
+    role: ClassVar[str]
+    flagged = False
+    parts: list[str]
+
+    def fit(self, column: Any) -> None:
+        """Learn from a pandas column."""
+        values = self.read(column)
+        missing = self.missing(values)
+        self.flagged = bool(missing.any())
+        self.learn(values, missing)
+
+    def transform(self, column: Any) -> np.ndarray:
+        """The column as float32 numbers, a line for each row; all finite."""
+        values = self.read(column)
+        missing = self.missing(values)
+        found = np.empty((len(missing), self.width), dtype=np.float32)
+        found[:, : len(self.parts)] = self.encode(values, missing)
+        if self.flagged:
+            found[:, -1] = missing
+        return found
+
+    @property
+    def width(self) -> int:
+        """How many features the column becomes."""
+        return len(self.parts) + self.flagged
+
+    def feature_names(self, name: str) -> list[str]:
+        """A name for each feature."""
+        parts = [*self.parts, FLAG] if self.flagged else self.parts
+        return [f"{name}: {part}" if part else name for part in parts]
+
+    def why(self) -> str:
+        """What was done, in a few words."""
+        raise NotImplementedError
+
+    def read(self, column: Any) -> Any:
+        """The column as this kind needs it; raises ValueError with an example where that cannot be."""
+        raise NotImplementedError
+
+    def missing(self, values: Any) -> np.ndarray:
+        """Which rows have no value."""
+        return np.asarray(pandas().isna(values))
+
+    def learn(self, values: Any, missing: np.ndarray) -> None:
+        """Learn from what `read` gave."""
+        raise NotImplementedError
+
+    def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
+        """A line for each row and a column for each of `parts`; missing values are in the middle."""
+        raise NotImplementedError
+
+
+class NumberEncoder(Encoder):
+    """Numbers less their median, in quartile ranges, softly cut off, with a variance of about one."""
+
+    role = "number"
+
+    def read(self, column: Any) -> np.ndarray:
+        pd = pandas()
+        if pd.api.types.is_timedelta64_dtype(column.dtype):
+            column = column.dt.total_seconds()
+        numbers = pd.to_numeric(column, errors="coerce")
+        wrong = np.asarray(numbers.isna()) & ~np.asarray(column.isna())
+        if wrong.any():
+            raise ValueError(f"holds {example(column, wrong)}, where numbers are expected")
+        return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
+
+    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+        known = spread_out(values[np.isfinite(values)])
+        self.parts = [""] if len(known) and known.min() < known.max() else []
+        self.centre, self.spread, self.mean, self.scale = 0.0, 1.0, 0.0, 1.0
+        if not self.parts:
+            return
+        unit = 4.0 if np.abs(known).max() > FAR else 1.0  # differences of such numbers can be infinite
+        low, self.centre, high = (unit * float(value) for value in np.quantile(known / unit, [0.25, 0.5, 0.75]))
+        with np.errstate(over="ignore"):
+            apart = np.abs(known - self.centre)
+            wide = float(np.subtract(high, low))
+            # where most rows have the same value, a usual one of the others says how wide
+            usual = np.minimum(np.median(apart[apart > 0]), np.finfo(float).max)
+        self.spread = wide if 0 < wide < np.inf else float(usual)
+        squashed = self._squashed(known)
+        self.mean, self.scale = float(squashed.mean()), max(float(squashed.std()), LEAST_SPREAD)
+
+    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        if not self.parts:
+            return np.empty((len(values), 0))
+        return ((self._squashed(np.where(missing, self.centre, values)) - self.mean) / self.scale)[:, None]
+
+    def _squashed(self, values: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            z = np.clip((values - self.centre) / self.spread, -1e100, 1e100)
+        return np.asarray(z / np.hypot(1.0, z / SQUASHED))
+
+    def why(self) -> str:
+        return "scaled by median and quartiles" if self.parts else "one value only, or missing: the flag alone"
+
+
+class BooleanEncoder(Encoder):
+    """Truth values in one column."""
+
+    role = "boolean"
+    WORDS: ClassVar[dict[str, float]] = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
+
+    def read(self, column: Any) -> np.ndarray:
+        values = column.astype(object).where(column.notna(), None)
+        truth = values.map(lambda value: np.nan if value is None else self.WORDS.get(str(value).strip().lower(), 2.0))
+        found = truth.to_numpy(dtype=np.float64)
+        if (found == 2.0).any():
+            raise ValueError(f"holds {example(column, found == 2.0)}, where true and false are expected")
+        return np.asarray(found)
+
+    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+        known = values[~missing]
+        self.parts = [""] if len(known) and known.min() < known.max() else []
+
+    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        if not self.parts:
+            return np.empty((len(values), 0))
+        return np.where(missing, 0.0, np.sqrt(2.0) * (values - 0.5))[:, None]
+
+    def why(self) -> str:
+        return "true or false" if self.parts else "one value only, or missing: the flag alone"
+
+
+class CategoryEncoder(Encoder):
+    """A column for each category, and one for the missing; a category not seen in training is none of them."""
+
+    role = "category"
+
+    def read(self, column: Any) -> Any:
+        return texts_of(column)
+
+    def learn(self, values: Any, missing: np.ndarray) -> None:
+        found = sorted(values[~missing].unique().tolist())
+        self.parts = found if len(found) > 1 else []
+
+    def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
+        codes = pandas().Index(self.parts, dtype="str").get_indexer(values)
+        found = np.zeros((len(codes), len(self.parts)), dtype=np.float32)
+        known = np.flatnonzero(codes >= 0)
+        found[known, codes[known]] = 1.0
+        return found
+
+    def why(self) -> str:
+        if not self.parts:
+            return "one value only, or missing: the flag alone"
+        return f"{len(self.parts)} categories, one column each"
+
+
+class DateEncoder(Encoder):
+    """Time as a line, and as places in the year, the week and the day where the rows differ in them."""
+
+    role = "date"
+    CYCLES: ClassVar[dict[str, float]] = {"year": 365.2425, "week": 7.0, "day": 1.0}  # in days
+
+    def read(self, column: Any) -> np.ndarray:
+        pd = pandas()
+        if not pd.api.types.is_datetime64_any_dtype(column.dtype):
+            given = column  # dates as objects, or ISO text; how other text is to be read, its table has to say
+            cells = given.astype(object)
+            cells = cells.where(cells.map(lambda cell: isinstance(cell, (date, str, np.datetime64))), None)
+            column = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
+            wrong = np.asarray(column.isna()) & ~np.asarray(given.isna())
+            if wrong.any():
+                raise ValueError(f"holds {example(given, wrong)}, where dates are expected")
+        if column.dt.tz is not None:
+            column = column.dt.tz_convert("UTC").dt.tz_localize(None)
+        return column.to_numpy(dtype="datetime64[us]")
+
+    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+        known = spread_out(values[~missing])
+        self.start = int(known.min().astype(np.int64)) if len(known) else 0
+        days = self._days(known)
+        last = float(days.max(initial=0.0))
+        self.line = float(days.std()) if len(days) else 0.0
+        self.cycles = [
+            name for name, period in self.CYCLES.items() if last >= 2 * period and np.ptp((days + 1e-9) % period) > 1e-6
+        ]
+        self.parts = ["time"] * (self.line > 0)
+        self.parts += [f"{wave} of the {name}" for name in self.cycles for wave in ("sine", "cosine")]
+        self.block = Block(self._waves(known)) if self.parts else None
+
+    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        if self.block is None:
+            return np.empty((len(values), 0))
+        found = np.zeros((len(values), len(self.parts)))
+        found[~missing] = self.block(self._waves(values[~missing]))
+        return found
+
+    def _days(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray((values.astype(np.int64) - float(self.start)) / 86_400e6)
+
+    def _waves(self, values: np.ndarray) -> np.ndarray:
+        days = self._days(values)
+        found = [days / self.line] if self.line > 0 else []
+        for name in self.cycles:
+            # from the start of 1970, a Thursday: the same angle for the same hour of any day
+            angles = 2 * np.pi * (values.astype(np.int64) / 86_400e6 / self.CYCLES[name] % 1.0)
+            found += [np.sin(angles), np.cos(angles)]
+        return np.clip(np.stack(found, axis=1), -1e6, 1e6)
+
+    def why(self) -> str:
+        if not self.parts:
+            return "one date only, or missing: the flag alone"
+        return "time on a line" + "".join(f", place in the {name}" for name in self.cycles)
+
+
+class TimeEncoder(Encoder):
+    """Times of day as places on the clock: midnight is near to both of its sides."""
+
+    role = "date"
+
+    def read(self, column: Any) -> np.ndarray:
+        found = np.full(len(column), np.nan)
+        for row, value in enumerate(column.to_numpy(dtype=object)):
+            if isinstance(value, time):
+                found[row] = value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
+        wrong = np.isnan(found) & ~np.asarray(column.isna())
+        if wrong.any():
+            raise ValueError(f"holds {example(column, wrong)}, where times of day are expected")
+        return found
+
+    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+        known = spread_out(values[~missing])
+        varies = len(known) > 0 and known.min() < known.max()
+        self.parts = [f"{wave} of the day" for wave in ("sine", "cosine")] if varies else []
+        self.block = Block(self._waves(known)) if varies else None
+
+    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(values), len(self.parts)))
+        if self.block is not None:
+            found[~missing] = self.block(self._waves(values[~missing]))
+        return found
+
+    @staticmethod
+    def _waves(hours: np.ndarray) -> np.ndarray:
+        angles = 2 * np.pi * hours / 24
+        return np.stack([np.sin(angles), np.cos(angles)], axis=1)
+
+    def why(self) -> str:
+        return "place in the day" if self.parts else "one time only, or missing: the flag alone"
+
+
+class Block:
+    """Columns that keep their proportions: centred, with a variance of the root of their effective dimensions."""
+
+    LEARNT_FROM = 5000
+    FARTHEST = 1e3
+
+    def __init__(self, values: np.ndarray, most: float = np.inf) -> None:
+        values = spread_out(values, self.LEARNT_FROM).astype(np.float64)
+        self.unit = float(np.abs(values).max(initial=0.0)) or 1.0
+        self.centre = (values / self.unit).mean(axis=0) if len(values) else np.zeros(values.shape[1])
+        rest = values / self.unit - self.centre
+        with np.errstate(under="ignore"):
+            covariance = rest.T @ rest / max(1, len(values))
+            total, squares = float(np.trace(covariance)), float((covariance**2).sum())
+        self.varies = total > 1e-18 and squares > 0
+        weight = min(total / np.sqrt(squares), most) if self.varies else 1.0  # the root of the effective dimensions
+        self.scale = float(np.sqrt(total / weight)) if self.varies else 1.0
+
+    def __call__(self, values: np.ndarray) -> np.ndarray:
+        with np.errstate(over="ignore", under="ignore"):
+            found = (values.astype(np.float64) / self.unit - self.centre) / self.scale
+        return np.clip(found, -self.FARTHEST, self.FARTHEST)

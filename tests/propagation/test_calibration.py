@@ -1,0 +1,139 @@
+"""Probabilities that mean what they say."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.datasets import make_moons
+
+from otprop import OTP
+from otprop.propagation.calibration import Calibration, calibrate, coverage_table, likely_errors
+
+probabilities = arrays(float, st.integers(0, 40), elements=st.floats(0, 1))
+
+
+@settings(deadline=None)
+@given(found=probabilities, seed=st.integers(0, 99))
+def test_confidence_is_a_probability_that_rises_with_what_was_found(found, seed):
+    right = np.random.default_rng(seed).random(len(found)) < found
+    calibration = calibrate(found, right)
+    ladder = calibration(np.linspace(0, 1, 50))
+    assert np.isfinite(ladder).all()
+    assert (ladder >= 0).all()
+    assert (ladder <= 1).all()
+    assert (np.diff(ladder) >= 0).all()
+
+
+def test_without_hidden_labels_probabilities_are_taken_as_they_are():
+    calibration = calibrate(np.empty(0), np.empty(0, dtype=bool))
+    assert calibration == Calibration(1.0, 0.0)
+    np.testing.assert_allclose(calibration(np.array([0.3, 0.9])), [0.3, 0.9])
+
+
+def test_honest_probabilities_stay_and_boastful_ones_come_down():
+    rng = np.random.default_rng(0)
+    true = rng.uniform(0.5, 0.99, 5000)
+    right = rng.random(5000) < true
+    boast = true**4 / (true**4 + (1 - true) ** 4)
+    for found in (true, boast):
+        confidence = calibrate(found, right)(found)
+        for low, high in pairwise((0.5, 0.6, 0.7, 0.8, 0.9, 1.0)):
+            here = (confidence >= low) & (confidence < high)
+            assert abs(confidence[here].mean() - right[here].mean()) < 0.04
+
+
+def test_a_few_hidden_labels_move_it_a_little_and_the_more_the_more():
+    moved = [1 - calibrate(np.full(n, 0.99), np.arange(n) % 2 == 0)(np.array([0.99]))[0] for n in (2, 10, 200)]
+    assert 0.01 < moved[0] < moved[1] < moved[2]
+    assert moved[2] == pytest.approx(0.5, abs=0.1)
+
+
+def test_all_hidden_labels_right_do_not_make_it_sure():
+    confidence = calibrate(np.full(20, 0.9), np.ones(20, dtype=bool))(np.array([0.9]))
+    assert 0.9 < confidence[0] < 1
+
+
+@settings(deadline=None)
+@given(confidence=arrays(float, st.integers(0, 60), elements=st.floats(0, 1)))
+def test_fewer_rows_are_more_confident_and_less_often_wrong(confidence):
+    table = coverage_table(confidence)
+    for more, fewer in pairwise(table):
+        assert fewer.share < more.share
+        assert fewer.n_rows <= more.n_rows
+        assert fewer.confidence >= more.confidence
+        assert fewer.expected_error <= more.expected_error + 1e-12
+    for line in table:
+        kept = np.sort(confidence)[::-1][: line.n_rows]
+        assert line.n_rows == pytest.approx(line.share * len(confidence), abs=0.5 + 1e-9)
+        assert (confidence >= line.confidence).sum() == line.n_rows  # as `abstain_below` it keeps just these
+        assert line.confidence == kept[-1]
+        assert line.expected_error == pytest.approx(1 - kept.mean())
+
+
+def test_rows_of_one_confidence_are_not_parted():
+    table = coverage_table(np.array([0.9, 0.5, 0.5, 0.5]))
+    assert [(line.share, line.n_rows) for line in table] == [(1.0, 4), (0.3, 1)]
+
+
+def test_hidden_labels_count_by_how_many_rows_they_stand_for():
+    found = np.full(40, 0.8)
+    right = np.arange(40) < 20  # the first class always right, the second never
+    mostly = np.where(right, 9.0, 1.0)
+    known = calibrate(found, right, mostly)(np.array([0.8]))[0]
+    assert calibrate(found, right)(np.array([0.8]))[0] < 0.7 < known
+    assert calibrate(found, right, 100 * mostly)(np.array([0.8]))[0] == pytest.approx(known)
+    assert calibrate(found, right, np.full(40, 3.0)) == calibrate(found, right)
+    assert calibrate(found, right, np.zeros(40)) == Calibration()  # they stand for no row
+
+
+def test_the_table_begins_with_all_rows_and_is_empty_without_any():
+    assert coverage_table(np.array([0.5, 0.7]))[0].expected_error == pytest.approx(0.4)
+    assert coverage_table(np.empty(0)) == []
+
+
+def test_the_range_of_an_error_narrows_with_the_number_of_hidden_labels():
+    ranges = [likely_errors(0.1, n) for n in (0, 10, 100, 10_000)]
+    assert ranges[0] == (0.0, 1.0)
+    widths = [high - low for low, high in ranges]
+    assert widths == sorted(widths, reverse=True)
+    assert all(low <= 0.1 <= high for low, high in ranges)
+    assert widths[-1] < 0.02
+
+
+@pytest.mark.parametrize("error", [0.02, 0.2])
+def test_the_range_holds_the_true_error_nine_times_in_ten(error):
+    seen = np.random.default_rng(0).binomial(60, error, size=2000) / 60
+    inside = [low <= error <= high for low, high in (likely_errors(share, 60) for share in seen)]
+    assert np.mean(inside) > 0.85
+
+
+def test_the_range_of_a_model_holds_the_error_it_makes():
+    inside = []
+    for seed in range(6):
+        X, truth = make_moons(150, noise=0.15, random_state=seed)
+        y = np.where(np.isin(np.arange(150), np.random.default_rng(seed).choice(150, 16, replace=False)), truth, -1)
+        y[[np.flatnonzero(truth == 0)[0], np.flatnonzero(truth == 1)[0]]] = [0, 1]
+        model = OTP().fit(X, y)
+        for line in model.coverage():
+            rows = (model.round_ > 0) & (model.confidence_ >= line.confidence)
+            error = np.mean(model.transduction_[rows] != truth[rows])
+            inside.append(line.low <= error <= line.high)
+    assert np.mean(inside) > 0.8
+
+
+def test_no_error_at_all_is_likely_where_less_than_one_was_to_be_seen():
+    assert likely_errors(0.01, 50)[0] == 0.0
+    assert likely_errors(0.03, 50)[0] > 0.0
+
+
+def test_fewer_rows_leave_fewer_hidden_labels_to_tell_their_error():
+    confidence = np.concatenate([np.full(50, 0.99), np.full(50, 0.8)])
+    whole, half = coverage_table(confidence, 40, (1.0, 0.5))
+    assert (half.low, half.high) == likely_errors(half.expected_error, 20)
+    assert half.high > half.expected_error
+    assert whole.high < 0.25

@@ -1,0 +1,146 @@
+"""Cells become labels: which are empty, which are classes, and what is refused or noted."""
+
+from __future__ import annotations
+
+import datetime
+import io
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from otprop.files import MISSING_WORDS, read_table
+from otprop.table.target import read_target
+
+
+def test_codes_follow_the_classes_in_order():
+    target = read_target(["b", None, "a", "b", ""], "y")
+    assert target.classes == target.values == ["a", "b"]
+    np.testing.assert_array_equal(target.codes, [1, -1, 0, 1, -1])
+    np.testing.assert_array_equal(target.given, [True, False, True, True, False])
+
+
+@pytest.mark.parametrize("empty", ["", "  ", "\t", "NA", "N/A", " nan ", "NaN", "null", "None", "<NA>", None, np.nan])
+def test_empty_cells_are_unlabelled(empty):
+    assert read_target(["a", "b", empty], "y").codes.tolist() == [0, 1, -1]
+
+
+def test_nulls_of_pandas_are_unlabelled():
+    pd = pytest.importorskip("pandas")
+    assert read_target(["a", "b", pd.NA, pd.NaT], "y").codes.tolist() == [0, 1, -1, -1]
+
+
+def test_a_class_may_be_called_none_which_is_noted():
+    target = read_target(["none", "mild", None], "y")
+    assert target.classes == ["mild", "none"]
+    assert any("add --unlabeled 'none'" in note for note in target.notes)
+
+
+@pytest.mark.parametrize("word", MISSING_WORDS)
+def test_what_is_missing_in_a_feature_is_unlabelled_in_the_target(word):
+    table = read_table(io.BytesIO(f"x\ty\n{word}\t{word}\na\ta\nb\tb\n".encode()))
+    assert table.frame(["x"])["x"].isna().tolist() == [True, False, False]
+    assert read_target(table.cells("y"), "y").given.tolist() == [False, True, True]
+
+
+def test_a_class_of_most_rows_is_suspected_where_hardly_any_row_is_left():
+    cells = [*["open"] * 42, *["a"] * 8, *["b"] * 8, None, None]
+    note = "'open' has 42 of 60 rows: if it marks unlabelled rows, add --unlabeled 'open'"
+    assert note in read_target(cells, "y").notes
+    assert note not in read_target([*cells, *[None] * 60], "y").notes
+    with pytest.raises(ValueError, match=r"If 'open' \(42 of 58 rows\) marks .* rows, add --unlabeled 'open'\."):
+        read_target(cells[:-2], "y")
+    with pytest.raises(ValueError, match=r"If '\?' \(1 of 4 rows\) marks unlabelled rows, add --unlabeled '\?'\."):
+        read_target(["a", "a", "b", "?"], "y")
+
+
+def test_a_word_taken_for_empty_is_noted():
+    assert "cells of 'y' with 'NA' count as unlabelled" in read_target(["a", "a", "b", "b", "NA"], "y").notes
+
+
+@pytest.mark.parametrize(("word", "cells"), [("?", ["a", "b", "?"]), ("-1", [0, 1, -1]), ("-1", [0.0, 1.0, -1.0])])
+def test_what_is_named_marks_unlabelled_cells_too(word, cells):
+    target = read_target([*cells, None], "y", [word])
+    assert target.codes.tolist() == [0, 1, -1, -1]
+    assert not [note for note in target.notes if "unlabelled" in note]
+
+
+@pytest.mark.parametrize(("cells", "shown"), [(["a", "b", "?", None], "'?'"), ([0, 1, -1, None], "'-1'")])
+def test_a_likely_marker_is_a_class_with_a_note(cells, shown):
+    target = read_target(cells, "y")
+    assert len(target.classes) == 3
+    marked = f"{shown} (1 row) is taken as a class of 'y'; if it marks unlabelled rows, add --unlabeled {shown}"
+    assert marked in target.notes
+
+
+def test_native_values_come_back_as_they_were():
+    day = datetime.date(2020, 1, 2)
+    for cells in ([2, 10, None], [True, False, None], [1.5, 2.5, None], [day, day.replace(day=3), None]):
+        target = read_target(cells, "y")
+        back = [None if code < 0 else target.values[code] for code in target.codes]
+        assert back == cells
+        assert [type(value) for value in back] == [type(value) for value in cells]
+
+
+def test_numbers_are_in_order_of_size_also_as_text():
+    assert read_target(["10", "9", "-3", None], "y").classes == ["-3", "9", "10"]
+
+
+def test_labels_that_differ_only_in_case_or_blanks_are_listed():
+    target = read_target(["Yes", "yes ", "no", "no", None], "y")
+    assert target.classes == ["Yes", "no", "yes "]
+    assert any("differ only in case or blanks: 'Yes', 'yes '" in note for note in target.notes)
+
+
+def test_the_same_number_written_in_two_ways_is_two_classes_with_a_note():
+    target = read_target(["1", "1.0", "2", None], "y")
+    assert target.classes == ["1", "1.0", "2"]
+    assert any("how a number is written: '1', '1.0'" in note for note in target.notes)
+
+
+def test_a_label_with_a_single_row_is_said():
+    assert any("single row: 'b'" in note for note in read_target(["a", "a", "b", None], "y").notes)
+    assert read_target(["a", "a", "b", "b", None], "y").notes == []
+
+
+@pytest.mark.parametrize(
+    ("cells", "message"),
+    [
+        ([], "no rows"),
+        ([None, "", "NA"], "no label in any of its 3 rows"),
+        (["a", "a", None], "one class only \\('a', 2 rows\\)"),
+        (["a", "b"], "a label in every row: nothing is left to do"),
+        ([[1], [2], None], "holds cells of type list"),
+        ([*np.linspace(0, 1, 100), None], "100 different numbers in 100 labelled rows.*a measurement"),
+        ([*(f"{number / 7:.3f}" for number in range(100)), ""], "a measurement, not classes"),
+        ([*(f"{number / 7:.2f}" for number in range(24)), ""], "24 different numbers in 24 labelled rows.*measurement"),
+    ],
+)
+def test_a_column_without_classes_to_spread_is_refused(cells, message):
+    with pytest.raises(ValueError, match=f"the target 'y' .*{message}") as caught:
+        read_target(cells, "y")
+    assert "\n" not in str(caught.value)
+
+
+def test_decimals_that_repeat_and_few_of_them_are_classes():
+    assert len(read_target([*([0.5, 1.0, 1.5, 2.0] * 9), None], "y").classes) == 4
+    assert len(read_target([0.5, 1.5, 2.5, None], "y").classes) == 3
+    assert len(read_target([*range(24), None], "y").classes) == 24
+
+
+def test_many_classes_that_repeat_are_classes():
+    assert len(read_target([*(list(range(100)) * 5), None], "y").classes) == 100
+
+
+@given(st.lists(st.one_of(st.none(), st.text(max_size=4)), min_size=1, max_size=30))
+def test_every_cell_has_its_own_text_as_label_or_none(cells):
+    try:
+        target = read_target(cells, "y")
+    except ValueError:
+        return
+    for cell, code in zip(cells, target.codes, strict=True):
+        if code >= 0:
+            assert target.classes[code] == cell
+        else:
+            assert cell is None or not cell.strip() or cell.strip() in MISSING_WORDS
