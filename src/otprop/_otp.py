@@ -16,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import log_round
+from otprop._saving import saved_as
 from otprop._validation import check_choice, check_count, check_number, did_you_mean
 from otprop.geometry.pairwise import METRICS, check_cost, check_cost_matrix, check_values
 from otprop.propagation.calibration import Coverage, coverage_table
@@ -26,6 +27,7 @@ from otprop.propagation.row_level import RowLevelFit
 logger = logging.getLogger("otprop")
 
 
+@saved_as("otp", replaces={"callback": None, "verbose": 0}, nan=("settings_",))
 class OTP(Propagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 

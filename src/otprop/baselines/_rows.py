@@ -9,10 +9,13 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
+from otprop._saving import saved_as
+
 FAR = 1e120  # a new row further away than this, in units of the training rows' extent, is put there
 BLOCK_ENTRIES = 4_000_000  # entries of a distance block held at once
 
 
+@saved_as("baselines.frame")
 @dataclass(frozen=True)
 class Frame:
     """The shift and the one common factor that bring the training rows into [-1, 1].

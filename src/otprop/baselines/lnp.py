@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
 from otprop.baselines._qp import simplex_programs
 from otprop.baselines._rows import BLOCK_ENTRIES, Frame
@@ -102,6 +103,7 @@ def propagate(W: Any, Y: np.ndarray, *, alpha: float, tol: float = 1e-4, max_ite
     return iterate(W, Y, alpha=alpha, tol=tol, max_iter=max_iter)
 
 
+@saved_as("baselines.lnp")
 class LNP(Propagator):
     """Linear neighbourhood propagation.
 

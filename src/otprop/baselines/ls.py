@@ -7,6 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
+from otprop._saving import saved_as
 from otprop._validation import check_number
 from otprop.baselines._kernels import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, distributions, iterate, knn_graph, one_hot
@@ -66,6 +67,7 @@ def normalized_knn(graph: sparse.csr_array) -> sparse.csr_array:
     return (scale @ graph @ scale).tocsr()
 
 
+@saved_as("baselines.ls")
 class LabelSpreading(GraphPropagator):
     """Label spreading on a Gaussian or a nearest-neighbour graph.
 

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_number
 from otprop.baselines._rows import Frame, blocks, typical_distance
 
@@ -74,6 +75,7 @@ class _FromLabeled(Propagator):
         return tags
 
 
+@saved_as("baselines.nearest")
 class NearestNeighbor(_FromLabeled):
     """The class of the nearest labelled row.
 
@@ -121,6 +123,7 @@ class NearestNeighbor(_FromLabeled):
         return np.eye(len(self.classes_))[self._codes[nearest]]
 
 
+@saved_as("baselines.vote")
 class KernelVote(_FromLabeled):
     """All labelled rows vote with the weight exp(-d^2 / epsilon): optimal transport without the transport.
 

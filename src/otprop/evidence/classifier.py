@@ -15,6 +15,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 from sklearn.utils.validation import has_fit_parameter
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import FOLDS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.weights import relative
@@ -44,6 +45,7 @@ class Source(Protocol):
         ...
 
 
+@saved_as("evidence.features")
 class Features:
     """Columns with mean 0 and variance 1 in single precision, whatever their units; sparse ones keep their zeros."""
 
@@ -73,6 +75,7 @@ class Features:
         return np.clip(scaled, -FARTHEST, FARTHEST).astype(np.float32)
 
 
+@saved_as("evidence.forest", drops=("_X",))
 class ForestSource:
     """Extra trees: the forest answers for the unlabelled rows, a bootstrapped twin for the hidden ones (out of bag)."""
 
@@ -117,6 +120,7 @@ class ForestSource:
         return log_floored(_all_classes(found, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
 
+@saved_as("evidence.classifier", drops=("_X",))
 class ClassifierSource:
     """Any classifier of scikit-learn's: the hidden rows are answered for by copies trained without their fold.
 
@@ -194,6 +198,7 @@ class ClassifierSource:
             raise ValueError(f"{self.name}, a classifier in evidence, failed: {error}") from error
 
 
+@saved_as("evidence.linear", drops=("_X",))
 class LinearSource(ClassifierSource):
     """Logistic regression on standardised columns, of some of the labelled rows where they are many."""
 
@@ -209,6 +214,7 @@ class LinearSource(ClassifierSource):
             return super()._train(rows, codes, weights)
 
 
+@saved_as("evidence.shares")
 class _Shares:
     """SourceOutput of every row what share of the labels each class has."""
 
@@ -220,6 +226,7 @@ class _Shares:
         return np.tile(self._shares, (X.shape[0], 1))
 
 
+@saved_as("evidence.scaled_logistic")
 class _ScaledLogistic:
     """Logistic regression behind `Features`, penalised by how long the rows are."""
 

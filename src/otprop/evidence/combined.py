@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.classifier import Source
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
@@ -35,6 +36,7 @@ class IterativeSource(Source, Protocol):
         ...
 
 
+@saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
 @dataclass(frozen=True)
 class Contribution:
     """What a source contributed.
@@ -53,6 +55,7 @@ class Contribution:
     likelihood: float
 
 
+@saved_as("evidence", drops=("_static", "held_out_log_proba"))
 class Evidence:
     """The cost of giving each class to each row, up to a sign: the weighted sum of what all sources say.
 

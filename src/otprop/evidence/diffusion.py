@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_likelihood, powered
 from otprop.geometry.diffusion import DiffusionGraph
@@ -19,6 +20,7 @@ NEGLIGIBLE = 0.02  # settings of less weight are dropped
 TOL = 1e-5
 
 
+@saved_as("evidence.diffusion_setting", nan=("likelihood",))
 @dataclass
 class Setting:
     """One way to diffuse: over which graph, how far, and how sharp its answer is read.
@@ -42,6 +44,7 @@ class Setting:
     values: np.ndarray | None = field(default=None, repr=False)
 
 
+@saved_as("evidence.diffusion")
 class DiffusionSource:
     """Labels spread over the graph; each row's class probabilities are a mixture over the settings.
 

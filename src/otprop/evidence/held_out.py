@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otprop._saving import saved_as
+
 MANY_ROWS = 30_000  # from here on only some of the labels are hidden, for the sake of time
 FOLDS, FEW_FOLDS = 5, 2
 MOST_HIDDEN = 2000
@@ -13,6 +15,7 @@ ENOUGH = 500  # labels from which on two folds of five say enough
 LEAVE_ONE_OUT = 50  # labels up to which each is hidden alone
 
 
+@saved_as("evidence.held_out")
 @dataclass(frozen=True)
 class HeldOut:
     """Labelled rows whose labels are hidden, fold by fold.

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_likelihood
 from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
@@ -17,6 +18,7 @@ EPSILON_PULL = 0.5
 MOST_SEEN = 1000  # unlabelled rows that say what a usual cost is
 
 
+@saved_as("evidence.nearness", drops=("_given", "_joined"))
 class NearnessSource:
     """Class potentials ``log sum_i w_i exp(-C_ij / epsilon)`` over the labelled rows i of a class.
 

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.geometry.measures import BLOCK_ENTRIES, Measure, Measured, Vectors
 from otprop.geometry.parallel import Jobs, in_parts, lines_at_once
 from otprop.geometry.rows import row_dots
@@ -22,6 +23,7 @@ PROJECTED_FEATURES = 64  # rows with more features are first compared in their p
 EXPLAINED = 0.9  # ... those that hold this share of the squares
 
 
+@saved_as("geometry.view")
 @dataclass(frozen=True)
 class View:
     """Rows as they are compared first: placed, and where there are many features projected."""
@@ -68,6 +70,7 @@ def _principal(sample: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
+@saved_as("geometry.cells")
 class Cells:
     """Rows cut into cells around centers: where k-means on a sample of them ends after a few steps."""
 
@@ -126,6 +129,7 @@ def work_of(rows: Any) -> float:
     return float(rows.shape[0]) ** 2 * (rows.shape[1] + 40)
 
 
+@saved_as("geometry.search_plan")
 @dataclass(frozen=True)
 class SearchPlan:
     """Where to look: in the `n_probed` cells around a row's own; the best `n_candidates` there are measured."""

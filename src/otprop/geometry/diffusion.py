@@ -22,6 +22,7 @@ import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 from sklearn.exceptions import ConvergenceWarning
 
+from otprop._saving import saved_as
 from otprop._validation import check_number
 from otprop.geometry.affinity import (
     SCALE_NEIGHBOR,
@@ -41,6 +42,7 @@ REORDERED_ROWS = 5000  # with more rows it pays to put neighbours next to one an
 DIRECT_ROWS = 2000  # up to here a large block of the inverse comes from a dense matrix
 
 
+@saved_as("geometry.diffusion_graph", drops=("_S", "_order", "_roots", "degrees", "components"))
 class DiffusionGraph:
     """A graph over rows along which values spread.
 

@@ -9,9 +9,12 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from otprop._saving import saved_as
+
 CENTER_ROWS = 1000  # how many rows decide where the middle is
 
 
+@saved_as("geometry.euclidean_cost")
 class EuclideanCost:
     """Squared (or plain) Euclidean distances between rows.
 

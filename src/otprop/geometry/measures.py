@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from otprop._saving import saved_as
 from otprop.geometry.euclidean import _largest, _power_of_two
 from otprop.geometry.pairwise import Metric, make_pairwise_cost
 from otprop.geometry.parallel import in_parts, lines_at_once
@@ -45,6 +46,7 @@ def make_measure(rows: Any, copies: Copies, metric: str | Metric) -> Measure:
     return Measured(rows, copies, metric)
 
 
+@saved_as("geometry.tree")
 class Tree:
     """Rows with few features, in a tree."""
 
@@ -59,6 +61,7 @@ class Tree:
         return found, _in_units(distances, self._unit)
 
 
+@saved_as("geometry.measured")
 class Measured:
     """Rows that a metric of scikit-learn or a callable compares, pair by pair."""
 
@@ -84,6 +87,7 @@ class Measured:
         return k_closest(owners, candidates[columns], block[owners, columns], k)
 
 
+@saved_as("geometry.vectors", methods=("enter",))
 class Vectors:
     """Rows compared by products: Euclidean (also between unit rows, for cosines) or by the inner product itself.
 
@@ -187,6 +191,7 @@ class Vectors:
         return up_to(scores, limit.astype(here.dtype), most=max(4 * k + 64, 2**28 // here.size))
 
 
+@saved_as("geometry.sparse_vectors", methods=("enter",))
 class SparseVectors(Vectors):
     """Sparse rows, in double precision where they are."""
 

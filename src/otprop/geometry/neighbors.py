@@ -17,6 +17,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop._validation import check_count
 from otprop.geometry.cells import SAMPLE, SearchPlan, brute_force, make_plan, sample_rows, work_of
 from otprop.geometry.measures import make_measure
@@ -52,6 +53,7 @@ class Neighbors:
         return replace(self, indices=self.indices[:, :k], distances=self.distances[:, :k])
 
 
+@saved_as("geometry.neighbor_index")
 class NeighborIndex:
     """Finds the rows of a table that are nearest to its own rows, or to new ones.
 

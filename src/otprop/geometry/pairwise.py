@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
 
+from otprop._saving import saved_as
 from otprop._validation import did_you_mean
 from otprop.geometry.euclidean import EuclideanCost
 
@@ -35,6 +36,7 @@ class PairwiseCost(Protocol):
         ...
 
 
+@saved_as("geometry.metric_cost")
 class MetricCost:
     """Costs by a metric of scikit-learn, or a callable of two rows."""
 
@@ -75,6 +77,7 @@ class MetricCost:
         return block
 
 
+@saved_as("geometry.matrix_cost")
 class MatrixCost:
     """Costs given as a matrix: line i, column j is the cost from row i to row j."""
 

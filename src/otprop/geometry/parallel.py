@@ -11,7 +11,10 @@ import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from otprop._saving import saved_as
 
+
+@saved_as("geometry.jobs")
 class Jobs:
     """Threads that work through a list of pieces; an interruption leaves at most one piece a thread to wait for."""
 

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
+
 
 def row_keys(rows: Any) -> Iterator[bytes]:
     """A key for every row, the same for rows with the same values."""
@@ -36,6 +38,7 @@ def digest(key: bytes) -> bytes:
     return blake2b(key, digest_size=16).digest()
 
 
+@saved_as("geometry.labeled_rows")
 class LabeledRows:
     """The rows whose label was given, and what they say of rows that are the same.
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop.geometry.parallel import in_parts
 from otprop.geometry.row_matching import digest, row_keys
 from otprop.geometry.topk import Found
@@ -29,6 +30,7 @@ def row_largest(rows: Any) -> np.ndarray:
     return np.maximum(rows.max(axis=1), -rows.min(axis=1))
 
 
+@saved_as("geometry.unit_rows")
 class UnitRows:
     """Rows scaled to length one. Where the table has rows of zeros they get a direction of their own."""
 
@@ -51,6 +53,7 @@ class UnitRows:
         return sp.csr_array(sp.diags_array(factors) @ rows) if sp.issparse(rows) else rows * factors[:, None]
 
 
+@saved_as("geometry.copies")
 class Copies:
     """Equal rows: which they are, and how what was found for one of them becomes the others' too."""
 

@@ -8,12 +8,15 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaincinv, expit, logit
 
+from otprop._saving import saved_as
+
 PULL_SLOPE = 8.0  # how many hidden labels' worth of trust the probabilities start with
 PULL_SHIFT = 2.0
 CLIP = 1e-6
 SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 
+@saved_as("otp.calibration")
 @dataclass(frozen=True)
 class Calibration:
     """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``."""

@@ -14,6 +14,7 @@ from scipy.special import softmax
 from sklearn.utils import check_random_state
 
 from otprop._labels import Labels
+from otprop._saving import saved_as
 from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource, Source
 from otprop.evidence.combined import Evidence
 from otprop.evidence.diffusion import DiffusionSource, Setting
@@ -246,6 +247,7 @@ def _check_metric(metric: Any, X: Any) -> None:
         )
 
 
+@saved_as("otp.class_predictor")
 class ClassLevelPredictor:
     """Class probabilities of new rows, and how far to trust them: through their neighbours, and from the classifiers.
 

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from otprop._labels import UNLABELED
+from otprop._saving import saved_as
 
 TIE = 1e-9  # certainties this near to each other are equal (Eq. 15)
 
 
+@saved_as("otp.round", nan=("threshold", "threshold_gap", "class_gap", "source_error", "target_error"))
 @dataclass(frozen=True)
 class Round:
     """What happened in one round.

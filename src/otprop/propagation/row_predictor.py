@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
 from otprop.geometry.pairwise import PairwiseCost
 from otprop.geometry.row_matching import LabeledRows, row_keys
@@ -15,6 +16,7 @@ from otprop.propagation.rounds import certainty
 from otprop.propagation.row_rounds import Snapshot
 
 
+@saved_as("otp.row_predictor")
 class RowLevelPredictor:
     """Carries new rows through the rounds as targets without mass, which change nothing for the others.
 

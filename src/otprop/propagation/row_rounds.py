@@ -8,6 +8,7 @@ from time import perf_counter
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.geometry.cost import RowCost
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.result import TransportResult
@@ -18,6 +19,7 @@ SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are lef
 CLOSE = 1e-3  # certainties of a quick look this near to a decision are computed again, exactly
 
 
+@saved_as("otp.snapshot", infinite=("f", "threshold"))
 @dataclass(frozen=True)
 class Snapshot:
     """What it takes to ask of a new row what a round would have said of it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.table.columns import Block, Encoder, NumberEncoder
 from otprop.table.values import has_blanks, is_missing, pandas, shown, spread_out, texts_of
 
@@ -17,6 +18,7 @@ MANY_TEXTS = 100_000  # from so many different texts on, whole words instead of 
 TEXT_WIDTH, TEXT_WEIGHT = 30, 2.0  # the same text in two rows must not outdo all other columns
 
 
+@saved_as("table.text")
 class TextEncoder(Encoder):
     """Text by skrub's StringEncoder (tf-idf of pieces of words, reduced), learnt from a sample of the texts."""
 
@@ -71,6 +73,7 @@ class TextEncoder(Encoder):
         return f"{self.n_texts} different texts, {pieces} in {len(self.parts)} dimensions"
 
 
+@saved_as("table.embedding")
 class EmbeddingEncoder(Encoder):
     """Several columns of numbers, or one of arrays, that keep their proportions."""
 

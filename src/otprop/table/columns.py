@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.table.values import example, pandas, spread_out, texts_of
 
 SQUASHED = 3.0  # where numbers end, in quartile ranges: outliers keep their side, not their distance
@@ -77,6 +78,7 @@ class Encoder:
         raise NotImplementedError
 
 
+@saved_as("table.number")
 class NumberEncoder(Encoder):
     """Numbers less their median, in quartile ranges, softly cut off, with a variance of about one."""
 
@@ -123,6 +125,7 @@ class NumberEncoder(Encoder):
         return "scaled by median and quartiles" if self.parts else "one value only, or missing: the flag alone"
 
 
+@saved_as("table.boolean")
 class BooleanEncoder(Encoder):
     """Truth values in one column."""
 
@@ -150,6 +153,7 @@ class BooleanEncoder(Encoder):
         return "true or false" if self.parts else "one value only, or missing: the flag alone"
 
 
+@saved_as("table.category")
 class CategoryEncoder(Encoder):
     """A column for each category, and one for the missing; a category not seen in training is none of them."""
 
@@ -175,6 +179,7 @@ class CategoryEncoder(Encoder):
         return f"{len(self.parts)} categories, one column each"
 
 
+@saved_as("table.date")
 class DateEncoder(Encoder):
     """Time as a line, and as places in the year, the week and the day where the rows differ in them."""
 
@@ -233,6 +238,7 @@ class DateEncoder(Encoder):
         return "time on a line" + "".join(f", place in the {name}" for name in self.cycles)
 
 
+@saved_as("table.time")
 class TimeEncoder(Encoder):
     """Times of day as places on the clock: midnight is near to both of its sides."""
 
@@ -269,6 +275,7 @@ class TimeEncoder(Encoder):
         return "place in the day" if self.parts else "one time only, or missing: the flag alone"
 
 
+@saved_as("table.block")
 class Block:
     """Columns that keep their proportions: centred, with a variance of the root of their effective dimensions."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.files import listed
 from otprop.labelling.methods import suggest
 from otprop.table.blocks import EmbeddingEncoder, TextEncoder
@@ -34,6 +35,7 @@ IDENTIFIER = "identifier"
 _ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
 
 
+@saved_as("table.column_use")
 @dataclass(frozen=True)
 class ColumnUse:
     """What was done to a column.
@@ -62,6 +64,7 @@ class ColumnUse:
         return self.left_out and self.why.startswith(IDENTIFIER)
 
 
+@saved_as("table.used_column")
 @dataclass
 class _Used:
     """A column, or the columns of an embedding, with what makes it numbers."""
@@ -72,6 +75,7 @@ class _Used:
     whole: bool  # the encoder takes a frame of all the columns
 
 
+@saved_as("table.features")
 class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 

@@ -1,0 +1,77 @@
+"""Models of format 1 and 2 (version 0.1.0), which named classes by their paths.
+
+Each line: the path in the file, the id of the class now, and attributes that have other names now.
+"""
+
+from __future__ import annotations
+
+LAST_FORMAT = 2
+
+CLASSES: dict[str, tuple[str, dict[str, str]]] = {
+    "otprop._otp.OTP": ("otp", {}),
+    "otprop._class_level.ClassAnswers": ("otp.class_predictor", {}),
+    "otprop._replay.Replay": ("otp.row_predictor", {}),
+    "otprop._confidence.Calibration": ("otp.calibration", {}),
+    "otprop._rounds.Round": ("otp.round", {}),
+    "otprop._propagation.Snapshot": ("otp.snapshot", {}),
+    "otprop.evidence.combined.Evidence": ("evidence", {"moving": "iterative"}),
+    "otprop.evidence.combined.Contribution": ("evidence.contribution", {}),
+    "otprop.evidence.diffusion.DiffusionSource": ("evidence.diffusion", {}),
+    "otprop.evidence.diffusion.Setting": ("evidence.diffusion_setting", {}),
+    "otprop.evidence.hidden.Hidden": ("evidence.held_out", {}),
+    "otprop.evidence.nearness.NearnessSource": ("evidence.nearness", {}),
+    "otprop.evidence.classifier.Features": ("evidence.features", {}),
+    "otprop.evidence.classifier.ForestSource": ("evidence.forest", {}),
+    "otprop.evidence.classifier.ClassifierSource": ("evidence.classifier", {}),
+    "otprop.evidence.classifier.LinearSource": ("evidence.linear", {}),
+    "otprop.evidence.classifier._Shares": ("evidence.shares", {}),
+    "otprop.evidence.classifier._ScaledLogistic": ("evidence.scaled_logistic", {}),
+    "otprop.geometry.pairs.MetricPairs": ("geometry.metric_cost", {}),
+    "otprop.geometry.pairs.MatrixPairs": ("geometry.matrix_cost", {}),
+    "otprop.geometry.euclidean.EuclideanPairs": ("geometry.euclidean_cost", {}),
+    "otprop.geometry.measures.Tree": ("geometry.tree", {}),
+    "otprop.geometry.measures.Measured": ("geometry.measured", {}),
+    "otprop.geometry.measures.Vectors": ("geometry.vectors", {}),
+    "otprop.geometry.measures.SparseVectors": ("geometry.sparse_vectors", {}),
+    "otprop.geometry.diffusion.DiffusionGraph": ("geometry.diffusion_graph", {}),
+    "otprop.geometry.cells.View": ("geometry.view", {}),
+    "otprop.geometry.cells.Cells": ("geometry.cells", {}),
+    "otprop.geometry.cells.SearchPlan": ("geometry.search_plan", {}),
+    "otprop.geometry.neighbors.NeighborIndex": ("geometry.neighbor_index", {}),
+    "otprop.geometry.identical.GivenRows": ("geometry.labeled_rows", {}),
+    "otprop.geometry.rows.UnitRows": ("geometry.unit_rows", {}),
+    "otprop.geometry.rows.Copies": ("geometry.copies", {}),
+    "otprop.geometry.jobs.Jobs": ("geometry.jobs", {}),
+    "otprop.transport.class_level.ClassTransport": ("transport.class_plan", {}),
+    "otprop.baselines._rows.Frame": ("baselines.frame", {}),
+    "otprop.baselines.cnmf.CNMF": ("baselines.cnmf", {}),
+    "otprop.baselines.lnp.LNP": ("baselines.lnp", {}),
+    "otprop.baselines.lp.LabelPropagation": ("baselines.lp", {}),
+    "otprop.baselines.ls.LabelSpreading": ("baselines.ls", {}),
+    "otprop.baselines.nearest.KernelVote": ("baselines.vote", {}),
+    "otprop.baselines.nearest.NearestNeighbor": ("baselines.nearest", {}),
+    "otprop.baselines.plcc.PLCC": ("baselines.plcc", {}),
+    "otprop.baselines.supervised.SelfTraining": ("baselines.self_training", {}),
+    "otprop.baselines.supervised.Supervised": ("baselines.supervised", {}),
+    "otprop.labelling.blocks.EmbeddingEncoder": ("table.embedding", {}),
+    "otprop.labelling.blocks.TextEncoder": ("table.text", {}),
+    "otprop.labelling.columns.Block": ("table.block", {}),
+    "otprop.labelling.columns.BooleanEncoder": ("table.boolean", {}),
+    "otprop.labelling.columns.CategoryEncoder": ("table.category", {}),
+    "otprop.labelling.columns.DateEncoder": ("table.date", {}),
+    "otprop.labelling.columns.NumberEncoder": ("table.number", {}),
+    "otprop.labelling.columns.TimeEncoder": ("table.time", {}),
+    "otprop.labelling.features.ColumnUse": ("table.column_use", {}),
+    "otprop.labelling.features.Features": ("table.features", {}),
+    "otprop.labelling.features._Used": ("table.used_column", {}),
+    "sklearn.ensemble._forest.ExtraTreesClassifier": ("sklearn.extra_trees", {}),
+    "sklearn.linear_model._logistic.LogisticRegression": ("sklearn.logistic_regression", {}),
+    "sklearn.pipeline.Pipeline": ("sklearn.pipeline", {}),
+    "sklearn.preprocessing._data.StandardScaler": ("sklearn.standard_scaler", {}),
+    "sklearn.semi_supervised._self_training.SelfTrainingClassifier": ("sklearn.self_training", {}),
+    "sklearn.tree._classes.ExtraTreeClassifier": ("sklearn.extra_tree", {}),
+}
+
+METHODS: dict[tuple[str, str], tuple[str, str]] = {  # class and bound method: their id and name now
+    ("otprop.geometry.measures.Vectors", "enter"): ("geometry.vectors", "enter"),
+}
