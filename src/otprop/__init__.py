@@ -6,13 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from otprop._label import label
     from otprop._otp import OTP
     from otprop.propagation.rounds import Round
 
 __version__ = "0.1.0"
-__all__ = ["OTP", "Round", "__version__"]
+__all__ = ["OTP", "Round", "__version__", "label"]
 
-_HOMES = {"OTP": "otprop._otp", "Round": "otprop.propagation.rounds"}
+_HOMES = {"OTP": "otprop._otp", "Round": "otprop.propagation.rounds", "label": "otprop._label"}
 
 
 def __getattr__(name: str) -> Any:

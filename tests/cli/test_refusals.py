@@ -41,7 +41,7 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--save", "-"], "--save -"),
         (["--map", "pca"], "--report"),
         (["--metric", "eucledian"], "--metric eucledian: there is no metric 'eucledian'; did you mean 'euclidean'"),
-        (["--metric", "haversine", "--ignore", "colour", *FAST], "--metric='haversine' takes two columns"),
+        (["--metric", "haversine", "--ignore", "colour", *FAST], "metric='haversine' takes two columns"),
         (["--jobs", "0"], "--jobs 0"),
         (["--seed", "4294967296"], "4294967295"),
         (["--seed", "-1"], "--seed -1"),
@@ -96,7 +96,7 @@ def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(
     import otprop.cli.label as label
 
     monkeypatch.setattr(label, "find_spec", lambda name: None)
-    monkeypatch.setattr(label, "_prepare", lambda options: pytest.fail("the file was read"))
+    monkeypatch.setattr(label, "read_input", lambda options: pytest.fail("the file was read"))
     assert main(["label", str(lots), "--target", "kind", "--map", "umap", "--report", str(lots.parent / "p.html")]) == 1
     assert "pip install 'otprop[umap]'" in capsys.readouterr().err
 
@@ -114,8 +114,8 @@ def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureF
     assert main(["label", str(lots), "--target", "kind", *more, "--dry-run"]) == 0
     err = capsys.readouterr().err
     assert "note: without effect: --embedding, which is empty" in err
-    assert "note: without effect: --unlabeled 'zzz'; no cell of 'kind' says so" in err
-    assert "--unlabeled 'a'" not in err
+    assert "note: without effect: --unlabeled zzz; no cell of 'kind' says so" in err
+    assert "--unlabeled a" not in err
 
 
 def test_options_of_text_files_are_pointed_out_where_there_is_no_text(

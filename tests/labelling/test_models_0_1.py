@@ -12,7 +12,7 @@ import pytest
 
 from otprop.files import read_table
 from otprop.labelling.model import load_model, predict_table
-from otprop.labelling.output_columns import predicted_columns
+from otprop.labelling.output_columns import OutputColumns, predicted_columns
 
 pytest.importorskip("skrub")
 
@@ -23,7 +23,8 @@ NAMES = sorted(path.name.removesuffix(".otprop.gz") for path in FOLDER.glob("*.o
 @pytest.mark.parametrize("name", NAMES)
 def test_a_model_of_version_0_1_labels_as_it_did(name: str) -> None:
     model = load_model(io.BytesIO(gzip.decompress((FOLDER / f"{name}.otprop.gz").read_bytes())))
-    found = predicted_columns(model, *predict_table(model, model.frame(read_table(FOLDER / "table.csv"))), "got_")
+    table = read_table(FOLDER / "table.csv")
+    found = predicted_columns(model, *predict_table(model, model.frame(table)), OutputColumns("got_"))
     with (FOLDER / f"{name}.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
     assert list(found) == [column for column in rows[0] if column.startswith("got_")]

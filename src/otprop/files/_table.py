@@ -118,6 +118,7 @@ class Table(ABC):
         format: str | None = None,
         force: bool = False,
         excel_safe: bool = False,
+        written: list[Path] | None = None,
     ) -> None:
         """Write the table with columns added, all else as it was.
 
@@ -142,6 +143,8 @@ class Table(ABC):
         excel_safe : bool
             In CSV and TSV, put an apostrophe before every text cell, new or not, that begins with `=`, `+`, `-`, `@`,
             a tab or a line break and is no number, so that spreadsheets do not take it for a formula.
+        written : list of path or None
+            The path of the output is appended to it as soon as the file is in place.
         """
         if str(out) == "-":
             out = sys.stdout.buffer
@@ -166,7 +169,8 @@ class Table(ABC):
             write(cast(BinaryIO, out))
             cast(BinaryIO, out).flush()
         else:
-            write_atomic(path, write, force, [] if self.path is None else [self.path])
+            inputs = [] if self.path is None else [self.path]
+            write_atomic(path, write, force, inputs, mode_like=self.path, written=written)
 
     @abstractmethod
     def _typed(self, position: int) -> Any:

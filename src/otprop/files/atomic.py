@@ -50,7 +50,15 @@ def check_output(path: str | Path, force: bool = False, inputs: Iterable[str | P
         part.unlink()
 
 
-def write_atomic(path: str | Path, content: Content, force: bool = False, inputs: Iterable[str | Path] = ()) -> None:
+def write_atomic(
+    path: str | Path,
+    content: Content,
+    force: bool = False,
+    inputs: Iterable[str | Path] = (),
+    *,
+    mode_like: str | Path | None = None,
+    written: list[Path] | None = None,
+) -> None:
     """Write a file beside its place and move it there in one step.
 
     The content goes to a temporary file `.NAME.xxxxxxxx.part` in the same folder, is flushed to the disk and takes the
@@ -67,6 +75,10 @@ def write_atomic(path: str | Path, content: Content, force: bool = False, inputs
         Whether a file that is there may be replaced.
     inputs : iterable of str or path
         Files that must not be written, whatever `force` says.
+    mode_like : str, path or None
+        A file whose permissions a new output does not exceed: the input that it is made from.
+    written : list of path or None
+        `path` is appended to it as soon as the file is in place.
 
     Raises
     ------
@@ -90,8 +102,12 @@ def write_atomic(path: str | Path, content: Content, force: bool = False, inputs
                 handle.flush()
                 if force and place.exists():
                     os.chmod(part, stat.S_IMODE(place.stat().st_mode))
+                elif mode_like is not None and Path(mode_like).is_file():
+                    os.chmod(part, stat.S_IMODE(part.stat().st_mode) & stat.S_IMODE(os.stat(mode_like).st_mode))
                 os.fsync(handle.fileno())
                 _move(part, place, path, force)
+                if written is not None:
+                    written.append(Path(path))
         finally:
             with contextlib.suppress(OSError):
                 part.unlink()

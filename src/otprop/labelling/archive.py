@@ -276,13 +276,13 @@ class _Reader:
         return self._objects[node["same"]]
 
     def _read_object(self, node: Any) -> Any:
-        name, renamed = str(node["object"]), {}
+        name, renamed = str(node["object"]), dict[str, str]()
         if self._legacy:
             name, renamed = _legacy.CLASSES.get(name, (name, {}))
         saved = class_of_id(name)
         if saved is None:
             raise ArchiveError(f"it holds a {name}, which no model of otprop has; nothing of it was run")
-        made = saved.kind.__new__(saved.kind)
+        made: Any = object.__new__(saved.kind)
         self._objects[node["number"]] = made
         state = {renamed.get(key, key): self.value(each) for key, each in node["state"].items()}
         for key, each in state.items():

@@ -80,7 +80,9 @@ class SavedModel:
         self.features.check_names(names)
 
 
-def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False) -> None:
+def save_model(
+    out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False, written: list[Path] | None = None
+) -> None:
     """Write a model to a file: a zip archive of JSON and NumPy arrays, without pickle.
 
     Parameters
@@ -88,6 +90,7 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
     out : str, path or binary file
     fitted : object with `features`, `target` and `estimator`, such as a job that has run
     force : bool, an existing file may be replaced
+    written : list of path or None, `out` is appended to it as soon as the file is in place
     """
     header = {
         "kind": KIND,
@@ -107,7 +110,8 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
             raise ModelError(f"this model cannot be saved: {error}.") from None
 
     if isinstance(out, (str, Path)):
-        write_atomic(out, write, force=force)
+        path = getattr(getattr(fitted, "table", None), "path", None)
+        write_atomic(out, write, force, [] if path is None else [path], mode_like=path, written=written)
     else:
         write(out)
 
