@@ -160,10 +160,10 @@ def test_of_many_labels_some_are_enough(monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda shares: shares * np.nan, "gave what are no probabilities: .* got values from nan to nan"),
-        (lambda shares: shares * 100, "gave what are no probabilities: .* sum to 1 in every line"),
-        (lambda shares: shares * 3 - 1, "gave what are no probabilities"),
-        (np.log, "gave what are no probabilities"),
+        (lambda shares: shares * np.nan, "gave values that are not probabilities: .* got values from nan to nan"),
+        (lambda shares: shares * 100, "gave values that are not probabilities: .* sum to 1 in every row"),
+        (lambda shares: shares * 3 - 1, "gave values that are not probabilities"),
+        (np.log, "gave values that are not probabilities"),
         (lambda shares: shares[1:], r"gave probabilities of shape \(\d+, 2\) for \d+ rows and its 2 classes"),
         (lambda shares: shares[:, :1], "gave probabilities of shape"),
     ],
@@ -222,7 +222,7 @@ def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
 def test_features_of_any_size_are_brought_to_a_size_for_single_precision(X):
     features = ColumnScaler().fit(X)
     for rows in (X, X[:1] * 0.5, np.full((1, 2), 1.7e308), np.full((1, 2), -5e-324)):
-        scaled = features(rows)
+        scaled = features.transform(rows)
         assert scaled.dtype == np.float32
         assert np.isfinite(scaled).all()
         assert np.isfinite(scaled**2).all()
@@ -235,19 +235,19 @@ def test_features_of_any_size_are_brought_to_a_size_for_single_precision(X):
 def test_features_do_not_depend_on_their_units(scale, shift):
     X = np.random.default_rng(0).normal(size=(50, 3))
     expected = (X - X.mean(axis=0)) / X.std(axis=0)
-    scaled = ColumnScaler().fit(X * scale + shift)(X * scale + shift)
+    scaled = ColumnScaler().fit(X * scale + shift).transform(X * scale + shift)
     np.testing.assert_allclose(scaled, expected, atol=1e-2 if scale == 1e-320 else 1e-5)
 
 
 def test_a_constant_feature_is_zero_whatever_a_new_row_has_there():
     X = np.column_stack([np.full(9, 1e-200), np.full(9, 0.1), np.arange(9.0)])
     features = ColumnScaler().fit(X)
-    np.testing.assert_array_equal(features(X)[:, :2], 0)
-    np.testing.assert_array_equal(features(np.array([[1e200, -1e200, 4.0]])), 0)
+    np.testing.assert_array_equal(features.transform(X)[:, :2], 0)
+    np.testing.assert_array_equal(features.transform(np.array([[1e200, -1e200, 4.0]])), 0)
 
 
 def test_sparse_features_keep_their_zeros():
     X = sp.random_array((20, 5), density=0.3, rng=0, format="csr") * 1e5
-    scaled = ColumnScaler().fit(X)(X)
+    scaled = ColumnScaler().fit(X).transform(X)
     assert scaled.nnz == X.nnz
     assert abs(scaled).max() == pytest.approx(1)

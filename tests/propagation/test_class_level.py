@@ -406,7 +406,7 @@ def test_where_no_label_can_be_hidden_the_log_says_that_confidence_is_not_calibr
     X, _, y = blobs(n_labels=1)
     with caplog.at_level("WARNING", logger="otprop"):
         geometry().fit(X, y)
-        assert "confidence_ is not calibrated: no label could be hidden" in caplog.text
+        assert "confidence_ is not calibrated: no label could be held out" in caplog.text
         caplog.clear()
         X, _, y = blobs(n_labels=2)
         geometry().fit(X, y)
