@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from threading import Event
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from otprop import _parameters
 from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
-from otprop._progress import ProgressCallback, log_round, no_progress
+from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.propagation.calibration import Coverage, coverage_table
@@ -25,8 +26,11 @@ from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
+from otprop.propagation.sources import geometry_key
 
 logger = logging.getLogger("otprop")
+
+_TRANSIENT = ("_on_progress", "_cancel", "_kept_geometry")  # not part of a pickle
 
 
 def _has_confidence(model: OTP) -> bool:
@@ -105,6 +109,9 @@ class OTP(Propagator):
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result stops after that round: rows still
         unlabelled keep the marker in ``transduction_``, their last distribution and certainty, and -1 in ``round_``.
+    warm_start : bool, default=False
+        Keep what depends on X alone (neighbours, graphs, scales of the columns), so that the next fit of the same X
+        with other labels does not compute it again. The result is that of a fresh fit. Not with "balanced".
     verbose : int, default=0
         Above 0, the rounds and what was chosen are logged at level INFO of the logger "otprop", else at DEBUG.
 
@@ -135,6 +142,8 @@ class OTP(Propagator):
         As used. Not with "balanced".
     n_hidden_ : int
         Number of held-out labels, for the weights and the confidence. Not with "balanced".
+    reused_ : tuple of str
+        What was taken from the fit before, with ``warm_start``. Not with "balanced".
     epsilon_ : float
         The epsilon used.
     n_iter_ : int
@@ -189,6 +198,7 @@ class OTP(Propagator):
         random_state: Any = 0,
         n_jobs: int | None = None,
         callback: Callable[[Round], Any] | None = None,
+        warm_start: bool = False,
         verbose: int | bool = 0,
     ) -> None:
         self.cost = cost
@@ -210,6 +220,7 @@ class OTP(Propagator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callback = callback
+        self.warm_start = warm_start
         self.verbose = verbose
 
     @classmethod
@@ -251,22 +262,34 @@ class OTP(Propagator):
         """
         self._reset()
         self.check_parameters()
-        config = _parameters.make_config(self, self._route(sample_weight, metadata))
+        config = _parameters.make_config(self.get_params(deep=False), self._route(sample_weight, metadata))
         X, labels = self._read(X, y, **self._check_array_options())
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
             _warn_if_asymmetric(X)
         _warn_if_minus_one_is_a_class(labels)
         weights = _row_weights(sample_weight, labels)
-        if isinstance(config, ClassLevelConfig):
-            self._fit_class_level(ClassLevelFit(config, self._progress), X, labels, weights)
-        else:
-            fit = RowLevelFit(config, self._progress).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
-            self._set_results(fit, labels, fit.rounds.codes)
+        self._cancel = Event()
+        try:
+            if isinstance(config, ClassLevelConfig):
+                self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights)
+            else:
+                fit = RowLevelFit(config, self._step).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
+                self._set_results(fit, labels, fit.rounds.codes)
+        finally:
+            del self._cancel
         return self
 
     def _fit_class_level(self, fit: ClassLevelFit, X: Any, labels: Labels, weights: np.ndarray) -> None:
-        fit.fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
+        key = geometry_key(X, fit.config) if self.warm_start else None
+        kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
+        geometry = kept if key is not None and key == kept_key else None
+        try:
+            fit.fit(X, labels, weights, self._on_round(len(labels.unlabeled)), geometry)
+        finally:
+            if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
+                self._kept_geometry = key, fit.geometry
+        self.reused_ = () if geometry is None else geometry.parts
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
         self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
@@ -275,7 +298,7 @@ class OTP(Propagator):
             unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
             codes = np.where(unsure, UNLABELED, codes)
         self._log_choices()
-        if self.cost == "graph" and not fit.geometry.graphs[None].degrees.any():
+        if self.cost == "graph" and fit.geometry is not None and not fit.geometry.graphs[None].degrees.any():
             warn("X has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
@@ -457,14 +480,29 @@ class OTP(Propagator):
         self._on_progress = callback
         return self
 
-    @property
-    def _progress(self) -> ProgressCallback:
-        return getattr(self, "_on_progress", None) or no_progress
+    def cancel(self) -> bool:
+        """Stop a `fit` that runs in another thread before its next step; there it raises ``FitCancelledError``.
+
+        Returns
+        -------
+        bool, whether a fit was running
+        """
+        running: Event | None = getattr(self, "_cancel", None)
+        if running is not None:
+            running.set()
+        return running is not None
+
+    def _step(self, done: float, total: float, step: str) -> None:
+        """Called before every step of a fit."""
+        if self._cancel.is_set():
+            raise FitCancelledError(f"the fit was cancelled before the step {step!r}; the estimator is not fitted.")
+        on_progress: ProgressCallback | None = getattr(self, "_on_progress", None)
+        if on_progress is not None:
+            on_progress(done, total, step)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = dict(super().__getstate__())
-        state.pop("_on_progress", None)
-        return state
+        return {name: value for name, value in state.items() if name not in _TRANSIENT}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -477,7 +515,7 @@ class OTP(Propagator):
 
     def check_parameters(self) -> None:
         """Raise a ParameterError for the first parameter that cannot be used."""
-        _parameters.check_parameters(self)
+        _parameters.check_parameters(self.get_params(deep=False))
 
     def _check_array_options(self) -> dict[str, Any]:
         """Options of check_array for X; a matrix between rows is checked by messages of our own."""
@@ -498,8 +536,8 @@ class OTP(Propagator):
         def on_round(round_: Round) -> bool:
             nonlocal done
             done += len(round_.rows)
-            log_round(round_, level)
-            self._progress(done, n_rows, f"round {round_.number}")
+            _log_round(round_, level)
+            self._step(done, n_rows, f"round {round_.number}")
             return bool(self.callback is not None and self.callback(round_))
 
         return on_round
@@ -534,6 +572,20 @@ class OTP(Propagator):
                 f"{self.epsilon_:.3g}), max_iter or tol.",
                 ConvergenceWarning,
             )
+
+
+def _log_round(round_: Round, level: int) -> None:
+    logger.log(
+        level,
+        "round %d: %d of %d rows labelled, of certainty %.4f and more, %d iterations to error %.1e in %.3f s",
+        round_.number,
+        len(round_.rows),
+        round_.n_unlabeled,
+        round_.threshold,
+        round_.iterations,
+        round_.source_error,
+        round_.seconds,
+    )
 
 
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:

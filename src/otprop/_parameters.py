@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from joblib import effective_n_jobs
@@ -16,9 +16,7 @@ from otprop.propagation.class_level import AUTO_ROUNDS
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource, RowLevelConfig
 from otprop.propagation.sources import NAMED_SOURCES
 
-if TYPE_CHECKING:
-    from otprop._otp import OTP
-
+Parameters = Mapping[str, Any]  # of `OTP`, by name
 Check = Callable[[str, Any], None]
 
 
@@ -37,6 +35,11 @@ def _check_callback(name: str, value: Any) -> None:
 def _check_verbose(name: str, value: Any) -> None:
     if not isinstance(value, (bool, int, np.bool_, np.integer)):
         raise ParameterError(name, f"must be a whole number or a boolean; got {value!r}.")
+
+
+def _check_boolean(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(name, f"must be True or False; got {value!r}.")
 
 
 def _check_n_jobs(name: str, value: Any) -> None:
@@ -106,41 +109,42 @@ CONSTRAINTS: dict[str, Check] = {
     "random_state": _check_random_state,
     "n_jobs": _check_n_jobs,
     "callback": _check_callback,
+    "warm_start": _check_boolean,
     "verbose": _check_verbose,
 }
 
 
-def check_parameters(model: OTP) -> None:
-    """Raise a ParameterError for the first parameter of `model` that cannot be used."""
+def check_parameters(params: Parameters) -> None:
+    """Raise a ParameterError for the first parameter that cannot be used."""
     for name, check in CONSTRAINTS.items():
-        check(name, getattr(model, name))
-    if model.marginals == "balanced":
-        _check_balanced(model)
-    elif model.cost != "diffusion":
-        _refuse_unused(model, f"cost={model.cost!r}", metric="euclidean", n_neighbors="auto")
-        if model.cost != "graph":
-            _refuse_unused(model, f"cost={model.cost!r}", diffusion="auto")
+        check(name, params[name])
+    if params["marginals"] == "balanced":
+        _check_balanced(params)
+    elif params["cost"] != "diffusion":
+        _refuse_unused(params, f"cost={params['cost']!r}", metric="euclidean", n_neighbors="auto")
+        if params["cost"] != "graph":
+            _refuse_unused(params, f"cost={params['cost']!r}", diffusion="auto")
 
 
-def _check_balanced(model: OTP) -> None:
+def _check_balanced(params: Parameters) -> None:
     """Refuse parameters that have no meaning where every labelled row ships its own mass."""
-    if isinstance(model.cost, str) and model.cost in ("diffusion", "graph"):
+    if isinstance(params["cost"], str) and params["cost"] in ("diffusion", "graph"):
         raise ParameterError(
             "marginals",
-            f"='balanced' needs a cost between rows, which cost={model.cost!r} is not. "
+            f"='balanced' needs a cost between rows, which cost={params['cost']!r} is not. "
             "Use cost='sqeuclidean' or another metric, or OTP.paper().",
         )
     other = "marginals='balanced'"
-    _refuse_unused(model, other, evidence="auto" if model.evidence is not None else None, metric="euclidean")
-    _refuse_unused(model, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
-    if model.marginal_strength != 1:  # the marginals bind exactly
-        _refuse_unused(model, other, marginal_strength="auto")
+    _refuse_unused(params, other, evidence="auto" if params["evidence"] is not None else None, metric="euclidean")
+    _refuse_unused(params, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
+    if params["marginal_strength"] != 1:  # the marginals bind exactly
+        _refuse_unused(params, other, marginal_strength="auto")
 
 
-def _refuse_unused(model: OTP, other: str, **defaults: Any) -> None:
+def _refuse_unused(params: Parameters, other: str, **defaults: Any) -> None:
     """Refuse parameters that `other` leaves without effect, unless they have their default."""
     for name, default in defaults.items():
-        value = getattr(model, name)
+        value = params[name]
         if value is default or (isinstance(value, str) and value == default):
             continue
         raise ParameterError(name, f"={value!r} has no meaning with {other}; leave it at {default!r}.")
@@ -162,8 +166,8 @@ def evidence_sources(evidence: Any) -> list[EvidenceSource]:
     return found
 
 
-def make_config(model: OTP, metadata: dict[str, dict[str, Any]]) -> RowLevelConfig:
-    """The configuration of the fit that `model` asks for: row-level or class-level.
+def make_config(params: Parameters, metadata: dict[str, dict[str, Any]]) -> RowLevelConfig:
+    """The configuration of the fit that the parameters ask for: row-level or class-level.
 
     `metadata` holds, for classifiers in `evidence`, what is routed to their `fit`.
     """
@@ -171,45 +175,45 @@ def make_config(model: OTP, metadata: dict[str, dict[str, Any]]) -> RowLevelConf
     def number(value: Any) -> float | None:
         return None if isinstance(value, str) else float(value)
 
-    balanced = model.marginals == "balanced"
+    balanced = params["marginals"] == "balanced"
     auto_rounds = None if balanced else AUTO_ROUNDS
     common: dict[str, Any] = {
-        "cost": model.cost,
-        "epsilon": number(model.epsilon),
-        "alpha": number(model.alpha),
-        "max_rounds": auto_rounds if isinstance(model.max_rounds, str) else model.max_rounds,
-        "min_round_share": model.min_round_share,
-        "tol": model.tol,
-        "max_iter": model.max_iter,
+        "cost": params["cost"],
+        "epsilon": number(params["epsilon"]),
+        "alpha": number(params["alpha"]),
+        "max_rounds": auto_rounds if isinstance(params["max_rounds"], str) else params["max_rounds"],
+        "min_round_share": params["min_round_share"],
+        "tol": params["tol"],
+        "max_iter": params["max_iter"],
     }
     if balanced:
         return RowLevelConfig(**common)
     return ClassLevelConfig(
         **common,
-        sources=_wanted_sources(model, metadata),
-        marginal_strength=number(model.marginal_strength),
-        class_prior=model.class_prior,
-        metric=model.metric,
-        n_neighbors=None if isinstance(model.n_neighbors, str) else int(model.n_neighbors),
-        diffusion=number(model.diffusion),
-        seed=int(check_random_state(model.random_state).randint(2**31 - 1)),
-        n_jobs=effective_n_jobs(model.n_jobs),
+        sources=_wanted_sources(params, metadata),
+        marginal_strength=number(params["marginal_strength"]),
+        class_prior=params["class_prior"],
+        metric=params["metric"],
+        n_neighbors=None if isinstance(params["n_neighbors"], str) else int(params["n_neighbors"]),
+        diffusion=number(params["diffusion"]),
+        seed=int(check_random_state(params["random_state"]).randint(2**31 - 1)),
+        n_jobs=effective_n_jobs(params["n_jobs"]),
     )
 
 
-def _wanted_sources(model: OTP, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...]:
-    featureless = isinstance(model.cost, str) and model.cost in ("graph", "precomputed")
-    if model.evidence is None or (isinstance(model.evidence, str) and featureless):
+def _wanted_sources(params: Parameters, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...]:
+    featureless = isinstance(params["cost"], str) and params["cost"] in ("graph", "precomputed")
+    if params["evidence"] is None or (isinstance(params["evidence"], str) and featureless):
         return ()
-    if isinstance(model.evidence, str):
+    if isinstance(params["evidence"], str):
         return tuple(EvidenceSource(name) for name in NAMED_SOURCES)
-    if len(model.evidence) and featureless:
+    if len(params["evidence"]) and featureless:
         raise ParameterError(
             "evidence",
-            f"={model.evidence!r} needs the features of the rows, which cost={model.cost!r} does not have. Leave "
-            "evidence at 'auto' or set it to None.",
+            f"={params['evidence']!r} needs the features of the rows, which cost={params['cost']!r} does not have. "
+            "Leave evidence at 'auto' or set it to None.",
         )
     return tuple(
         EvidenceSource(source.name, source.classifier, metadata.get(source.name, {}))
-        for source in evidence_sources(model.evidence)
+        for source in evidence_sources(params["evidence"])
     )

@@ -36,7 +36,7 @@ class ClassLevelFit:
 
     Attributes
     ----------
-    geometry : Geometry, what depends on X only
+    geometry : Geometry or None, what depends on X only; set as soon as it is built
     evidence : Evidence
     prior : ndarray of shape (n_classes,), the classes' shares of all rows
     strength : float, how far the shares bind
@@ -49,6 +49,7 @@ class ClassLevelFit:
 
     def __init__(self, config: ClassLevelConfig, progress: ProgressCallback = no_progress) -> None:
         self.config, self._progress = config, progress
+        self.geometry: Geometry | None = None
 
     def fit(
         self, X: Any, labels: Labels, weights: np.ndarray, on_round: RoundCallback, geometry: Geometry | None = None
@@ -59,10 +60,11 @@ class ClassLevelFit:
         weights = weights.copy()
         weights[labels.labeled] = scale_to_mean_one(weights[labels.labeled])
         shown = np.where(weights > 0, labels.codes, -1)
-        self.geometry = build_geometry(X, config, self._progress) if geometry is None else geometry
+        geometry = build_geometry(X, config, self._progress) if geometry is None else geometry
+        self.geometry = geometry
         self.evidence = Evidence(
-            build_iterative_source(self.geometry, X.shape[0], n_classes, config),
-            build_static_sources(X, self.geometry, labels.classes, config),
+            build_iterative_source(geometry, X.shape[0], n_classes, config),
+            build_static_sources(X, geometry, labels.classes, config),
             make_folds(shown, n_classes, config.seed),
         )
         logits = self.evidence.fit(shown, weights, lambda name: self._progress(0, 0, f"source {name}"))
@@ -95,7 +97,7 @@ class ClassLevelFit:
             labels,
             weights,
             config=config,
-            geometry=self.geometry,
+            geometry=geometry,
             evidence=self.evidence,
             temperature=self.temperature,
             plan=self.rounds.plan,
@@ -127,7 +129,7 @@ class ClassLevelFit:
         if self.config.epsilon is not None:
             return self.config.epsilon
         source = self.evidence.iterative
-        if isinstance(source, NearnessSource) and self.geometry.cost is not None:
+        if isinstance(source, NearnessSource) and self.geometry is not None and self.geometry.cost is not None:
             return float(source.epsilon or 1.0) * self.geometry.cost.scale
         return self.temperature
 

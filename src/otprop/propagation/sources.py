@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from hashlib import blake2b
 from typing import Any
 
 import numpy as np
@@ -50,11 +51,26 @@ class Geometry:
     n_query: int = 0
     _scaler: ColumnScaler | None = None
 
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of what there is to use again."""
+        found = ("neighbours", "graphs") if self.index is not None else ("graph",) if self.graphs else ("costs",)
+        return found if self._scaler is None else (*found, "scales")
+
     def scaler(self, X: Any) -> ColumnScaler:
         """The scales of the columns of X, learnt once."""
         if self._scaler is None:
             self._scaler = ColumnScaler().fit(X)
         return self._scaler
+
+
+def geometry_key(X: Any, config: ClassLevelConfig) -> tuple[Any, ...]:
+    """What a Geometry depends on: the contents of X, and the parameters that decide on neighbours and costs."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    content = blake2b(digest_size=16)
+    for part in parts:
+        content.update(np.ascontiguousarray(part).data)
+    return content.digest(), X.shape, X.dtype.str, config.cost, config.metric, config.n_neighbors
 
 
 def build_geometry(X: Any, config: ClassLevelConfig, on_step: StepCallback) -> Geometry:
