@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import numpy as np
 import pytest
 import sklearn
@@ -26,7 +28,7 @@ def iris():
 class Recorder(ClassifierMixin, BaseEstimator):
     """Keeps what its fits were given."""
 
-    calls: list = []
+    calls: ClassVar[list] = []
 
     def fit(self, X, y, sample_weight=None, price=None):
         self.calls.append((len(X), sample_weight, price))
@@ -42,9 +44,9 @@ def test_a_named_classifier_has_nested_parameters(iris):
     assert model.get_params()["near__n_neighbors"] == 3
     model.set_params(near__n_neighbors=5)
     assert model.evidence[1][1].n_neighbors == 5
-    model.set_params(near=LogisticRegression(C=7.0), near__max_iter=50)
+    model.set_params(near=LogisticRegression(C=7.0), near__max_iter=5000)
     assert model.get_params()["near__C"] == 7.0
-    assert model.get_params()["near__max_iter"] == 50
+    assert model.get_params()["near__max_iter"] == 5000
     copy = clone(model)
     assert copy.evidence[1][1] is not model.evidence[1][1]
     assert [source.name for source in copy.fit(*iris).evidence_] == ["diffusion", "linear", "near"]
@@ -87,7 +89,7 @@ def test_metadata_is_routed_to_the_classifiers_that_ask_for_it(iris):
         assert n_rows == len(labeled)
         np.testing.assert_array_equal(priced, price[labeled])
         np.testing.assert_array_equal(given, weight[labeled])
-        with pytest.raises(TypeError, match="unexpected argument.*'cost'"):
+        with pytest.raises(TypeError, match=r"unexpected argument.*'cost'"):
             OTP(evidence=[("asks", asked)]).fit(X, y, cost=price)
     with pytest.raises(TypeError, match=r"fit\(\) got price.*enable_metadata_routing"):
         OTP().fit(X, y, price=price)
