@@ -19,8 +19,11 @@ from otprop import _parameters
 from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._validation import check_count, check_number
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
+from otprop.loop.label_issues import find_label_issues
+from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.config import ClassLevelConfig
@@ -30,7 +33,7 @@ from otprop.propagation.sources import geometry_key
 
 logger = logging.getLogger("otprop")
 
-_TRANSIENT = ("_on_progress", "_cancel", "_kept_geometry")  # not part of a pickle
+_TRANSIENT = ("_on_progress", "_cancel", "_kept_geometry", "_rows", "_typicality")  # not part of a pickle
 
 
 def _has_confidence(model: OTP) -> bool:
@@ -142,6 +145,12 @@ class OTP(Propagator):
         As used. Not with "balanced".
     n_hidden_ : int
         Number of held-out labels, for the weights and the confidence. Not with "balanced".
+    held_out_rows_, held_out_proba_ : ndarrays of shape (n_hidden_,) and (n_hidden_, n_classes)
+        The labelled rows whose label was held out, and their class probabilities without it: what cleanlab calls
+        ``pred_probs``. Not with "balanced".
+    label_issues_ : list of LabelIssue
+        Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,
+        ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged. Not with "balanced".
     reused_ : tuple of str
         What was taken from the fit before, with ``warm_start``. Not with "balanced".
     epsilon_ : float
@@ -293,6 +302,12 @@ class OTP(Propagator):
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
         self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        held_out = fit.evidence.held_out
+        self.held_out_rows_, self.held_out_proba_ = held_out.rows, fit.held_out_probabilities
+        self.label_issues_ = find_label_issues(
+            held_out.rows, fit.held_out_probabilities, held_out.codes, labels.classes
+        )
+        self._rows, self._typicality = X, _typicality(fit)
         codes = fit.rounds.codes
         if self.abstain_below is not None:
             unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
@@ -387,6 +402,41 @@ class OTP(Propagator):
         """
         check_is_fitted(self)
         return coverage_table(self.confidence_[self.round_ > 0], self.n_hidden_)
+
+    @available_if(_has_confidence)
+    def suggest(self, n: int = 20, *, random_share: float = 0.2) -> list[Suggestion]:
+        """Rows to label next: uncertain and typical rows of different regions, and some drawn at random.
+
+        Parameters
+        ----------
+        n : int
+            At most so many; fewer where fewer rows are unlabelled.
+        random_share : float in [0, 1]
+            Share of the suggestions that is drawn at random, from which the expected error can be estimated.
+
+        Returns
+        -------
+        list of Suggestion, in the order in which to label
+        """
+        check_is_fitted(self)
+        check_count("n", n)
+        check_number("random_share", random_share, least=0, most=1)
+        if not hasattr(self, "_rows"):
+            raise RuntimeError("suggest() needs the rows, which copies and saved models do not keep: fit again.")
+        candidates = np.flatnonzero(self.round_ != 0)
+        if len(candidates) == 0:
+            raise ValueError("every row has a given label: there is no row to suggest.")
+        if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
+            raise ValueError(f"suggest() needs the features of the rows, which cost={self.cost!r} does not have.")
+        return suggest_rows(
+            self._rows,
+            candidates,
+            n,
+            distributions=self.label_distributions_,
+            typicality=self._typicality,
+            random_share=random_share,
+            seed=len(candidates),
+        )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.
@@ -572,6 +622,12 @@ class OTP(Propagator):
                 f"{self.epsilon_:.3g}), max_iter or tol.",
                 ConvergenceWarning,
             )
+
+
+def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
+    """Larger in dense regions: the inverse distance to a near neighbour; None without a neighbour graph."""
+    graphs = [] if fit.geometry is None else list(fit.geometry.graphs.values())
+    return 1.0 / graphs[-1].scales if graphs and graphs[-1].scales is not None else None
 
 
 def _log_round(round_: Round, level: int) -> None:

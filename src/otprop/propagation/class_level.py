@@ -43,6 +43,7 @@ class ClassLevelFit:
     temperature : float, by which log-probabilities are divided
     epsilon : float, as used: the temperature, or the scale of the kernel in the user's units
     rounds : ClassLevelRounds, with labels, distributions, certainty and round of every row
+    held_out_probabilities : ndarray of shape (n_held_out, n_classes), with the class potentials of the plan
     calibration : Calibration, from the probability of a label to its confidence
     confidence : ndarray of shape (n_rows,), 1 where the label was given
     """
@@ -149,5 +150,8 @@ class ClassLevelFit:
         logs = tempered(self.evidence.held_out_log_proba, self.temperature)
         if self.rounds.plan is not None:
             logs = logs + np.maximum(self.rounds.plan.h, MIN_POTENTIAL)
+        self.held_out_probabilities = softmax(logs, axis=1)
         rows_per_label = (self.prior / np.maximum(held_out.counts, 1))[held_out.codes]
-        return calibrate(softmax(logs, axis=1).max(axis=1, initial=0.0), hits(logs, held_out.codes), rows_per_label)
+        return calibrate(
+            self.held_out_probabilities.max(axis=1, initial=0.0), hits(logs, held_out.codes), rows_per_label
+        )
