@@ -35,7 +35,7 @@ quick_ways = pytest.mark.parametrize("way", QUICK.values(), ids=QUICK)  # where 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.classifier.N_TREES", 25)
+        patch.setattr("otprop.evidence.forest.N_TREES", 25)
         yield
 
 

@@ -41,7 +41,7 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--save", "-"], "--save -"),
         (["--map", "pca"], "--report"),
         (["--metric", "eucledian"], "--metric eucledian: there is no metric 'eucledian'; did you mean 'euclidean'"),
-        (["--metric", "haversine", "--ignore", "colour", *FAST], "metric='haversine' takes two columns"),
+        (["--metric", "haversine", "--ignore", "colour", *FAST], "--metric='haversine' takes two columns"),
         (["--jobs", "0"], "--jobs 0"),
         (["--seed", "4294967296"], "4294967295"),
         (["--seed", "-1"], "--seed -1"),

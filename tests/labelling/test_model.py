@@ -247,7 +247,7 @@ def test_row_numbers_out_of_bounds_are_refused(content):
 
 def test_attributes_that_are_made_up_are_a_plain_error(content):
     def change(text):
-        objects(text)["otp.class_predictor"]["state"]["_plan"] = "none"
+        objects(text)["otp.class_predictor"]["state"]["plan"] = "none"
 
     model = loaded(edited(content, change))
     with pytest.raises(ModelError, match="the model is damaged"):

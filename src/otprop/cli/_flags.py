@@ -54,7 +54,8 @@ def error_text(error: BaseException) -> str:
     if isinstance(error, RequestError) and error.has_value:
         return f"{flag(error.parameter)} {error.value}: {hint_text(error.reason)}"
     if isinstance(error, ParameterError):
-        return f"{flag(error.parameter)} {hint_text(error.reason)}"
+        space = "" if error.reason.startswith("=") else " "
+        return f"{flag(error.parameter)}{space}{hint_text(error.reason)}"
     if isinstance(error, ColumnError) and error.hint is not None:
         return f"{error.statement} {hint_text(error.hint)}"
     if hasattr(error, "message") and callable(error.message):  # of otprop.files

@@ -158,8 +158,8 @@ class _Writer:
         return {"object": saved.id, "number": number, "state": self._state(value, saved)}
 
     def _state(self, value: Any, saved: SavedClass) -> dict[str, Any]:
-        # not scikit-learn's __getstate__: it adds a version that __setstate__ warns of; the header has the versions
-        state = vars(value) if hasattr(value, "get_params") else value.__getstate__()
+        # not the __getstate__ of scikit-learn: it adds its version, which the header has for all
+        state = vars(value) if type(value).__module__.startswith("sklearn.") else value.__getstate__()
         kept = {key: each for key, each in state.items() if key not in saved.drops}
         return {key: self.node(each) for key, each in {**kept, **saved.replaces}.items()}
 
