@@ -12,6 +12,7 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from otprop._saving import saved_as
 from otprop.files import listed
@@ -264,7 +265,8 @@ class Features:
         ----------
         names : sequence of str, the columns of the table
         """
-        lacking = [name for name in self.wanted if name not in names]
+        there = set(names)
+        lacking = [name for name in self.wanted if name not in there]
         if lacking:
             raise ValueError(
                 f"the table lacks {len(lacking)} of the {len(self.wanted)} columns needed: "
@@ -301,10 +303,11 @@ def _call(method: Any, used: _Used, frame: Any) -> Any:
 
 def _number_blocks(used: Sequence[_Used], frame: Any) -> list[list[int]]:
     """Places of columns of plain numbers, in blocks that fit into memory."""
+    types = dict(zip(frame.columns, frame.dtypes, strict=True))
     plain = [
         place
         for place, one in enumerate(used)
-        if type(one.encoder) is NumberEncoder and _is_plain(frame[one.names[0]].dtype)
+        if type(one.encoder) is NumberEncoder and _is_plain(types[one.names[0]])
     ]
     size = max(1, BLOCK_NUMBERS // max(1, len(frame)))
     return [plain[start : start + size] for start in range(0, len(plain), size)]
@@ -316,17 +319,22 @@ def _is_plain(dtype: Any) -> bool:
 
 def _matrix(used: Sequence[_Used], frame: Any) -> np.ndarray:
     """Columns of plain numbers, of shape (n_columns, n_rows)."""
-    return np.stack([frame[one.names[0]].to_numpy(dtype=np.float64) for one in used])
+    return np.ascontiguousarray(frame[[one.names[0] for one in used]].to_numpy(dtype=np.float64).T)
 
 
 def _follows(filled: np.ndarray, given: np.ndarray) -> bool:
     """Whether cells are filled only, or nearly only, in the given rows, more than chance explains."""
-    from scipy.stats import hypergeom
-
-    both, n_filled = int((filled & given).sum()), int(filled.sum())
-    if n_filled == len(filled) or both == 0 or filled[~given].mean() > NEARLY_ONLY * filled[given].mean():
+    n_rows, n_given, n_filled, both = len(filled), int(given.sum()), int(filled.sum()), int((filled & given).sum())
+    if n_filled == n_rows or both == 0 or filled[~given].mean() > NEARLY_ONLY * filled[given].mean():
         return False
-    return bool(hypergeom.sf(both - 1, len(filled), int(given.sum()), n_filled) < UNLIKELY)
+    most = np.arange(both, min(n_given, n_filled) + 1)  # by chance: the upper tail of the hypergeometric distribution
+    logs = _log_choose(n_given, most) + _log_choose(n_rows - n_given, n_filled - most) - _log_choose(n_rows, n_filled)
+    return bool(np.exp(logs).sum() < UNLIKELY)
+
+
+def _log_choose(n: Any, k: Any) -> Any:
+    """The logarithm of a binomial coefficient."""
+    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def _notes_on(with_label: Sequence[str]) -> list[str]:
