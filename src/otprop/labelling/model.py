@@ -1,4 +1,4 @@
-"""A labelled table kept as a model: its columns, their scales and the fitted estimator, for rows that come later."""
+"""A saved model: the features of a table and the fitted estimator, for rows that come later."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from otprop.table.values import pandas
 
 FORMAT = 3
 KIND = "otprop model"
-PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change what a model answers
+PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change the predictions
 
 
 class ModelError(ValueError):
@@ -50,7 +50,7 @@ class SavedModel:
     estimator : estimator, fitted on class numbers
     target : str, the column that the labels were in
     classes : list of str
-    values : list, the classes as they stood in the file
+    values : list, the classes as they are in the file
     versions : dict of str to str, of the packages that made it
     notes : list of str, what a user should know
     readings : dict of str to Reading, how the columns of the table were read
@@ -67,7 +67,7 @@ class SavedModel:
 
     @property
     def has_confidence(self) -> bool:
-        """Whether the method says how probable it is that a label is right."""
+        """Whether the method has a confidence."""
         return hasattr(self.estimator, "confidence_")
 
     def frame(self, table: Table) -> Any:
@@ -312,7 +312,7 @@ def _versions() -> dict[str, str]:
 def _notes(versions: dict[str, str]) -> list[str]:
     here = _versions()
     return [
-        f"the model was saved with {package} {versions[package]}, this is {here[package]}: answers may differ"
+        f"the model was saved with {package} {versions[package]}, this is {here[package]}: labels may differ"
         for package in PACKAGES[:2]
         if package in versions and package in here and _minor(versions[package]) != _minor(here[package])
     ]

@@ -1,10 +1,9 @@
 """Columns as numbers: an encoder for each kind of column.
 
-Distances between rows decide who is a neighbour, so every column is to weigh about the same: a number has a variance
-of about one, which is a mean squared distance of two; two different categories, or truth values, have a squared
-distance of two. A block of several numbers that belong together (text, an embedding, a date) has a variance of the
-square root of its effective dimensions, so that it puts the pairs of rows in order as strongly as one number does:
-the squared distance of a block varies the less, the more dimensions it has.
+Neighbours are found by distances, so every column has about the same weight: a number has a variance of about one, a
+mean squared distance of two; two different categories, or truth values, have a squared distance of two. A block of
+numbers (text, an embedding, a date) has a variance of the square root of its effective dimensions: the more dimensions
+a block has, the less its squared distance varies, and so it orders pairs of rows as strongly as one number does.
 """
 
 from __future__ import annotations

@@ -305,9 +305,7 @@ def _number_blocks(used: Sequence[_Used], frame: Any) -> list[list[int]]:
     """Places of columns of plain numbers, in blocks that fit into memory."""
     types = dict(zip(frame.columns, frame.dtypes, strict=True))
     plain = [
-        place
-        for place, one in enumerate(used)
-        if type(one.encoder) is NumberEncoder and _is_plain(types[one.names[0]])
+        place for place, one in enumerate(used) if type(one.encoder) is NumberEncoder and _is_plain(types[one.names[0]])
     ]
     size = max(1, BLOCK_NUMBERS // max(1, len(frame)))
     return [plain[start : start + size] for start in range(0, len(plain), size)]
