@@ -119,7 +119,9 @@ class DiffusionSource:
             return np.empty((0, self._n_classes))
         assert setting.values is not None
         if hidden.alone:
-            own = np.diag(setting.graph.block(hidden.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs))
+            block = setting.graph.inverse_block(hidden.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs)
+            self.converged &= block.converged
+            own = np.diag(block.values)
             values = setting.values[hidden.rows] - own[:, None] * masses[hidden.rows]
             return np.maximum(values, 0.0) * hidden.lift()
         values = np.empty((len(hidden), self._n_classes))

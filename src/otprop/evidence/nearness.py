@@ -8,8 +8,9 @@ import numpy as np
 
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_likelihood
-from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
+from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import PairwiseCost
+from otprop.geometry.parallel import row_blocks, rows_per_block
 
 EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times the median cost of a row to its nearest labelled one
 USUAL_EPSILON = 1.0
@@ -81,10 +82,9 @@ class NearnessSource:
         assert self.epsilon is not None
         between = self._pairs.columns(self._sources, rows)
         found = np.empty((rows.shape[0], self._n_classes))
-        lines = lines_per_block(len(self._sources), BLOCK_BYTES)
-        for start in range(0, len(found), lines):
-            here = np.arange(start, min(start + lines, len(found)))
-            found[here] = self._potentials(between(here), self._sources, self._codes, self._weights, self.epsilon)
+        for block in row_blocks(len(found), rows_per_block(len(self._sources), BLOCK_BYTES // 8)):
+            here = np.arange(block.start, block.stop)
+            found[block] = self._potentials(between(here), self._sources, self._codes, self._weights, self.epsilon)
         return _normalised(found)
 
     def reached(self) -> np.ndarray:
@@ -96,10 +96,9 @@ class NearnessSource:
         assert self.epsilon is not None
         between = self._pairs.columns(sources)
         found = np.empty((self._n_rows, self._n_classes))
-        lines = lines_per_block(len(sources), BLOCK_BYTES)
-        for start in range(0, self._n_rows, lines):
-            here = np.arange(start, min(start + lines, self._n_rows))
-            found[here] = self._potentials(between(here), sources, codes, weights, self.epsilon)
+        for block in row_blocks(self._n_rows, rows_per_block(len(sources), BLOCK_BYTES // 8)):
+            here = np.arange(block.start, block.stop)
+            found[block] = self._potentials(between(here), sources, codes, weights, self.epsilon)
         return found
 
     def _potentials(

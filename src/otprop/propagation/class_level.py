@@ -23,7 +23,7 @@ from otprop.evidence.output import hits
 from otprop.evidence.weights import relative
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
-from otprop.geometry.pairwise import SPARSE_METRICS, make_pairwise_cost
+from otprop.geometry.pairwise import SPARSE_METRICS, in_user_units, make_pairwise_cost
 from otprop.geometry.row_matching import LabeledRows, digest, row_keys
 from otprop.propagation.calibration import Calibration, calibrate
 from otprop.propagation.class_rounds import ClassLevelRounds, tempered
@@ -139,9 +139,9 @@ class ClassLevelFit:
         iterative = self.evidence.iterative
         if not isinstance(self._model.epsilon, str):
             return float(self._model.epsilon)
-        return (
-            float(iterative.epsilon or 1.0) * self._unit if isinstance(iterative, NearnessSource) else self.temperature
-        )
+        if isinstance(iterative, NearnessSource):
+            return in_user_units(iterative.epsilon or 1.0, self._unit)
+        return self.temperature
 
     def _geometry(self) -> DiffusionSource | NearnessSource:
         model = self._model
@@ -153,7 +153,9 @@ class ClassLevelFit:
             return NearnessSource(pairs, self._X.shape[0], self._n_classes, epsilon)
         strengths = AUTO_DIFFUSION if isinstance(model.diffusion, str) else (float(model.diffusion),)
         if model.cost == "graph":
-            graphs: dict[int | None, DiffusionGraph] = {None: DiffusionGraph(self._X, name="X", stacklevel=6)}
+            graphs: dict[int | None, DiffusionGraph] = {None: DiffusionGraph(self._X, name="X")}
+            if not graphs[None].symmetric:
+                warnings.warn("X is not symmetric: the larger of w_ij and w_ji is used.", UserWarning, stacklevel=4)
             if not graphs[None].degrees.any():
                 warnings.warn("X has no affinity above 0: no label reaches another row.", UserWarning, stacklevel=4)
         else:

@@ -8,7 +8,7 @@ import numpy as np
 
 from otprop._labels import Labels
 from otprop.geometry.cost import RowCost, cost_summary
-from otprop.geometry.pairwise import make_pairwise_cost
+from otprop.geometry.pairwise import in_user_units, make_pairwise_cost
 from otprop.geometry.row_matching import LabeledRows, first_of_each
 from otprop.propagation.row_predictor import RowLevelPredictor
 from otprop.propagation.row_rounds import Propagation, Snapshot
@@ -40,7 +40,8 @@ class RowLevelFit:
             epsilon = in_units_of(self._pairs.scale, model.epsilon)
             limit = self._single_precision_limit(epsilon)
             row_cost = RowCost(self._pairs, labels.unlabeled, self._sources, float32_below=limit)
-        self.epsilon = epsilon * self._pairs.scale if isinstance(model.epsilon, str) else float(model.epsilon)
+        auto = isinstance(model.epsilon, str)
+        self.epsilon = in_user_units(epsilon, self._pairs.scale) if auto else float(model.epsilon)
         self.run = Propagation(
             row_cost,
             labels.codes,
@@ -72,17 +73,17 @@ class RowLevelFit:
 
     def _auto_epsilon(self, cost: RowCost) -> float:
         """The automatic epsilon, in the units of `cost`."""
-        if len(cost.targets):
+        if len(cost.unlabeled):
             near, near_sources, mean = cost_summary(cost)
         else:  # nothing to label: distances between the given rows, each taken once
-            rows = cost.sources[first_of_each(self._X[cost.sources])][:MAX_AUTO_ROWS]
+            rows = cost.labeled[first_of_each(self._X[cost.labeled])][:MAX_AUTO_ROWS]
             between = cost.pairs.columns(rows)(rows)
             mean = float(between.mean())
             np.fill_diagonal(between, np.inf)
             near = near_sources = between.min(axis=1)
         apart = near[np.isfinite(near) & (near > 0)]
         wanted = float(np.median(apart)) if len(apart) else mean  # all rows repeat a labelled one: the usual distance
-        if wanted == 0:
+        if wanted == 0 or not np.isfinite(near).any():
             return 1.0  # all rows are the same row, and any epsilon gives the same plan
         usual = float(near[np.isfinite(near)].mean()) + float(near_sources[np.isfinite(near_sources)].mean())
         resolved = 2.0**-52 * usual / self._tol  # below it, rounding of the potentials alone would exceed tol
