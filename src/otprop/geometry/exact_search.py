@@ -184,15 +184,14 @@ class DenseSearch:
         Near rows are hardly longer than the query, so that its length bounds the error.
         """
         rows, squares = self.standardized_rows(queries.dtype.type)
-        scores, query_squares, precision = (
-            self.scores(queries, rows, squares),
-            row_dots(queries),
-            np.finfo(queries.dtype),
-        )
+        scores, precision = self.scores(queries, rows, squares), np.finfo(queries.dtype)
         bound = kth_smallest_bound(scores, k).astype(np.float64)
         rounding = float(precision.eps) * (8.0 + np.sqrt(queries.shape[1]))
-        inner = self.metric == "inner"
-        size = 4 * np.sqrt(query_squares * squares.max()) if inner else 5.0 * query_squares + 2.0 * np.abs(bound)
+        query_squares = row_dots(queries).astype(np.float64)
+        if self.metric == "inner":
+            size = 4 * np.sqrt(query_squares) * np.sqrt(float(squares.max()))
+        else:
+            size = 5.0 * query_squares + 2.0 * np.abs(bound)
         limit = bound + rounding * size + queries.shape[1] * float(precision.tiny)
         return entries_within(scores, limit.astype(queries.dtype), most=max(4 * k + 64, 2**28 // queries.size))
 

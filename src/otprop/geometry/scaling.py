@@ -14,9 +14,11 @@ def as_float_rows(X: Any) -> Any:
 
 
 def narrow_indices(matrix: Any) -> Any:
-    """A sparse CSR array with int32 indices where they fit, as scikit-learn's compiled code needs; else unchanged."""
-    if sp.issparse(matrix) and max(matrix.nnz, *matrix.shape) < 2**31:
-        matrix = sp.csr_array(matrix)
+    """A sparse CSR matrix with int32 indices where they fit, as scikit-learn's compiled code needs; else unchanged."""
+    if not sp.issparse(matrix) or {matrix.indices.dtype, matrix.indptr.dtype} == {np.dtype(np.int32)}:
+        return matrix
+    if max(matrix.nnz, *matrix.shape) < 2**31:
+        matrix = type(matrix)(matrix)  # shares the values, not the indices
         matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
     return matrix
 
