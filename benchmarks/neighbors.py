@@ -16,8 +16,8 @@ import numpy as np
 
 import otprop.geometry.neighbors as module
 from common import load, write_csv
-from otprop.geometry.cells import brute_force
-from otprop.geometry.measures import Vectors
+from otprop.geometry.approximate_search import brute_force
+from otprop.geometry.exact_search import DenseSearch
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 from otprop.geometry.parallel import Jobs
 
@@ -71,7 +71,7 @@ def hnsw(m: int, build: int, ef: int, storage: str, threads: int = 1) -> Search:
 def true_neighbors(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and the distances of each to its 15th neighbour."""
     sample = np.sort(np.random.default_rng(5).choice(len(X), 500, replace=False))
-    vectors = Vectors(X, "euclidean")
+    vectors = DenseSearch(X, "euclidean")
     _, distances = brute_force(vectors, X[sample], K + 1, Jobs(None))
     return sample, distances[:, -1]
 

@@ -210,7 +210,8 @@ def _trees(params: Params, seed: int) -> Any:
 _OTP = ("otprop", "otprop.geometry", "otprop.transport", "otprop.evidence")
 _OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
     *("otprop._otp", "otprop.propagation.row_level", "otprop.propagation.row_rounds", "otprop.propagation.rounds"),
-    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairwise"),
+    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairwise", "otprop.geometry.parallel"),
+    "otprop.geometry.scaling",
     *("otprop.transport.sinkhorn", "otprop.transport.stage", "otprop.transport.kernel", "otprop.transport.newton"),
     "otprop.transport.result",
 )
