@@ -11,7 +11,8 @@ import numpy as np
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
 from otprop.propagation.calibration import coverage_table
-from otprop.report.label_template import labelled_page, map_rows, rows_to_draw
+from otprop.report.label_page import render_label_page
+from otprop.report.row_map import map_rows, rows_to_draw
 
 USES = (
     SimpleNamespace(name="lot", role="left out", why="identifier: a different value in every row", width=0),
@@ -72,13 +73,13 @@ def made_page(
     shown: dict[str, Any] = {
         "points": map_rows(X, drawn),
         "drawn": drawn,
-        "hover": {name: [cell(int(row)) for row in drawn] for name, cell in columns.items()},
+        "cells": {name: [cell(int(row)) for row in drawn] for name, cell in columns.items()},
         "review": review,
         "review_cells": {name: [cell(row) for row in review] for name, cell in columns.items()},
-        "uses": USES,
+        "columns": USES,
         "facts": {"file": "orchard.csv", "rows": str(len(X))},
         "notes": ["a label with a single row: Cox"],
         "command": "otprop label orchard.csv --target variety",
         "versions": {"otprop": "0.1.0"},
     }
-    return labelled_page(outcome, **(shown | other))
+    return render_label_page(outcome, **(shown | other))

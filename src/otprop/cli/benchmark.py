@@ -23,7 +23,7 @@ from otprop.benchmark.workspace import Data
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._print import print_tables
-from otprop.report.page import page
+from otprop.report.benchmark_page import make_benchmark_page
 
 QUICK_DATASETS = ("iris", "wine")
 QUICK_METHODS = tuple(name for name in METHODS if name not in ("self-logistic", "self-trees"))
@@ -146,7 +146,7 @@ def _write(folder: Path, outcome: Outcome, tuning: str, origin: Origin) -> list[
     texts = {
         "csv": csv_text(lines, origin),
         "md": markdown_text(lines, origin, heading),
-        "html": page(lines, origin, heading, _about(outcome.plan, tuning)),
+        "html": make_benchmark_page(lines, origin, heading, _about(outcome.plan, tuning)),
     }
     return write_files(folder, f"{outcome.plan.labels}-{tuning}", texts)
 

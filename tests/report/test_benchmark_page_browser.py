@@ -12,7 +12,7 @@ import pytest
 
 from otprop.benchmark.output import Origin
 from otprop.benchmark.reliability import summarise
-from otprop.report.page import page
+from otprop.report.benchmark_page import make_benchmark_page
 from tests.benchmark.test_tables import line
 
 BROWSER = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
@@ -35,7 +35,7 @@ def path(tmp_path_factory: pytest.TempPathFactory) -> Path:
         for percent in (5.0, 15.0, 25.0)
     ]
     out = tmp_path_factory.mktemp("page") / "page.html"
-    out.write_text(page(lines, Origin("otprop benchmark", "0.1.0", "", "today"), "A run", "About it."))
+    out.write_text(make_benchmark_page(lines, Origin("otprop benchmark", "0.1.0", "", "today"), "A run", "About it."))
     return out
 
 

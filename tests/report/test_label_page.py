@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otprop.report._looks import class_looks
+from otprop.report.class_markers import class_markers
 from tests.report.outcomes import made_outcome, made_page
-from tests.report.test_page import Checker
+from tests.report.test_benchmark_page import Checker
 
 EVIL = "</script><script>alert(1)</script><!--&\"'"
 
@@ -120,8 +120,8 @@ def test_the_error_to_expect_and_the_option_that_gets_it_are_there(html: str) ->
 def test_without_confidence_there_is_no_expected_error() -> None:
     words = text_of(made_page(*made_outcome(100, ["a", "b"], confidence=False)))
     assert "expected error" not in words.lower()
-    assert "says no confidence" in words
-    assert "Who had a say" not in words
+    assert "has no confidence" in words
+    assert "Sources of evidence" not in words
 
 
 def test_the_rows_to_review_come_with_their_runner_up() -> None:
@@ -151,7 +151,9 @@ def test_a_large_file_is_sampled_and_the_page_says_so_and_stays_small() -> None:
     data = data_of(html)
     assert len(data["x"]) == 20_000
     assert sum(data["given"]) == 2000
-    assert len(data["review"]) == 20
+    reviewed = set(map(int, re.findall(r'data-review="(\d+)"', html)))
+    assert len(reviewed) == 20
+    assert reviewed <= set(data["row"])
     assert sum(data["rounds"]) == 100_000
 
 
@@ -165,13 +167,13 @@ def test_odd_outcomes_can_be_shown() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [1, 6, 30, 36, 200])
-def test_classes_look_different_as_long_as_there_are_looks(n_classes: int) -> None:
+def test_classes_have_different_markers_as_long_as_there_are_markers(n_classes: int) -> None:
     sizes = np.arange(n_classes)
-    looks = class_looks(sizes)
-    assert len(looks) == n_classes
-    assert len(set(looks)) == min(n_classes, 37)
+    markers = class_markers(sizes)
+    assert len(markers) == n_classes
+    assert len(set(markers)) == min(n_classes, 37)
     if n_classes > 36:
-        assert len(set(looks[-36:])) == 36  # the largest
+        assert len(set(markers[-36:])) == 36  # the largest
 
 
 def test_many_classes_open_on_demand() -> None:

@@ -95,9 +95,9 @@
   function mark(i, r) {
     const [x, y] = place(i);
     if (x < -20 || y < -20 || x > width + 20 || y > height + 20) return;
-    const code = data.code[i], shape = code < 0 ? "circle" : data.looks[code][1];
+    const code = data.code[i], shape = code < 0 ? "circle" : data.markers[code][1];
     const fresh = !data.given[i] && data.round[i] === moment && moment < last;
-    if (coloring === "label") brush.fillStyle = code < 0 ? colors.none : data.looks[code][0];
+    if (coloring === "label") brush.fillStyle = code < 0 ? colors.none : data.markers[code][0];
     else brush.fillStyle = shade(data[coloring][i]);
     brush.globalAlpha = data.given[i] ? 1 : 0.85;
     const size = data.given[i] ? Math.max(r * 1.25, ringed > 300 ? 2.4 : 3.2) : fresh ? r * 1.3 : r;
@@ -117,9 +117,16 @@
   }
   function go(to) { moment = Math.max(0, Math.min(last, to)); slider.value = moment; say(); redraw(); }
 
+  function shortened(value) {
+    if (value.length <= 80) return [value];
+    const more = document.createElement("button"), text = document.createTextNode(value.slice(0, 79) + "\u2026 ");
+    more.type = "button"; more.className = "more"; more.textContent = "whole text";
+    more.addEventListener("click", () => { text.data = value; more.remove(); readout.focus(); });
+    return [text, more];
+  }
   function line(list, name, value) {
     const term = document.createElement("dt"), text = document.createElement("dd");
-    term.textContent = name; text.textContent = value;
+    term.textContent = name; text.append(...shortened(value));
     list.append(term, text);
   }
   function show(i) {
@@ -131,7 +138,7 @@
     if (i < 0) {
       const hint = document.createElement("p");
       hint.className = "note";
-      hint.textContent = "Point at a mark, tap it, or walk through the rows with the arrow keys, the least sure first.";
+      hint.textContent = "Point at a mark, tap it, or go through the rows with the arrow keys, the least certain first.";
       readout.append(hint);
     } else { readout.append(verdict(i), cells(i)); }
     redraw();
@@ -240,7 +247,7 @@
   element("all").addEventListener("click", () => { switches.forEach((button) => turn(button, true)); redraw(); });
   element("none").addEventListener("click", () => { switches.forEach((button) => turn(button, false)); redraw(); });
 
-  const places = new Map(data.review.map((i) => [data.row[i], i]));
+  const places = new Map(data.row.map((row, i) => [row, i]));
   for (const button of document.querySelectorAll("button.find")) {
     const i = places.get(Number(button.dataset.row));
     if (i === undefined) { button.disabled = true; continue; }
