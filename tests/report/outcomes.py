@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -61,6 +62,28 @@ def made_outcome(
         seconds=1.5,
     )
     return outcome, X
+
+
+@dataclass(frozen=True)
+class ExplainedOutcome(Outcome):
+    """An outcome with everything the page can show."""
+
+    explanations: dict[int, Any]
+    confusion: tuple[np.ndarray, list[str]]
+
+
+def explained(outcome: Outcome) -> ExplainedOutcome:
+    """The outcome with an explanation of every row, and with a confusion of held-out labels."""
+    classes, labelled = outcome.classes, np.flatnonzero(outcome.given)
+    even = dict.fromkeys(classes, 1 / len(classes))
+    nearest = [(int(row), classes[outcome.codes[row]], 0.5 + number) for number, row in enumerate(labelled[:3])]
+    why = {
+        row: {"sources": {"diffusion": dict(zip(classes, shares, strict=True)), "forest": even}, "nearest": nearest}
+        for row, shares in enumerate(outcome.distributions.tolist())
+    }
+    confusion = 7 * np.eye(len(classes), dtype=int) + np.eye(len(classes), k=1, dtype=int)
+    stored = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
+    return ExplainedOutcome(**(stored | {"explanations": why, "confusion": (confusion, classes)}))
 
 
 def made_page(
