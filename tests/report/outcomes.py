@@ -16,8 +16,12 @@ from otprop.report.label_page import render_label_page
 from otprop.report.row_map import map_rows, rows_to_draw
 
 USES = (
-    SimpleNamespace(name="lot", role="left out", why="identifier: a different value in every row", width=0),
-    SimpleNamespace(name="weight", role="number", why="3 % missing, filled by the median and flagged", width=2),
+    SimpleNamespace(
+        name="lot", role="left out", left_out=True, why="identifier: a different value in every row", width=0
+    ),
+    SimpleNamespace(
+        name="weight", role="number", left_out=False, why="3 % missing, filled by the median and flagged", width=2
+    ),
 )
 
 

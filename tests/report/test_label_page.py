@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from otprop.files import read_table
 from otprop.labelling.job import Request, prepare
-from otprop.report._format import format_percent
 from otprop.report.class_markers import class_markers
+from otprop.report.formatting import format_percent
 from otprop.report.label_page import make_page, without_folders
 from tests.report.outcomes import explained, made_outcome, made_page
 from tests.report.test_benchmark_page import Checker

@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from otprop.propagation.calibration import Coverage
-from otprop.report._format import format_threshold
+from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
     from otprop.cli._table import OutputPaths

@@ -17,7 +17,7 @@ try:
 except ImportError as error:
     raise ImportError("pages need jinja2: pip install 'otprop[files]'") from error
 
-from otprop.report._format import display_text, format_count, format_percent, format_threshold
+from otprop.report.formatting import display_text, format_count, format_percent, format_threshold
 
 _UNSAFE = re.compile("[&<>\ud800-\udfff]")  # could start markup, or has no UTF-8
 

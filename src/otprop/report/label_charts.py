@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from otprop.propagation.calibration import Coverage
-from otprop.report._format import format_count, format_percent, format_threshold
+from otprop.report.formatting import format_count, format_percent, format_threshold
 from otprop.report.svg import Chart, Point, element, line, marker, polygon, polyline, text, ticks
 
 N_BINS = 10

@@ -14,9 +14,9 @@ import numpy as np
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
-from otprop.report._format import display_text, format_count, format_percent
 from otprop.report._render import render_page
 from otprop.report.class_markers import SHARED_MARKER, ClassMarker, class_markers, marker_icon
+from otprop.report.formatting import display_text, format_count, format_percent
 from otprop.report.label_charts import color_scale, coverage_chart, histogram, share_bars
 from otprop.report.row_map import MAX_COLUMNS, color_scales, map_data, map_rows, rows_to_draw, top_two_classes
 

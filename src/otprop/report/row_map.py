@@ -11,8 +11,8 @@ from sklearn.decomposition import PCA, TruncatedSVD
 
 from otprop._validation import ParameterError
 from otprop.labelling.outcome import Outcome
-from otprop.report._format import display_text
 from otprop.report.class_markers import ClassMarker
+from otprop.report.formatting import display_text
 from otprop.report.label_charts import RAMP
 
 MAX_DRAWN = 20_000

@@ -21,7 +21,7 @@ def format_count(number: int) -> str:
 
     Examples
     --------
-    >>> from otprop.report._format import format_count
+    >>> from otprop.report.formatting import format_count
     >>> format_count(1234567).split()
     ['1', '234', '567']
     """
@@ -33,7 +33,7 @@ def format_percent(share: float) -> str:
 
     Examples
     --------
-    >>> from otprop.report._format import format_percent
+    >>> from otprop.report.formatting import format_percent
     >>> [format_percent(share).split()[0] for share in (0.00012, 0.021, 0.98, 0.9999)]
     ['0.01', '2.1', '98', '99.99']
     """
@@ -50,7 +50,7 @@ def format_threshold(confidence: float) -> str:
 
     Examples
     --------
-    >>> from otprop.report._format import format_threshold
+    >>> from otprop.report.formatting import format_threshold
     >>> format_threshold(0.98765), format_threshold(0.99998765)
     ('0.9876', '0.999987')
     """
