@@ -129,6 +129,7 @@ def render_label_page(
     file_name = display_text(facts.get("file", ""))
     data = map_data(outcome, points, drawn, cells, markers)
     classes = _classes(outcome, markers, sizes)
+    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target]
     return render_page(
         "label_page.html",
         "label_page.css",
@@ -156,6 +157,7 @@ def render_label_page(
         facts=facts,
         columns=columns,
         command=command,
+        next_command=shlex.join([*next_command, "--corrections", "corrections.csv"]),
         versions=versions,
     )
 
