@@ -8,6 +8,7 @@ import subprocess
 import sys
 import warnings
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from otprop.benchmark.workspace import Data
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._print import print_tables
-from otprop.report.page import page
 
 QUICK_DATASETS = ("iris", "wine")
 QUICK_METHODS = tuple(name for name in METHODS if name not in ("self-logistic", "self-trees"))
@@ -78,6 +78,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     -------
     int
     """
+    if find_spec("jinja2") is None:  # before hours of work
+        raise ImportError("the page of the results needs jinja2: pip install 'otprop[files]'")
     plan, data = _prepare(options)
     with _open(options.out) as store:
         if options.estimate:
@@ -142,11 +144,13 @@ def _work(outcome: Outcome) -> str:
 
 
 def _write(folder: Path, outcome: Outcome, tuning: str, origin: Origin) -> list[Path]:
+    from otprop.report.benchmark_page import make_benchmark_page
+
     lines, heading = outcome.lines[tuning], _heading(outcome.plan, tuning)
     texts = {
         "csv": csv_text(lines, origin),
         "md": markdown_text(lines, origin, heading),
-        "html": page(lines, origin, heading, _about(outcome.plan, tuning)),
+        "html": make_benchmark_page(lines, origin, heading, _about(outcome.plan, tuning)),
     }
     return write_files(folder, f"{outcome.plan.labels}-{tuning}", texts)
 

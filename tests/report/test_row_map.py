@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_matrix
 
-from otprop.report.label_template import map_rows, rows_to_draw
+from otprop.report.row_map import map_rows, rows_to_draw
 
 
 def test_few_rows_are_all_drawn() -> None:
@@ -73,7 +73,7 @@ def test_umap_places_every_row() -> None:
     if find_spec("umap") is None:
         pytest.skip("umap-learn is not installed")
     script = (
-        "import numpy as np; from otprop.report.label_template import map_rows; "
+        "import numpy as np; from otprop.report.row_map import map_rows; "
         "X = np.random.default_rng(0).random((40, 4)); "
         "points = map_rows(X, np.arange(40), how='umap'); assert points.shape == (40, 2); "
         "assert np.isfinite(points).all() and np.ptp(points, axis=0).min() > 0"

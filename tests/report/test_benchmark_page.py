@@ -11,7 +11,7 @@ import pytest
 
 from otprop.benchmark.output import Origin
 from otprop.benchmark.reliability import summarise
-from otprop.report.page import page
+from otprop.report.benchmark_page import make_benchmark_page
 from otprop.report.svg import ticks
 from tests.benchmark.test_tables import line
 
@@ -29,7 +29,9 @@ def html() -> str:
         for percent in (5.0, 15.0)
         for split in range(2)
     ]
-    return page(lines, Origin(f"otprop benchmark --datasets {EVIL}", "0.1.0", "abc", "today"), "A run", "About <it>")
+    return make_benchmark_page(
+        lines, Origin(f"otprop benchmark --datasets {EVIL}", "0.1.0", "abc", "today"), "A run", "About <it>"
+    )
 
 
 class Checker(HTMLParser):
@@ -95,14 +97,14 @@ def test_the_calibration_error_of_every_data_set_and_share_is_there(parsed: Chec
 
 
 def test_a_run_without_a_confidence_has_no_section_on_it() -> None:
-    html = page([line("iris", "1nn", 5.0, 0, 0.5)], Origin("", "", "", ""), "A run", "")
+    html = make_benchmark_page([line("iris", "1nn", 5.0, 0, 0.5)], Origin("", "", "", ""), "A run", "")
     assert "Confidence</h2>" not in html
     assert "aria-label" in html
 
 
 def test_a_method_that_was_not_run_at_some_percentage_is_left_out_there() -> None:
     lines = [line("iris", "otp", p, 0, 0.5) for p in (5.0, 15.0)] + [line("iris", "ls", 5.0, 0, 0.4)]
-    html = page(lines, Origin("", "", "", ""), "A run", "")
+    html = make_benchmark_page(lines, Origin("", "", "", ""), "A run", "")
     assert "LS, 5 %: 0.4000" in html
     assert "LS, 15 %" not in html
 
@@ -115,7 +117,7 @@ def test_both_tables_hold_the_papers_figure_and_the_difference(parsed: Checker) 
 
 def test_one_percentage_one_method_and_equal_scores_can_be_drawn() -> None:
     lines = [line("iris", "otp", 5.0, split, 0.5) for split in range(2)]
-    assert "nan" not in page(lines, Origin("", "", "", ""), "A run", "").lower().split("</style>")[1]
+    assert "nan" not in make_benchmark_page(lines, Origin("", "", "", ""), "A run", "").lower().split("</style>")[1]
 
 
 def test_ticks_cover_the_range_with_round_numbers() -> None:

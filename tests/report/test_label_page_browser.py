@@ -2,28 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import csv
 from pathlib import Path
 
 import pytest
 
 from tests.report.browser import BINARY, MISSING, Browser
-from tests.report.outcomes import made_outcome, made_page
+from tests.report.outcomes import explained, made_outcome, made_page
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason=MISSING)
 
 EVIL = "<script>alert(1)</script>"
 WORSE = '</script><img src=x onerror=alert(2)>"'
+ODD_CLASSES = ['say "hello", you', " spaces ", "two\nlines", "e\u0301\u00e9\u6f22", "control\x01"]
 PIXELS = "document.querySelector('#canvas').toDataURL()"
 STATE = "document.querySelector('#state').textContent"
 READOUT = "document.querySelector('#readout').textContent"
-
-
-@pytest.fixture(scope="module")
-def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
-    made = Browser(tmp_path_factory.mktemp("profile"))
-    yield made
-    made.close()
 
 
 @pytest.fixture(scope="module")
@@ -34,22 +28,16 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (made / "few.html").write_text(made_page(outcome, X, columns, notes=[WORSE]), encoding="utf-8")
     outcome, X = made_outcome(900, [f"a class whose name is long, number {number}" for number in range(30)])
     (made / "thirty.html").write_text(made_page(outcome, X), encoding="utf-8")
+    outcome, X = made_outcome(700, [*ODD_CLASSES, *(f"kind {number}" for number in range(9))])
+    columns = {"lot": lambda row: f"{row:05d}", "remarks": lambda row: f"{row} " + "word " * 100 + "end"}
+    page = made_page(explained(outcome), X, columns, file_digest="a1b2")
+    (made / "explained.html").write_text(page, encoding="utf-8")
     outcome, X = made_outcome(100_000, ["a", "b", "c"], n_rounds=30)
     (made / "large.html").write_text(made_page(outcome, X), encoding="utf-8")
     return made
 
 
-@pytest.fixture
-def quiet(browser: Browser) -> Iterator[Browser]:
-    """The browser; after the test nothing has gone wrong in it, and nothing was asked for but the file itself."""
-    yield browser
-    assert browser.troubles == []
-    assert [address for address in browser.requests if not address.startswith("data:")] == [
-        browser.evaluate("location.href")
-    ]
-
-
-@pytest.mark.parametrize("name", ["few", "thirty", "large"])
+@pytest.mark.parametrize("name", ["few", "thirty", "explained", "large"])
 @pytest.mark.parametrize("width", [400, 1400])
 def test_the_page_opens_and_nothing_sticks_out_of_the_window(
     quiet: Browser, folder: Path, name: str, width: int
@@ -188,6 +176,143 @@ def test_the_page_is_dark_where_the_reader_wants_it(quiet: Browser, folder: Path
     dark = quiet.evaluate(look)
     quiet.open(folder / "few.html")
     assert (dark, quiet.evaluate(look)) == ("rgb(20, 23, 27)", "rgb(255, 255, 255)")
+
+
+def _rows(quiet: Browser) -> list[dict[str, int]]:
+    """Number and class of the rows to review."""
+    return list(
+        quiet.evaluate(
+            "Array.from(document.querySelectorAll('tr[data-review]'), "
+            "r => ({row: Number(r.dataset.review), code: Number(r.dataset.code)}))"
+        )
+    )
+
+
+def _choose(quiet: Browser, number: int, code: int) -> None:
+    quiet.evaluate(
+        f"(s => {{ s.value = '{code}'; s.dispatchEvent(new Event('change')); }})"
+        f"(document.querySelectorAll('select.correct')[{number}])"
+    )
+
+
+def _download(quiet: Browser, folder: Path) -> list[dict[str, str]]:
+    """What a click on the button downloads."""
+    quiet.downloads_to(folder)
+    quiet.click("#download")
+    path = folder / "corrections.csv"
+    quiet.wait(lambda: path.exists() and not list(folder.glob("*.crdownload")))
+    with path.open(encoding="utf-8", newline="") as lines:
+        return list(csv.DictReader(lines))
+
+
+def test_corrections_are_downloaded_as_csv(quiet: Browser, folder: Path, tmp_path: Path) -> None:
+    quiet.open(folder / "explained.html")
+    assert quiet.evaluate("document.querySelector('#download').disabled") is True
+    rows = _rows(quiet)
+    classes = [*ODD_CLASSES, *(f"kind {number}" for number in range(9))]
+    expected = []
+    for number in range(len(ODD_CLASSES)):  # every odd name as a new label, and some as the old one
+        new = number if rows[number]["code"] != number else 9
+        _choose(quiet, number, new)
+        old = classes[rows[number]["code"]]
+        expected.append({"row": str(rows[number]["row"]), "label": classes[new], "was": old, "file_digest": "a1b2"})
+    quiet.click("tr[data-review]:nth-of-type(13) input.confirm")  # every second line explains the one before
+    same = classes[rows[6]["code"]]
+    expected.append({"row": str(rows[6]["row"]), "label": same, "was": same, "file_digest": "a1b2"})
+    assert quiet.evaluate("document.querySelector('#summary').textContent") == "5 labels changed, 1 marked as right."
+    assert _download(quiet, tmp_path) == expected
+
+
+def test_a_row_is_either_right_or_changed_and_can_be_cleared(quiet: Browser, folder: Path) -> None:
+    quiet.open(folder / "explained.html")
+    code = _rows(quiet)[0]["code"]
+    state = "[...document.querySelectorAll('select.correct, input.confirm')].slice(0, 2).map(e => e.checked ?? e.value)"
+    assert quiet.evaluate(state) == [False, str(code)]
+    _choose(quiet, 0, (code + 1) % 5)
+    quiet.click("input.confirm")
+    assert quiet.evaluate(state) == [True, str(code)]
+    _choose(quiet, 0, (code + 1) % 5)
+    assert quiet.evaluate(state) == [False, str((code + 1) % 5)]
+    quiet.click("#clear")
+    assert quiet.evaluate(state) == [False, str(code)]
+    assert quiet.evaluate("document.querySelector('#summary').textContent") == "0 labels changed, 0 marked as right."
+
+
+def test_a_row_without_a_label_can_get_one_but_cannot_be_right(quiet: Browser, folder: Path, tmp_path: Path) -> None:
+    quiet.open(folder / "few.html")
+    number = next(number for number, row in enumerate(_rows(quiet)) if row["code"] < 0)
+    assert quiet.evaluate(f"document.querySelectorAll('input.confirm')[{number}].disabled") is True
+    _choose(quiet, number, 1)
+    row = str(_rows(quiet)[number]["row"])
+    assert _download(quiet, tmp_path) == [{"row": row, "label": WORSE, "was": "", "file_digest": ""}]
+
+
+def test_corrections_need_no_mouse(quiet: Browser, folder: Path, tmp_path: Path) -> None:
+    quiet.open(folder / "explained.html")
+    row = _rows(quiet)[0]
+    quiet.evaluate("document.querySelector('button.find').focus()")
+    quiet.key("Tab")
+    quiet.press(" ")  # right
+    assert quiet.evaluate("document.querySelector('input.confirm').checked") is True
+    quiet.key("Tab")
+    new = "kind 7" if row["code"] == len(ODD_CLASSES) + 8 else "kind 8"
+    for letter in new:  # a select box goes to what is typed
+        quiet.press(letter)
+    assert quiet.evaluate("document.querySelector('select.correct').selectedOptions[0].text") == new
+    quiet.key("Tab")
+    quiet.press("Enter")  # why
+    assert quiet.evaluate("document.activeElement.ariaExpanded") == "true"
+    assert quiet.evaluate(f"document.querySelector('#why-{row['row']}').checkVisibility()") is True
+    quiet.downloads_to(tmp_path)
+    quiet.evaluate("document.querySelector('#clear').focus()")
+    quiet.key("Tab")
+    quiet.press("Enter")
+    quiet.wait(lambda: (tmp_path / "corrections.csv").exists())
+    assert f",{new}," in (tmp_path / "corrections.csv").read_text(encoding="utf-8")
+
+
+def test_a_long_cell_shows_its_whole_text_on_demand(quiet: Browser, folder: Path) -> None:
+    quiet.open(folder / "explained.html")
+    shown = "document.querySelector('td.cell:has(.long)').innerText"
+    assert "word end" not in quiet.evaluate(shown)
+    quiet.click("details.long summary")
+    assert "word end" in quiet.evaluate(shown)
+    quiet.click("button.find")  # the same text beside the map
+    assert "word end" not in quiet.evaluate(READOUT)
+    quiet.click("#readout button.more")
+    assert "word end" in quiet.evaluate(READOUT)
+
+
+def test_a_row_is_explained_by_its_sources_and_nearest_labelled_rows(quiet: Browser, folder: Path) -> None:
+    quiet.open(folder / "explained.html")
+    shown = "document.querySelector('tr.why').innerText"
+    assert quiet.evaluate("document.querySelector('tr.why').checkVisibility()") is False
+    quiet.click("button.explain")
+    words = quiet.evaluate(shown)
+    for expected in ("diffusion", "forest", "result", "Nearest labelled rows", "0.071", "2.5"):
+        assert expected in words
+    number = quiet.evaluate("document.querySelector('tr.why button.find').dataset.row")
+    quiet.click("tr.why button.find")
+    assert quiet.evaluate(READOUT).startswith(f"Row {number}")
+
+
+@pytest.mark.parametrize("dark", [False, True])
+@pytest.mark.parametrize("width", [400, 1400])
+def test_nothing_sticks_out_while_rows_are_corrected(quiet: Browser, folder: Path, width: int, dark: bool) -> None:
+    quiet.open(folder / "explained.html", width, 900, dark=dark, touch=width < 500)
+    quiet.evaluate("document.querySelectorAll('button.explain, details.long summary').forEach(e => e.click())")
+    _choose(quiet, 0, 9)
+    assert quiet.evaluate("document.documentElement.scrollWidth") == width
+    inside = "(b => b.left >= 0 && b.right <= innerWidth && b.bottom <= innerHeight)"
+    quiet.evaluate("document.querySelector('#review').scrollIntoView({block: 'start'})")
+    assert quiet.evaluate(f"{inside}(document.querySelector('#download').getBoundingClientRect())") is True
+
+
+def test_without_rows_to_review_there_is_nothing_to_correct(quiet: Browser, tmp_path: Path) -> None:
+    outcome, X = made_outcome(12, ["a", "b"], n_given=12)
+    (tmp_path / "given.html").write_text(made_page(outcome, X), encoding="utf-8")
+    quiet.open(tmp_path / "given.html")
+    assert quiet.evaluate("document.querySelector('#download')") is None
 
 
 def test_trouble_in_a_page_would_be_noticed(browser: Browser, tmp_path: Path) -> None:

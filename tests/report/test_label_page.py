@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
+from hashlib import sha256
+from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,9 +15,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otprop.report._looks import class_looks
-from tests.report.outcomes import made_outcome, made_page
-from tests.report.test_page import Checker
+from otprop.files import read_table
+from otprop.labelling.job import Request, prepare
+from otprop.report.class_markers import class_markers
+from otprop.report.formatting import format_percent
+from otprop.report.label_page import make_page, without_folders
+from tests.report.outcomes import explained, made_outcome, made_page
+from tests.report.test_benchmark_page import Checker
 
 EVIL = "</script><script>alert(1)</script><!--&\"'"
 
@@ -120,8 +128,8 @@ def test_the_error_to_expect_and_the_option_that_gets_it_are_there(html: str) ->
 def test_without_confidence_there_is_no_expected_error() -> None:
     words = text_of(made_page(*made_outcome(100, ["a", "b"], confidence=False)))
     assert "expected error" not in words.lower()
-    assert "says no confidence" in words
-    assert "Who had a say" not in words
+    assert "has no confidence" in words
+    assert "Sources of evidence" not in words
 
 
 def test_the_rows_to_review_come_with_their_runner_up() -> None:
@@ -151,7 +159,9 @@ def test_a_large_file_is_sampled_and_the_page_says_so_and_stays_small() -> None:
     data = data_of(html)
     assert len(data["x"]) == 20_000
     assert sum(data["given"]) == 2000
-    assert len(data["review"]) == 20
+    reviewed = set(map(int, re.findall(r'data-review="(\d+)"', html)))
+    assert len(reviewed) == 20
+    assert reviewed <= set(data["row"])
     assert sum(data["rounds"]) == 100_000
 
 
@@ -165,14 +175,84 @@ def test_odd_outcomes_can_be_shown() -> None:
 
 
 @pytest.mark.parametrize("n_classes", [1, 6, 30, 36, 200])
-def test_classes_look_different_as_long_as_there_are_looks(n_classes: int) -> None:
+def test_classes_have_different_markers_as_long_as_there_are_markers(n_classes: int) -> None:
     sizes = np.arange(n_classes)
-    looks = class_looks(sizes)
-    assert len(looks) == n_classes
-    assert len(set(looks)) == min(n_classes, 37)
+    markers = class_markers(sizes)
+    assert len(markers) == n_classes
+    assert len(set(markers)) == min(n_classes, 37)
     if n_classes > 36:
-        assert len(set(looks[-36:])) == 36  # the largest
+        assert len(set(markers[-36:])) == 36  # the largest
 
 
 def test_many_classes_open_on_demand() -> None:
     assert "60 more classes" in text_of(made_page(*made_outcome(500, [f"kind {k}" for k in range(100)])))
+
+
+@pytest.mark.parametrize("n_classes", [2, 6, 12, 36])
+def test_no_two_classes_share_both_colour_and_shape_and_neighbours_share_neither(n_classes: int) -> None:
+    markers = class_markers(np.arange(n_classes))
+    assert len(set(markers)) == n_classes
+    for (color, shape), (next_color, next_shape) in pairwise(markers):
+        assert color != next_color
+        assert shape != next_shape
+
+
+def test_wherever_the_expected_error_stands_its_range_stands_beside_it(html: str) -> None:
+    outcome, _ = made_outcome(600, ["Gala", "Cox", EVIL], abstain_below=0.8)
+    words = text_of(html)
+    low, high = outcome.error_range  # type: ignore[misc]
+    figure = re.search(r"expected error(\S+ %) (\S+ %) to (\S+ %)", words)
+    assert figure is not None
+    assert figure.groups() == tuple(
+        format_percent(share).replace("\xa0", " ") for share in (outcome.expected_error, low, high)
+    )
+    assert re.search(r"expected error of \S+ % \(likely \S+ % to \S+ %\)\. With", words)
+    assert re.search(r"--abstain-below \S+, \S+ % of .* expected error of \S+ % \(likely \S+ % to \S+ %\)\.", words)
+    assert len(re.findall(r"labelled: expected error [^(]+ % \([^)]+ % to [^)]+ %\)", words)) == len(outcome.coverage)
+
+
+def test_an_outcome_without_explanations_has_no_section_on_them(html: str) -> None:
+    words = text_of(html)
+    assert "Nearest labelled rows" not in words
+    assert "Confusion" not in words
+    assert words.count("Class probabilities of row") == 20
+
+
+def test_the_confusion_of_many_classes_is_a_list_of_pairs() -> None:
+    few, many = (
+        text_of(made_page(explained(made[0]), made[1]))
+        for made in (made_outcome(300, ["a", "b", "c"]), made_outcome(300, [f"kind {k:02d}" for k in range(30)]))
+    )
+    assert "givenabc a71 b71 c7" in re.sub(r"(?<=\d) (?=\d)", "", few)
+    assert "kind 00kind 011" in many
+    assert "held-out labels kind 00" in many
+
+
+def test_corrections_carry_the_names_of_the_classes_unchanged_and_the_digest_of_the_file() -> None:
+    names = ["a\x01" + "x" * 300, "b"]
+    outcome, X = made_outcome(60, names)
+    data = data_of(made_page(outcome, X, file_digest="a1b2"))
+    assert data["labels"] == names
+    assert data["classes"] != names
+    assert data["file_digest"] == "a1b2"
+
+
+def test_the_page_of_a_job_shows_names_of_files_and_no_folder(tmp_path: Path) -> None:
+    lines = [
+        f"{row},{row % 7},{'even' if row % 2 == 0 else 'odd'}" if row < 8 else f"{row},{row % 7}," for row in range(40)
+    ]
+    path = tmp_path / "numbers.csv"
+    path.write_text("\n".join(["number,rest,kind", *lines]) + "\n", encoding="utf-8")
+    job = prepare(read_table(path), Request("kind", method="1nn"))
+    outcome = job.run()
+    html = make_page(job, outcome, command=f"otprop label {path} --target kind --report={tmp_path}/p.html -o x/y.csv")
+    assert str(tmp_path) not in html
+    words = text_of(html)
+    assert "otprop label numbers.csv --target kind --report=p.html -o x/y.csv" in words
+    assert "kind labelled: numbers.csv" in words
+    assert data_of(html)["file_digest"] == sha256(path.read_bytes()).hexdigest()
+
+
+def test_folders_of_any_system_are_left_out_of_the_command() -> None:
+    command = shlex.join(["otprop", "label", r"C:\Users\me\lots.csv", "--unlabeled", "n/a", "--set", "a=/etc/b c"])
+    assert shlex.split(without_folders(command))[2:] == ["lots.csv", "--unlabeled", "n/a", "--set", "a=b c"]
