@@ -18,7 +18,7 @@ from sklearn.metrics import normalized_mutual_info_score
 
 from common import commit, run_missing
 from otprop import OTP, datasets
-from otprop.benchmark.protocol import HOWS, Cell, draw
+from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
 
 FILE = "ablation.csv"
 DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")
@@ -56,12 +56,12 @@ def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
 
 def summary(lines: list[dict[str, str]]) -> None:
     """Means over the tables, and how often a variant is above `OTP()`."""
-    head = " ".join(f"{how:>11s}" for how in HOWS)
+    head = " ".join(f"{how:>11s}" for how in LABEL_DRAWS)
     print(f"{'NMI on the unlabelled rows':30s} {head}   tables (of {len(DATASETS)}) above")
     for variant in VARIANTS:
-        means = {how: by_table(lines, how, variant) for how in HOWS}
-        above = [sum(means[how] > by_table(lines, how, "OTP()") + 1e-4) for how in HOWS]
-        shown = " ".join(f"{np.mean(means[how]):11.4f}" for how in HOWS)
+        means = {how: by_table(lines, how, variant) for how in LABEL_DRAWS}
+        above = [sum(means[how] > by_table(lines, how, "OTP()") + 1e-4) for how in LABEL_DRAWS]
+        shown = " ".join(f"{np.mean(means[how]):11.4f}" for how in LABEL_DRAWS)
         print(f"{variant:30s} {shown}   {' '.join(map(str, above))}")
 
 
@@ -80,7 +80,7 @@ def main() -> None:
     cells = [
         (name, how, percent, split)
         for name in DATASETS
-        for how in HOWS
+        for how in LABEL_DRAWS
         for percent in PERCENTAGES
         for split in range(SPLITS)
     ]

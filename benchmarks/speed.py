@@ -25,7 +25,7 @@ from sklearn.datasets import load_iris
 import otprop.propagation.row_rounds
 from common import forget_peak, load, nearest_neighbor_cost, partly_labelled, peak_megabytes, write_csv
 from otprop import OTP
-from otprop.benchmark.authors import as_printed, rounds
+from otprop.benchmark.released_code import algorithm1_rounds, as_printed
 
 TOL, ALPHA, N_ROUNDS = 1e-6, 0.9, 5
 POT_SOLVERS = ("sinkhorn", "sinkhorn_stabilized", "sinkhorn_log")
@@ -81,7 +81,9 @@ def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit:
         return outcomes[-1].plan
 
     start = time.perf_counter()
-    steps = rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y.copy(), lambda found: as_printed(found, ALPHA))
+    steps = algorithm1_rounds(
+        plan_of, lambda a, b: ot.dist(X[a], X[b]), y.copy(), lambda found: as_printed(found, ALPHA)
+    )
     for step in islice(steps, N_ROUNDS):
         sizes.append(len(step.rows))
         if not outcomes[-1].reached:

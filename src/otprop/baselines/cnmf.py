@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
-from otprop.baselines._clusters import classes_of_clusters
+from otprop.baselines._cluster_labels import match_clusters_to_classes
 from otprop.baselines._qp import nonnegative_programs
 
 TINY = 1e-300  # keeps a division finite where numerator and denominator vanish together
@@ -223,7 +223,7 @@ class CNMF(Propagator):
         means = KMeans(n_clusters, n_init=self.n_init, random_state=rng).fit(self.codes_)
         self.clusters_ = means.labels_.astype(np.intp)
         self._centers = means.cluster_centers_
-        self._class_of = classes_of_clusters(self.clusters_, labels.codes, n_clusters, n_classes)
+        self._class_of = match_clusters_to_classes(self.clusters_, labels.codes, n_clusters, n_classes)
         codes = self._class_of[self.clusters_]
         return self._set_labels(labels, codes, np.eye(n_classes)[codes])
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
-from otprop.baselines._rows import blocks, squared_distances, typical_distance
+from otprop.baselines._frame import blocks, squared_distances, typical_distance
 
 __all__ = [
     "Solution",

@@ -11,8 +11,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
+from otprop.baselines._frame import BLOCK_ENTRIES, Frame
 from otprop.baselines._qp import simplex_programs
-from otprop.baselines._rows import BLOCK_ENTRIES, Frame
 from otprop.baselines.graph import Solution, distributions, iterate, one_hot
 
 RIDGE = 0.1  # of the trace, where neighbours outnumber features
@@ -175,8 +175,8 @@ class LNP(Propagator):
         check_count("max_iter", self.max_iter)
         check_number("tol", self.tol, above=0)
         X, labels = self._read(X, y)
-        self._frame = Frame.around(X)
-        self._rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        self._rows = self._frame.transform(X)
         Y = one_hot(labels.codes, len(labels.classes))
         graph = neighborhood_graph(self._rows, self.n_neighbors)
         solution = propagate(graph, Y, alpha=self.alpha, tol=self.tol, max_iter=self.max_iter)
@@ -197,7 +197,7 @@ class LNP(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        targets = self._frame.place(self._read_rows(X, reset=False))
+        targets = self._frame.transform(self._read_rows(X, reset=False))
         k = min(self.n_neighbors, len(self._rows))
         neighbors = NearestNeighbors(n_neighbors=k).fit(self._rows).kneighbors(targets, return_distance=False)
         weights = reconstruction_weights(self._rows, targets, neighbors)

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from scipy import linalg, sparse
 
-from otprop.baselines._kernels import GraphPropagator
+from otprop.baselines._graph_propagator import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, distributions, knn_graph, log_transitions, one_hot
 
 LEAK = {"float32": 1e-5, "float64": 1e-10}  # the share of labels lost at each step of the exact solve

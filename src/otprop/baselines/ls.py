@@ -8,7 +8,7 @@ import numpy as np
 from scipy import linalg, sparse
 
 from otprop._validation import check_number
-from otprop.baselines._kernels import GraphPropagator
+from otprop.baselines._graph_propagator import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, distributions, iterate, knn_graph, one_hot
 
 FLOAT32_ALPHA = 0.9999  # the system of a larger alpha is too badly conditioned for a float32 factor

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_number
-from otprop.baselines._rows import Frame, blocks, typical_distance
+from otprop.baselines._frame import Frame, blocks, typical_distance
 
 
 def class_potentials(sq: np.ndarray, codes: np.ndarray, n_classes: int, epsilon: float) -> np.ndarray:
@@ -43,8 +43,8 @@ class _FromLabeled(Propagator):
 
     def _keep(self, X: Any, y: Any) -> tuple[Any, Any]:
         X, labels = self._read(X, y, accept_sparse="csr")
-        self._frame = Frame.around(X)
-        rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        rows = self._frame.transform(X)
         self._labeled = rows[labels.labeled]
         self._codes = labels.codes[labels.labeled]
         self.classes_ = labels.classes
@@ -66,7 +66,7 @@ class _FromLabeled(Propagator):
         """
         check_is_fitted(self)
         X = self._read_rows(X, accept_sparse="csr", reset=False)
-        return self._shares(self._frame.place(X))
+        return self._shares(self._frame.transform(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
-from otprop.baselines._clusters import classes_of_clusters
-from otprop.baselines._rows import Frame
+from otprop.baselines._cluster_labels import match_clusters_to_classes
+from otprop.baselines._frame import Frame
 from otprop.baselines.graph import one_hot
 
 
@@ -185,8 +185,8 @@ class PLCC(Propagator):
         check_number("strength", self.strength, least=0)
         check_count("max_iter", self.max_iter)
         X, labels = self._read(X, y)
-        self._frame = Frame.around(X)
-        rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        rows = self._frame.transform(X)
         n_classes = len(labels.classes)
         Y = one_hot(labels.codes, n_classes)
         extent = self._frame.extent
@@ -204,7 +204,7 @@ class PLCC(Propagator):
         self.clusters_ = found.clusters.astype(np.intp)
         self.objective_ = found.objective
         self.n_iter_ = len(found.objective)
-        self._class_of = classes_of_clusters(self.clusters_, labels.codes, n_classes, n_classes)
+        self._class_of = match_clusters_to_classes(self.clusters_, labels.codes, n_classes, n_classes)
         codes = self._class_of[self.clusters_]
         return self._set_labels(labels, codes, np.eye(n_classes)[codes])
 
@@ -220,6 +220,6 @@ class PLCC(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        rows = self._frame.place(self._read_rows(X, reset=False))
+        rows = self._frame.transform(self._read_rows(X, reset=False))
         nearest = euclidean_distances(rows, self._means, squared=True).argmin(axis=1)
         return np.eye(len(self.classes_))[self._class_of[nearest]]

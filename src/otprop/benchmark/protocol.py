@@ -21,7 +21,7 @@ ENOUGH_HIDDEN = 250  # hidden labels in all draws together that are enough to co
 LEAST_TO_TUNE = 2  # labels of every class; with fewer the declared default is used
 
 How = Literal["stratified", "random", "equal"]
-HOWS: tuple[str, ...] = get_args(How)
+LABEL_DRAWS: tuple[str, ...] = get_args(How)
 
 
 class ProtocolError(ValueError):
@@ -45,33 +45,12 @@ class Cell:
 
 
 def n_labels(n_rows: int, percent: float) -> int:
-    """How many rows are labelled: the share rounded down, as `train_test_split` does.
-
-    Parameters
-    ----------
-    n_rows : int
-    percent : float
-
-    Returns
-    -------
-    int
-    """
+    """How many rows are labelled: the share rounded down, as `train_test_split` does."""
     return int(np.floor(n_rows * percent / 100 + 1e-9))
 
 
 def draw(y: np.ndarray, cell: Cell) -> np.ndarray:
     """The class numbers of the rows that a cell labels, -1 for the others.
-
-    Parameters
-    ----------
-    y : ndarray of int, the class number of every row
-    cell : Cell
-        "stratified" is ``train_test_split(stratify=y, random_state=split)``, "random" draws any rows but at
-        least one of each class, "equal" the same number of each class as far as its rows go.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
 
     Examples
     --------
@@ -112,33 +91,13 @@ def _equal_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarra
 
 
 def n_draws(n_labeled: int) -> int:
-    """How often labels are hidden: as often as it takes to hide 250 in all, at most five times.
-
-    Parameters
-    ----------
-    n_labeled : int
-
-    Returns
-    -------
-    int
-    """
+    """How often labels are hidden: as often as it takes to hide 250 in all, at most five times."""
     per_draw = max(1, round(HIDDEN_SHARE * n_labeled))
     return int(np.clip(np.ceil(ENOUGH_HIDDEN / per_draw), 1, MOST_DRAWS))
 
 
 def hidden_draws(codes: np.ndarray, split: int, most: int = MOST_DRAWS) -> list[np.ndarray]:
-    """The rows whose label is hidden, draw by draw; none where a class has a single label.
-
-    Parameters
-    ----------
-    codes : ndarray of int, class numbers, -1 where unlabelled
-    split : int, the seed
-    most : int, draw no more often than this
-
-    Returns
-    -------
-    list of ndarray of int
-    """
+    """The rows whose label is hidden, draw by draw; none where a class has a single label."""
     given = codes[codes != UNLABELED]
     if np.bincount(given).min() < LEAST_TO_TUNE:
         return []
@@ -154,17 +113,7 @@ def check_drawable(
     labels: str,
     class_names: Sequence[str] | None = None,
 ) -> None:
-    """Refuse a data set of which some split could not be drawn.
-
-    Parameters
-    ----------
-    name : str, for the message
-    y : ndarray of int
-    percents : tuple of float
-    n_splits : int
-    labels : {"stratified", "random", "equal"}
-    class_names : sequence of str or None, what messages call the classes
-    """
+    """Refuse a data set of which some split could not be drawn."""
     counts = np.bincount(y)
     called = [f"class {code}" for code in range(len(counts))] if class_names is None else [repr(n) for n in class_names]
     if np.count_nonzero(counts) < 2:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.benchmark.tables import Line
+from otprop.benchmark.tables import ResultRow
 
 N_BINS = 15  # of equal mass
 SHARES = tuple(number / 20 for number in range(1, 21))  # of the unlabelled rows, the most confident first
@@ -16,18 +16,6 @@ SHARES = tuple(number / 20 for number in range(1, 21))  # of the unlabelled rows
 
 def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     """What is kept of the confidence in a cell, as JSON can hold it.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n_rows,), of the rows whose label was not given
-    right : ndarray of bool of shape (n_rows,), whether each one's label is the true one
-
-    Returns
-    -------
-    dict
-        "bins": the mean confidence, the accuracy and the number of rows of up to 15 bins of equal mass, the least
-        confident first. "risk": the share of wrong labels and the share to expect among the most confident rows, for
-        each of `SHARES`. "ece": the expected calibration error over the bins.
 
     Examples
     --------
@@ -73,22 +61,13 @@ class Reliability:
     ece: float
 
 
-def reliabilities(lines: Sequence[Line]) -> dict[tuple[str, str], list[Reliability]]:
-    """What the page draws, for each data set and method whose cells kept their confidence.
-
-    Parameters
-    ----------
-    lines : sequence of dict
-
-    Returns
-    -------
-    dict of (dataset, method) to list of Reliability, one a percentage
-    """
+def reliabilities(rows: Sequence[ResultRow]) -> dict[tuple[str, str], list[Reliability]]:
+    """What the page draws, for each data set and method whose cells kept their confidence."""
     groups: dict[tuple[str, str], dict[float, list[dict[str, Any]]]] = {}
-    for line in lines:
-        if line.get("reliability"):
-            by_percent = groups.setdefault((line["dataset"], line["method"]), {})
-            by_percent.setdefault(line["percent"], []).append(line["reliability"])
+    for row in rows:
+        if row.get("reliability"):
+            by_percent = groups.setdefault((row["dataset"], row["method"]), {})
+            by_percent.setdefault(row["percent"], []).append(row["reliability"])
     return {
         key: [_pooled(percent, kept) for percent, kept in sorted(by_percent.items())]
         for key, by_percent in groups.items()

@@ -13,13 +13,13 @@ from typing import Any
 
 from otprop import __version__, datasets
 from otprop.benchmark.estimate import estimate
-from otprop.benchmark.jobs import Plan
 from otprop.benchmark.methods import METHODS, find_method
 from otprop.benchmark.output import Origin, csv_text, markdown_text, write_files
-from otprop.benchmark.protocol import HOWS, N_SPLITS, PERCENTS
-from otprop.benchmark.run import Outcome, check_plan, load_all, run
+from otprop.benchmark.prepared import PreparedData
+from otprop.benchmark.protocol import LABEL_DRAWS, N_SPLITS, PERCENTS
+from otprop.benchmark.run import BenchmarkResult, check_plan, load_datasets, run
 from otprop.benchmark.store import Store, StoreError
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import Plan
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._print import print_tables
@@ -56,7 +56,7 @@ def add_parser(commands: Any) -> None:
     add("--methods", nargs="+", metavar="NAME", help=f"default: all of {', '.join(METHODS)}")
     add("--percent", nargs="+", type=float, metavar="P", help="shares of labels; default: 5 15 25 35")
     add("--splits", type=int, metavar="N", help="draws of labels per share; default: 10")
-    add("--labels", choices=HOWS, default="stratified", help="how labels are drawn; default: stratified")
+    add("--labels", choices=LABEL_DRAWS, default="stratified", help="how labels are drawn; default: stratified")
     add("--tuning", nargs="+", choices=("honest", "oracle"), default=["honest"], help="one or both; default: honest")
     add("--jobs", type=int, default=2, metavar="N", help="processes; default: 2")
     add("--out", type=Path, default=Path("benchmark-results"), metavar="DIR", help="default: benchmark-results")
@@ -67,36 +67,26 @@ def add_parser(commands: Any) -> None:
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Check everything, run what is missing, print the tables and write the files.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-    arguments : list of str, as given
-
-    Returns
-    -------
-    int
-    """
+    """Check everything, run what is missing, print the tables and write the files."""
     plan, data = _prepare(options)
     with _open(options.out) as store:
         if options.estimate:
             sys.stdout.write(estimate(plan, data, store, options.jobs))
             return 0
         with bar() as show:
-            outcome = run(plan, data, store, n_jobs=options.jobs, show=show)
+            result = run(plan, data, store, n_jobs=options.jobs, progress=show)
         origin = Origin(
             f"otprop {shlex.join(arguments)}",
             __version__,
             _commit(),
             f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            _work(outcome),
+            _work(result),
         )
-        paths = [path for tuning in plan.tunings for path in _write(options.out, outcome, tuning, origin)]
+        paths = [path for tuning in plan.tunings for path in _write(options.out, result, tuning, origin)]
     for tuning in plan.tunings:
         sys.stdout.write(f"\n{_heading(plan, tuning)}\n\n")
         sys.stdout.flush()
-        print_tables(outcome.lines[tuning])
+        print_tables(result.rows[tuning])
     sys.stdout.write("\n" + "".join(f"written: {path}\n" for path in paths))
     return 0
 
@@ -108,7 +98,7 @@ def _open(folder: Path) -> Store:
         raise UsageError(str(error)) from error
 
 
-def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
+def _prepare(options: argparse.Namespace) -> tuple[Plan, list[PreparedData]]:
     """The plan and its data, or a word on what is wrong with them."""
     quick = options.quick
     names = options.datasets or (QUICK_DATASETS if quick else datasets.names("paper"))
@@ -126,7 +116,7 @@ def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
         check_plan(plan)
         with warnings.catch_warnings(record=True) as said:
             warnings.simplefilter("always", UserWarning)
-            data = load_all(dict.fromkeys(names), plan, options.download, options.target)
+            data = load_datasets(dict.fromkeys(names), plan, options.download, options.target)
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error)) from error
     for warning in said:
@@ -134,21 +124,21 @@ def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
     return plan, data
 
 
-def _work(outcome: Outcome) -> str:
+def _work(result: BenchmarkResult) -> str:
     """What a run took, over all the times it was started."""
-    hours = outcome.seconds / 3600
-    took = f"{hours:.1f} hours" if hours >= 1 else f"{outcome.seconds / 60:.1f} minutes"
-    return f"{outcome.labelings:,} tables labelled in {took} of one core, for all ways of tuning together"
+    hours = result.seconds / 3600
+    took = f"{hours:.1f} hours" if hours >= 1 else f"{result.seconds / 60:.1f} minutes"
+    return f"{result.labelings:,} tables labelled in {took} of one core, for all ways of tuning together"
 
 
-def _write(folder: Path, outcome: Outcome, tuning: str, origin: Origin) -> list[Path]:
-    lines, heading = outcome.lines[tuning], _heading(outcome.plan, tuning)
+def _write(folder: Path, result: BenchmarkResult, tuning: str, origin: Origin) -> list[Path]:
+    rows, heading = result.rows[tuning], _heading(result.plan, tuning)
     texts = {
-        "csv": csv_text(lines, origin),
-        "md": markdown_text(lines, origin, heading),
-        "html": page(lines, origin, heading, _about(outcome.plan, tuning)),
+        "csv": csv_text(rows, origin),
+        "md": markdown_text(rows, origin, heading),
+        "html": page(rows, origin, heading, _about(result.plan, tuning)),
     }
-    return write_files(folder, f"{outcome.plan.labels}-{tuning}", texts)
+    return write_files(folder, f"{result.plan.labels}-{tuning}", texts)
 
 
 def _heading(plan: Plan, tuning: str) -> str:

@@ -9,7 +9,7 @@ from math import ceil, floor, log10
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.ranks import Ranks
 from otprop.benchmark.reliability import SHARES, Reliability
-from otprop.benchmark.tables import Entry, Table
+from otprop.benchmark.tables import ScoreEntry, ScoreTable
 from otprop.report.svg import drawing, line, marker, polyline, text, ticks
 
 Place = Callable[[float, float], tuple[float, float]]
@@ -75,12 +75,12 @@ def legend_mark(method: str) -> str:
     return drawing(26, 14, stroke + marker(how.shape, 13, 7, how.color), METHODS[method].title)
 
 
-def curves(table: Table, dataset: str) -> str:
+def curves(table: ScoreTable, dataset: str) -> str:
     """The score of every method against the share of labels on one data set.
 
     Parameters
     ----------
-    table : Table
+    table : ScoreTable
     dataset : str
 
     Returns
@@ -113,7 +113,7 @@ def curves(table: Table, dataset: str) -> str:
     return drawing(width, height, "".join(parts), f"{table.title} against the share of labels on {dataset}")
 
 
-def _curve(method: str, points: list[tuple[float, Entry]], place: Place) -> str:
+def _curve(method: str, points: list[tuple[float, ScoreEntry]], place: Place) -> str:
     how, title = look(method), METHODS[method].title
     where = [place(percent, entry.ours) for percent, entry in points]
     strokes = polyline(where, stroke=how.color, stroke_width=how.width, stroke_dasharray=how.dash)
@@ -169,13 +169,13 @@ def rank_diagram(ranks: Ranks, what: str) -> str:
     return drawing(width, height, "".join(parts), f"mean ranks by {what}")
 
 
-def time_against_score(seconds: dict[str, float], table: Table) -> str:
+def time_against_score(seconds: dict[str, float], table: ScoreTable) -> str:
     """Each method's mean score against the mean time of one labelling.
 
     Parameters
     ----------
     seconds : dict of method to float
-    table : Table
+    table : ScoreTable
 
     Returns
     -------

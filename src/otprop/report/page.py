@@ -10,7 +10,7 @@ from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import Origin
 from otprop.benchmark.ranks import Ranks, mean_ranks
 from otprop.benchmark.reliability import Reliability, reliabilities
-from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table, mean_seconds
+from otprop.benchmark.tables import NOT_RUN, ResultRow, ScoreEntry, ScoreTable, make_table, mean_seconds
 from otprop.report.figures import (
     curves,
     legend_mark,
@@ -55,7 +55,7 @@ summary { cursor: pointer; color: #124f8c; }
 """
 
 
-def page(lines: Sequence[Line], origin: Origin, heading: str, about: str) -> str:
+def page(lines: Sequence[ResultRow], origin: Origin, heading: str, about: str) -> str:
     """The page of a run.
 
     Parameters
@@ -99,7 +99,7 @@ def page(lines: Sequence[Line], origin: Origin, heading: str, about: str) -> str
     )
 
 
-def _table(table: Table) -> str:
+def _table(table: ScoreTable) -> str:
     head = "".join(f"<th>{escape(METHODS[method].title)}</th>" for method in table.methods)
     rows = [f'<thead><tr><th class="name">data set</th><th>labelled</th>{head}</tr></thead>']
     for dataset, percent in table.cells:
@@ -130,7 +130,7 @@ def _td(words: str, kind: str = "", title: str = "") -> str:
     return f"<td{attributes}>{escape(words)}</td>"
 
 
-def _ours(entry: Entry | None) -> str:
+def _ours(entry: ScoreEntry | None) -> str:
     if entry is None:
         return _td(NOT_RUN)
     note = f"standard deviation {entry.spread:.4f} over {entry.n_splits} splits"
@@ -138,7 +138,7 @@ def _ours(entry: Entry | None) -> str:
     return _td(words, "best" if entry.best else "", note)
 
 
-def _curves(tables: list[Table]) -> str:
+def _curves(tables: list[ScoreTable]) -> str:
     marks = "".join(f"<li>{legend_mark(m)}{escape(METHODS[m].title)}</li>" for m in tables[0].methods)
     names = dict.fromkeys(dataset for dataset, _ in tables[0].cells)
     drawings = "".join(f'<figure class="pair">{"".join(curves(t, name) for t in tables)}</figure>' for name in names)
@@ -151,7 +151,7 @@ def _friedman(ranks: Ranks) -> str:
     return f" Friedman's test that all methods are alike: p = {ranks.p_value:.2g}."
 
 
-def _ranks(ranks: Ranks, table: Table) -> str:
+def _ranks(ranks: Ranks, table: ScoreTable) -> str:
     words = f"{table.title}: mean ranks over {ranks.n_cells} cells (data set and percentage), 1 is best."
     if ranks.n_cells < len(table.cells):
         words += f" The other {len(table.cells) - ranks.n_cells} cells lack a method."
@@ -164,7 +164,7 @@ def _ranks(ranks: Ranks, table: Table) -> str:
     return _figure(rank_diagram(ranks, table.title), words)
 
 
-def _times(lines: Sequence[Line], table: Table) -> str:
+def _times(lines: Sequence[ResultRow], table: ScoreTable) -> str:
     words = (
         "Mean over all cells in which a method was run. The time of a labelling is what it took in this run, on one "
         "core and without tuning; work that splits share (a graph, a factor) is divided among them."
@@ -172,7 +172,7 @@ def _times(lines: Sequence[Line], table: Table) -> str:
     return _figure(time_against_score(mean_seconds(lines), table), words)
 
 
-def _confidence(lines: Sequence[Line]) -> str:
+def _confidence(lines: Sequence[ResultRow]) -> str:
     """A section on the methods that say how confident they are; nothing where none does."""
     kept = reliabilities(lines)
     if not kept:
@@ -230,7 +230,7 @@ def _figure(drawn: str, words: str) -> str:
     return f'<figure><div class="scroll">{drawn}</div><figcaption>{escape(words)}</figcaption></figure>'
 
 
-def _chosen(lines: Sequence[Line]) -> str:
+def _chosen(lines: Sequence[ResultRow]) -> str:
     groups: dict[tuple[str, str, float], Counter[str]] = {}
     for line in lines:
         if line["n_candidates"] > 1:

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_choice, check_count, check_number
-from otprop.baselines._rows import Frame, blocks
+from otprop.baselines._frame import Frame, blocks
 from otprop.baselines.graph import SMALLEST_SIGMA, auto_sigma, matrix_dtype, squared_distances
 
 
@@ -43,8 +43,8 @@ class GraphPropagator(Propagator):
         return sq, sigma
 
     def _place(self, X: Any) -> None:
-        self._frame = Frame.around(X)
-        self._rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        self._rows = self._frame.transform(X)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of new rows: the average of the training rows' distributions, weighted by the kernel.
@@ -59,7 +59,7 @@ class GraphPropagator(Propagator):
         """
         check_is_fitted(self)
         X = self._read_rows(X, accept_sparse="csr", reset=False)
-        placed = self._frame.place(X)
+        placed = self._frame.transform(X)
         if self.kernel == "knn":
             k = min(self.n_neighbors, self._rows.shape[0])
             neighbors = NearestNeighbors(n_neighbors=k).fit(self._rows).kneighbors(placed, return_distance=False)

@@ -24,7 +24,7 @@ class Frame:
     extent: float
 
     @classmethod
-    def around(cls, X: Any) -> Frame:
+    def fit(cls, X: Any) -> Frame:
         """The frame of the training rows."""
         largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
         if largest == 0.0:
@@ -35,12 +35,12 @@ class Frame:
         extent = max(float(np.max(center - X.min(axis=0))), float(np.max(X.max(axis=0) - center)))
         return cls(center, extent if extent > 0 else 1.0)
 
-    def place(self, X: Any) -> Any:
+    def transform(self, X: Any) -> Any:
         """Rows in this frame."""
         if sparse.issparse(X):
-            placed = (X / self.extent).tocsr()
-            np.clip(placed.data, -FAR, FAR, out=placed.data)
-            return placed
+            scaled = (X / self.extent).tocsr()
+            np.clip(scaled.data, -FAR, FAR, out=scaled.data)
+            return scaled
         shifted = X if self.center is None else X - self.center
         with np.errstate(over="ignore"):
             return np.clip(shifted / self.extent, -FAR, FAR)

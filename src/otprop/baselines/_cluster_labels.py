@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linear_sum_assignment
 
 
-def classes_of_clusters(clusters: np.ndarray, codes: np.ndarray, n_clusters: int, n_classes: int) -> np.ndarray:
+def match_clusters_to_classes(clusters: np.ndarray, codes: np.ndarray, n_clusters: int, n_classes: int) -> np.ndarray:
     """The one-to-one map from clusters to classes that is right for the most labelled rows.
 
     Parameters
