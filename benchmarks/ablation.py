@@ -10,13 +10,12 @@ means are printed, as docs/default.md has them.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from common import commit, run_missing
+from common import argument_parser, commit, run_missing
 from otprop import OTP, datasets
 from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
 
@@ -73,7 +72,7 @@ def by_table(lines: list[dict[str, str]], how: str, variant: str) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
@@ -84,8 +83,7 @@ def main() -> None:
         for percent in PERCENTAGES
         for split in range(SPLITS)
     ]
-    lines = run_missing(FILE, run, [] if options.summary else cells, options.jobs)
-    summary([{key: str(value) for key, value in line.items()} for line in lines])
+    summary(run_missing(FILE, run, [] if options.summary else cells, options.jobs))
 
 
 if __name__ == "__main__":

@@ -12,14 +12,13 @@ the summary is the NMI above that of the limit. Large data sets have fewer split
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from common import PAPER_DATASETS, PERCENTAGES, commit, run_missing
+from common import PAPER_DATASETS, PERCENTAGES, argument_parser, commit, mean, run_missing
 from otprop import OTP, datasets
 from otprop.benchmark.paper import published_score
 from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
@@ -117,12 +116,8 @@ def beside_paper(lines: list[dict[str, str]], names: list[str]) -> None:
             )
 
 
-def mean(lines: list[dict[str, str]], key: str) -> float:
-    return float(np.mean([float(line[key]) for line in lines]))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--datasets", nargs="+", default=list(PAPER_DATASETS), choices=PAPER_DATASETS)
     parser.add_argument("--labels", nargs="+", default=list(LABEL_DRAWS), choices=LABEL_DRAWS)
     parser.add_argument("--splits", type=int, default=10)
@@ -130,8 +125,7 @@ def main() -> None:
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
     wanted = [] if options.summary else cells(options.datasets, options.labels, options.splits)
-    lines = run_missing(FILE, run, wanted, options.jobs)
-    summary([{key: str(value) for key, value in line.items()} for line in lines])
+    summary(run_missing(FILE, run, wanted, options.jobs))
 
 
 if __name__ == "__main__":

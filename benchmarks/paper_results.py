@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from common import PAPER_DATASETS, PERCENTAGES
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import read_csv
 from otprop.benchmark.paper import published_score
 from otprop.benchmark.tables import make_table
 
-DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
-PERCENTS = (5.0, 15.0, 25.0, 35.0)
+DATASETS = PAPER_DATASETS
+PERCENTS = tuple(map(float, PERCENTAGES))
 CELLS = [(dataset, percent) for dataset in DATASETS for percent in PERCENTS]
 TUNINGS = ("honest", "oracle")
 SCORES = ("nmi", "ari")

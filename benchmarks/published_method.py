@@ -7,7 +7,6 @@ transport. Ten stratified splits a cell. Writes benchmarks/results/published_met
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 import numpy as np
@@ -15,7 +14,7 @@ import ot
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import minmax_scale
 
-from common import PERCENTAGES, load, partly_labelled, write_csv
+from common import PERCENTAGES, argument_parser, load, partly_labelled, write_csv
 from otprop import OTP
 from otprop.benchmark.paper import published_score
 from otprop.benchmark.released_code import algorithm1_rounds, as_printed, plain_sinkhorn
@@ -51,7 +50,7 @@ def solved_plan(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarra
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
     rows = []

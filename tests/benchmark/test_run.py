@@ -120,7 +120,7 @@ def test_another_version_of_the_package_or_the_code_starts_afresh(
         assert {task.method for task in tuning_tasks(plan, small, store)} == set(plan.methods)
         monkeypatch.undo()
         monkeypatch.setattr(
-            "otprop.benchmark.methods._fingerprint", lambda modules: "changed" * ("otprop._otp" in modules)
+            "otprop.benchmark.methods.code_fingerprint", lambda modules: "changed" * ("otprop._otp" in modules)
         )
         assert "otp" in {task.method for task in tuning_tasks(plan, small, store)}
 

@@ -108,11 +108,11 @@ class BenchmarkMethod:
 
     def code(self) -> str:
         """Fingerprint of the code that determines the results; comments and docstrings do not count."""
-        return _fingerprint(("otprop._base", "otprop._labels", "otprop.benchmark.prepared", *self.code_modules))
+        return code_fingerprint(("otprop._base", "otprop._labels", "otprop.benchmark.prepared", *self.code_modules))
 
 
 @cache
-def _fingerprint(modules: tuple[str, ...]) -> str:
+def code_fingerprint(modules: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for module in modules:
         spec = importlib.util.find_spec(module)
