@@ -1,4 +1,4 @@
-"""From clusters to classes, by the labelled rows only."""
+"""Class labels for clusters, by the labelled rows."""
 
 from __future__ import annotations
 
@@ -7,19 +7,7 @@ from scipy.optimize import linear_sum_assignment
 
 
 def match_clusters_to_classes(clusters: np.ndarray, codes: np.ndarray, n_clusters: int, n_classes: int) -> np.ndarray:
-    """The one-to-one map from clusters to classes that is right for the most labelled rows.
-
-    Parameters
-    ----------
-    clusters : ndarray of int of shape (n_rows,)
-    codes : ndarray of int of shape (n_rows,), class numbers, -1 where unlabelled (not looked at)
-    n_clusters : int, at most `n_classes`
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of int of shape (n_clusters,), a class number for each cluster
-    """
+    """The class of each cluster, one-to-one, that is right for the most labelled rows (`codes` is -1 elsewhere)."""
     given = codes >= 0
     counts = np.zeros((n_clusters, n_classes))
     np.add.at(counts, (clusters[given], codes[given]), 1.0)

@@ -1,4 +1,4 @@
-"""Constrained non-negative matrix factorisation (Liu, Wu, Cai & Huang 2010): one code for all rows of a class."""
+"""Constrained non-negative matrix factorisation (Liu, Wu, Cai & Huang 2010): labelled rows of a class share a code."""
 
 from __future__ import annotations
 
@@ -40,17 +40,7 @@ class Factors:
 
 
 def code_groups(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """The number of the code that each row uses: its class where labelled, one of its own where not.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,), class numbers, -1 where unlabelled
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-    """
+    """The number of the code of each row: its class where labelled, a code of its own where unlabelled (-1)."""
     groups = codes.copy()
     free = np.flatnonzero(codes < 0)
     groups[free] = n_classes + np.arange(free.size)
@@ -109,7 +99,7 @@ class CNMF(Propagator):
     """Constrained non-negative matrix factorisation, then k-means on the codes.
 
     The features are scaled to [0, 1]; rows of one class share one code. Clusters are named after classes by the
-    one-to-one map that fits the labelled rows best. The method assigns, it does not weigh: distributions are
+    one-to-one map that fits the labelled rows best. Each row gets one class: distributions are
     one-hot. The factorisation has many local optima and its labels can differ much between random starts: judge it by
     several values of `random_state`.
 
@@ -183,7 +173,7 @@ class CNMF(Propagator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = self._read(X, y)
         rng = check_random_state(self.random_state)
         n_classes = len(labels.classes)
@@ -210,7 +200,7 @@ class CNMF(Propagator):
         self.n_iter_ = len(factors.objective) - 1
         return self._name_clusters(labels, rng)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.n_components is not None:
             check_count("n_components", self.n_components)
         check_count("max_iter", self.max_iter)

@@ -1,4 +1,4 @@
-"""Partition level constrained clustering (Liu, Tao & Fu 2017): k-means that also hears the labels."""
+"""Partition level constrained clustering (Liu, Tao & Fu 2017): k-means with a penalty for labels."""
 
 from __future__ import annotations
 
@@ -127,10 +127,9 @@ def constrained_kmeans(
 class PLCC(Propagator):
     """Partition level constrained clustering.
 
-    K-means over the rows, as many clusters as classes, in which a labelled row also pays for standing beside labels
-    that differ from its own. It starts from the class means of the labelled rows. Clusters are named after classes
-    by the one-to-one map that fits the labelled rows best. The method assigns, it does not weigh: distributions are
-    one-hot.
+    K-means with as many clusters as classes, in which a labelled row also pays for a cluster whose labels differ from
+    its own. It starts from the class means of the labelled rows. Clusters are named after classes by the one-to-one map
+    that fits the labelled rows best. Each row gets one class: distributions are one-hot.
 
     Written from secondary descriptions of the method, not from the authors' code: details such as the start and
     what an empty cluster does may differ from theirs. A cluster without a labelled row has a label mean of zero.
@@ -170,6 +169,10 @@ class PLCC(Propagator):
         self.max_iter = max_iter
         self.unlabeled = unlabeled
 
+    def check_parameters(self) -> None:
+        check_number("strength", self.strength, least=0)
+        check_count("max_iter", self.max_iter)
+
     def fit(self, X: Any, y: Any) -> Self:
         """Label every row.
 
@@ -182,8 +185,7 @@ class PLCC(Propagator):
         -------
         self
         """
-        check_number("strength", self.strength, least=0)
-        check_count("max_iter", self.max_iter)
+        self.check_parameters()
         X, labels = self._read(X, y)
         self._frame = Frame.fit(X)
         rows = self._frame.transform(X)

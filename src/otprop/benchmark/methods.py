@@ -168,15 +168,16 @@ def _run_released(
 
 def _registered(
     name: str,
-    run: Callable[[DatasetCache, list[Params], list[np.ndarray]], Iterator[Labelings]] | EstimatorParams,
+    run: Any,
     grid: Grid,
     code_modules: tuple[str, ...],
     *thinnings: Thinning,
     paper: bool = False,
     shared_parameter: str | None = None,
 ) -> BenchmarkMethod:
-    """A method of `otprop._methods`: `run` labels all sets together where a parameter is shared, else gives the
-    parameters of the estimator.
+    """A method of `otprop._methods`.
+
+    `run` labels all sets together where a parameter is shared; else it gives the parameters of the estimator.
     """
     method = _methods.METHODS[name]
     runner: Any = partial(_fit_each, name, run) if shared_parameter is None else _without_seeds(run)

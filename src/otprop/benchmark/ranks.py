@@ -1,4 +1,4 @@
-"""Which methods differ: mean ranks, Friedman's test and Nemenyi's critical difference (Demsar 2006)."""
+"""Mean ranks, Friedman's test and Nemenyi's critical difference (Demsar 2006)."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Ranks:
     means : tuple of float, 1 is the best possible
     n_cells : int
     p_value : float, of Friedman's test that all methods are alike; NaN with fewer than three methods or two cells
-    critical : float, mean ranks nearer than this are not told apart at the 5 % level; NaN likewise
+    critical : float, mean ranks that differ by less are not significantly different at the 5 % level; NaN likewise
     """
 
     methods: tuple[str, ...]
@@ -30,7 +30,7 @@ class Ranks:
     critical: float
 
     def groups(self) -> list[tuple[int, int]]:
-        """Stretches of methods (first, last) that are not told apart, none inside another."""
+        """Maximal ranges (first, last) of methods that do not differ significantly."""
         out: list[tuple[int, int]] = []
         if np.isnan(self.critical):
             return out

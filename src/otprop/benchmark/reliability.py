@@ -1,4 +1,4 @@
-"""Whether a method's confidence can be believed: kept small for every cell, pooled over the splits for the page."""
+"""Calibration of a method's confidence: a summary of every cell, pooled over the splits for the page."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ SHARES = tuple(number / 20 for number in range(1, 21))  # of the unlabelled rows
 
 
 def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
-    """What is kept of the confidence in a cell, as JSON can hold it.
+    """Summary of the confidence in a cell, for JSON.
 
     Examples
     --------
@@ -25,10 +25,10 @@ def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     0.5
     """
     order = np.argsort(confidence, kind="stable")
-    said, was = confidence[order].astype(np.float64), right[order].astype(np.float64)
+    stated, correct = confidence[order].astype(np.float64), right[order].astype(np.float64)
     parts = [part for part in np.array_split(np.arange(len(order)), N_BINS) if len(part)]
-    bins = [(float(said[part].mean()), float(was[part].mean()), len(part)) for part in parts]
-    wrong, expected = (np.cumsum(1.0 - values[::-1]) for values in (was, said))
+    bins = [(float(stated[part].mean()), float(correct[part].mean()), len(part)) for part in parts]
+    wrong, expected = (np.cumsum(1.0 - values[::-1]) for values in (correct, stated))
     sizes = [max(1, round(share * len(order))) for share in SHARES]
     return {
         "bins": [[round(mean, 6), round(share, 6), size] for mean, share, size in bins],
@@ -39,16 +39,16 @@ def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reliability:
-    """The confidence of a method on a data set at one percentage, over the splits that kept it.
+    """The confidence of a method on a data set at one percentage, over the splits.
 
     Attributes
     ----------
     percent : float
-    n_splits : int, that kept a summary
+    n_splits : int, number of splits with a confidence
     confidence, accuracy : tuple of float, of each bin, its rows in all splits taken together
     n_rows : tuple of int, of each bin
-    risk, expected : tuple of float, share of wrong labels at each of `SHARES` and what the confidence says it is
-    ece : float, mean over the splits of each one's own calibration error
+    risk, expected : tuple of float, share of wrong labels at each of `SHARES`, and the share expected by the confidence
+    ece : float, mean calibration error of the splits
     """
 
     percent: float
@@ -62,7 +62,7 @@ class Reliability:
 
 
 def reliabilities(rows: Sequence[ResultRow]) -> dict[tuple[str, str], list[Reliability]]:
-    """What the page draws, for each data set and method whose cells kept their confidence."""
+    """The calibration by percentage, for each data set and method with a confidence."""
     groups: dict[tuple[str, str], dict[float, list[dict[str, Any]]]] = {}
     for row in rows:
         if row.get("reliability"):

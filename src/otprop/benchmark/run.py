@@ -35,7 +35,7 @@ def check_plan(plan: Plan) -> None:
     if plan.n_splits < 1:
         raise ProtocolError(f"splits must be at least 1, got {plan.n_splits}.")
     if plan.labels not in LABEL_DRAWS:
-        raise ProtocolError(f"labels={plan.labels!r} must be a way to draw labels. Accepted: {', '.join(LABEL_DRAWS)}.")
+        raise ProtocolError(f"labels must be one of {', '.join(LABEL_DRAWS)}; got {plan.labels!r}.")
 
 
 def load_datasets(
@@ -127,7 +127,7 @@ class BenchmarkResult:
     ----------
     plan : Plan
     data : list of PreparedData
-    rows : dict of str to list of dict, for each way of tuning one row per data set, method and split
+    rows : dict of str to list of dict, for each tuning one row per data set, method and split
     labelings : int, tables labelled, with all candidates and hidden labels
     seconds : float, for all of them on one core
     """

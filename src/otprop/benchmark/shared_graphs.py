@@ -1,7 +1,7 @@
-"""Methods on a graph over all rows, for the labels of many splits side by side.
+"""Methods on a graph over all rows, for the labels of many splits at once.
 
-One matrix of distances serves all widths, one graph all splits and hidden labels of a width, one factor all of
-their label columns. Results are those of the estimators, row by row.
+All widths share one matrix of distances, all sets of labels of a width one graph and one factorisation. The labels are
+those of the estimators.
 """
 
 from __future__ import annotations
@@ -13,9 +13,8 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from otprop.baselines.graph import affinity, distributions, knn_graph, one_hot
+from otprop.baselines.graph import affinity, distributions, iterate, knn_graph, one_hot
 from otprop.baselines.lnp import neighborhood_graph
-from otprop.baselines.lnp import propagate as iterate_lnp
 from otprop.baselines.lp import propagate, propagate_exact, transition
 from otprop.baselines.ls import normalized_knn, spread_exact
 from otprop.baselines.nearest import class_potentials
@@ -44,7 +43,7 @@ def _labels_from_scores(scores: np.ndarray, Y: np.ndarray, floor: float = 0.0) -
 
 
 def label_propagation(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
-    """LP for each width: conjugate gradients for all sets at once where they are quick, else a factor for each."""
+    """LP: conjugate gradients for all sets at once where they converge quickly, else a factorisation for each set."""
     Y = _one_hot_sets(cache, sets)
     for params in candidates:
         start = perf_counter()
@@ -69,7 +68,7 @@ def _iterated_lp(cache: DatasetCache, ratio: float, Y: np.ndarray) -> np.ndarray
 
 
 def label_spreading(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
-    """LS: one affinity a width, one factor a strength, all sets solved together."""
+    """LS: one affinity per width, one factorisation per alpha, all sets solved together."""
     Y = _one_hot_sets(cache, sets)
     for ratio, group in _groups(candidates, "sigma"):
         start = perf_counter()
@@ -94,7 +93,7 @@ def neighbor_spreading(cache: DatasetCache, candidates: list[Params], sets: list
 def _over_neighbors(
     cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray], make_graph: Callable[[Any, int], Any]
 ) -> Iterator[Labelings]:
-    """One graph a number of neighbours, one factor a strength, all sets solved together."""
+    """One graph per number of neighbours, one factorisation per alpha, all sets solved together."""
     Y = _one_hot_sets(cache, sets)
     for n_neighbors, group in _groups(candidates, "n_neighbors"):
         start = perf_counter()
@@ -109,7 +108,7 @@ def _over_neighbors(
 def _solve(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     """The limit (1 - alpha) (I - alpha W)^-1 Y; beyond `MOST_DENSE` rows by iteration."""
     if len(Y) > MOST_DENSE:
-        return iterate_lnp(graph, Y, alpha=alpha).scores
+        return iterate(graph, Y, alpha=alpha).scores
     A = graph.astype(np.float64 if len(Y) <= FEW_ROWS else np.float32).toarray()
     A *= -alpha
     A[np.diag_indices_from(A)] += 1.0

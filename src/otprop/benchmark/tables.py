@@ -1,4 +1,4 @@
-"""From rows to tables: means over the splits, beside the paper's figures."""
+"""Tables of mean scores over the splits, with the figures of the paper."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ ResultRow = dict[str, Any]
 TITLES = {"nmi": "NMI", "ari": "ARI", "accuracy": "accuracy"}
 NOT_RUN = "not run"
 WHERE_TITLES = {"unlabelled": "on the unlabelled rows", "all": "on all rows"}
-TIE = 5e-5  # two means that print alike are alike
+TIE = 5e-5  # means that are equal as printed
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class ScoreTable:
     methods : tuple of str, the columns
     cells : tuple of (str, float), the rows: data set and percentage
     entries : dict of (dataset, percent, method) to ScoreEntry
-    averages : dict of method to (ours, paper or None), over all rows in which it was run
+    averages : dict of method to (ours, paper or None), over the cells in which it was run
     """
 
     score: str
@@ -67,17 +67,17 @@ class ScoreTable:
 
     @property
     def title(self) -> str:
-        """What the table holds, in words."""
+        """The score and the rows it is taken on."""
         return f"{TITLES[self.score]} {WHERE_TITLES[self.where]}"
 
     def mean_text(self, method: str) -> str:
-        """A method's mean over the rows, with their number where it was not run in all of them."""
+        """A method's mean over the cells, with their number where it was not run in all of them."""
         n_cells = sum(key[2] == method for key in self.entries)
         return f"{self.averages[method][0]:.4f}" + (f" ({n_cells} cells)" if n_cells < len(self.cells) else "")
 
     @property
     def notes(self) -> list[str]:
-        """What was thinned, method by method."""
+        """What was thinned for each method."""
         found: dict[tuple[str, str], list[str]] = {}
         for (dataset, _, method), entry in self.entries.items():
             if entry.thinned:
@@ -117,7 +117,7 @@ def _average(entries: list[ScoreEntry]) -> tuple[float, float | None]:
 
 
 def mean_seconds(rows: Sequence[ResultRow]) -> dict[str, float]:
-    """The mean time of a labelling, method by method."""
+    """Mean time of a labelling for each method."""
     found: dict[str, list[float]] = {}
     for row in rows:
         found.setdefault(row["method"], []).append(row["seconds"])

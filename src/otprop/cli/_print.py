@@ -1,4 +1,4 @@
-"""The tables on the terminal."""
+"""The tables of the benchmark on the terminal."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def _rich_table(table: ScoreTable, methods: tuple[str, ...]) -> RichTable:
 
 
 def _short(dataset: str) -> str:
-    """The end of a file's name, which tells it from others."""
+    """The end of a long name."""
     return dataset if len(dataset) <= 14 else f"…{dataset[-13:]}"
 
 
@@ -55,5 +55,5 @@ def _ours(entries: list[ScoreEntry | None]) -> Iterator[Text]:
         if entry is None:
             yield Text(NOT_RUN, style="dim")
         else:
-            words = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
-            yield Text(words, style="bold" if entry.best else "")
+            text = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
+            yield Text(text, style="bold" if entry.best else "")

@@ -63,7 +63,7 @@ def add_parser(commands: Any) -> None:
     add("--quick", action="store_true", help="small data sets, two shares, two splits, no self-training")
     add("--full", action="store_true", help="never thin a method's splits or grid on large data sets")
     add("--download", action="store_true", help="fetch data sets that are not on this machine")
-    add("--estimate", action="store_true", help="time a sample and say how long the rest takes; runs nothing else")
+    add("--estimate", action="store_true", help="estimate the run time from a timed sample; runs nothing else")
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -80,7 +80,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             __version__,
             _commit(),
             f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            _work(result),
+            _effort(result),
         )
         paths = [path for tuning in plan.tunings for path in _write(options.out, result, tuning, origin)]
     for tuning in plan.tunings:
@@ -99,14 +99,14 @@ def _open(folder: Path) -> Store:
 
 
 def _prepare(options: argparse.Namespace) -> tuple[Plan, list[PreparedData]]:
-    """The plan and its data, or a word on what is wrong with them."""
+    """The plan and its data; a UsageError where they cannot be run."""
     quick = options.quick
     names = options.datasets or (QUICK_DATASETS if quick else datasets.names("paper"))
     percents = tuple(options.percent or (QUICK_PERCENTS if quick else PERCENTS))
     n_splits = options.splits if options.splits is not None else (QUICK_SPLITS if quick else N_SPLITS)
     try:
-        asked = options.methods or (QUICK_METHODS if quick else METHODS)
-        methods = tuple(dict.fromkeys(find_method(name).name for name in asked))
+        names_of_methods = options.methods or (QUICK_METHODS if quick else METHODS)
+        methods = tuple(dict.fromkeys(find_method(name).name for name in names_of_methods))
         if options.jobs < 1:
             raise ValueError(f"--jobs must be at least 1, got {options.jobs}.")
         tunings = tuple(dict.fromkeys(options.tuning))
@@ -114,18 +114,18 @@ def _prepare(options: argparse.Namespace) -> tuple[Plan, list[PreparedData]]:
             methods, tuple(map(float, dict.fromkeys(percents))), n_splits, options.labels, tunings, options.full
         )
         check_plan(plan)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
             data = load_datasets(dict.fromkeys(names), plan, options.download, options.target)
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error)) from error
-    for warning in said:
+    for warning in caught:
         sys.stderr.write(f"otprop: {warning.message}\n")
     return plan, data
 
 
-def _work(result: BenchmarkResult) -> str:
-    """What a run took, over all the times it was started."""
+def _effort(result: BenchmarkResult) -> str:
+    """Number of labelled tables and time of a run, resumed runs included."""
     hours = result.seconds / 3600
     took = f"{hours:.1f} hours" if hours >= 1 else f"{result.seconds / 60:.1f} minutes"
     return f"{result.labelings:,} tables labelled in {took} of one core, for all ways of tuning together"
@@ -161,7 +161,7 @@ def _about(plan: Plan, tuning: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout this runs from; empty where there is none."""
+    """The commit of the source checkout; empty where there is none."""
     here = Path(__file__).resolve().parent
     try:
         found = subprocess.run(
