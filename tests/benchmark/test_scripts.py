@@ -48,15 +48,11 @@ def test_runs_on_tables_are_stored_and_resumed(tables: ModuleType, tmp_path: Pat
     (folder / "tables.csv").write_text("name,target\nt,k\n")
     command = [sys.executable, str(SCRIPTS / "tables.py"), "--labels", "20", "--draws", "1", "--jobs", "1"]
     command += ["--methods", "otprop", "logistic", "--out", str(tmp_path)]
-    run = lambda: (
-        subprocess.run(  # noqa: E731
-            command,
-            capture_output=True,
-            text=True,
-            check=True,
-            env=os.environ | {"OTPROP_DATA": str(tmp_path / "data")},
-        ).stdout
-    )
+    environment = os.environ | {"OTPROP_DATA": str(tmp_path / "data")}
+
+    def run() -> str:
+        return subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout
+
     assert "1 of 1: t, 20 labels, draw 0" in run()
     first = (tmp_path / "tables.csv").read_text()
     assert [row.split(",")[4] for row in first.splitlines()[4:]] == ["otprop", "logistic"]
