@@ -8,14 +8,13 @@ hardly change when other programs run, as seconds by the clock do. Recall is the
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 import otprop.geometry.neighbors as module
-from common import load, write_csv
+from common import argument_parser, load, write_csv
 from otprop.geometry.approximate_search import brute_force
 from otprop.geometry.exact_search import DenseSearch
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
@@ -115,7 +114,7 @@ def differing_share(X: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--most", type=int, default=1_000_000, help="leave out data with more rows")
     options = parser.parse_args()
     usual = module.EXACT_WORK

@@ -9,7 +9,7 @@ from math import ceil, floor, isnan, log10
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.ranks import Ranks
 from otprop.benchmark.reliability import SHARES, Reliability
-from otprop.benchmark.tables import Entry, Table
+from otprop.benchmark.tables import ScoreEntry, ScoreTable
 from otprop.report.svg import Chart, Element, Point, line, marker, polyline, text, ticks
 
 Place = Callable[[float, float], Point]
@@ -58,7 +58,7 @@ def method_key(method: str) -> Chart:
     return Chart(26, 14, [stroke, marker(style.shape, 13, 7, style.color)], METHODS[method].title)
 
 
-def score_chart(table: Table, dataset: str) -> Chart:
+def score_chart(table: ScoreTable, dataset: str) -> Chart:
     """The score of every method against the share of labels on one data set."""
     percents = sorted({percent for name, percent in table.cells if name == dataset})
     entries = {key: entry for key, entry in table.entries.items() if key[0] == dataset}
@@ -91,7 +91,7 @@ def _y_axis(marks: Sequence[float], left: float, right: float, place: Place, x: 
     return shapes
 
 
-def _curve(method: str, entries: list[tuple[float, Entry]], place: Place) -> list[Element]:
+def _curve(method: str, entries: list[tuple[float, ScoreEntry]], place: Place) -> list[Element]:
     style, title = method_style(method), METHODS[method].title
     points = [place(percent, entry.ours) for percent, entry in entries]
     shapes = [polyline(points, stroke=style.color, stroke_width=style.width, stroke_dasharray=style.dash)]
@@ -134,7 +134,7 @@ def rank_chart(ranks: Ranks, score: str) -> Chart:
     return Chart(width, first_label + 20 * half + 14, shapes, f"mean ranks by {score}")
 
 
-def time_chart(seconds: dict[str, float], table: Table) -> Chart:
+def time_chart(seconds: dict[str, float], table: ScoreTable) -> Chart:
     """The mean score of each method against the mean time of one labelling."""
     width, height, left, right, top, bottom = 760.0, 420.0, 56.0, 150.0, 18.0, 46.0
     times = {method: max(seconds[method], 1e-6) for method in table.methods}

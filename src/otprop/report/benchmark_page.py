@@ -11,7 +11,7 @@ from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import Origin
 from otprop.benchmark.ranks import mean_ranks
 from otprop.benchmark.reliability import Reliability, reliabilities
-from otprop.benchmark.tables import NOT_RUN, Line, Table, make_table, mean_seconds
+from otprop.benchmark.tables import NOT_RUN, ResultRow, ScoreTable, make_table, mean_seconds
 from otprop.report._render import render_page
 from otprop.report.benchmark_charts import (
     method_key,
@@ -24,7 +24,7 @@ from otprop.report.benchmark_charts import (
 )
 
 
-def make_benchmark_page(lines: Sequence[Line], origin: Origin, heading: str, about: str) -> str:
+def make_benchmark_page(lines: Sequence[ResultRow], origin: Origin, heading: str, about: str) -> str:
     """The page of a run as HTML; `lines` are of one kind of tuning and of drawing labels."""
     tables = [make_table(lines, score) for score in ("nmi", "ari")]
     other = [make_table(lines, "accuracy"), *(make_table(lines, score, "all") for score in ("nmi", "ari", "accuracy"))]
@@ -48,7 +48,7 @@ def make_benchmark_page(lines: Sequence[Line], origin: Origin, heading: str, abo
     )
 
 
-def _blocks(table: Table) -> list[dict[str, Any]]:
+def _blocks(table: ScoreTable) -> list[dict[str, Any]]:
     """The rows of a table, one block for each data set and percentage."""
     blocks = []
     for dataset, percent in table.cells:
@@ -58,7 +58,7 @@ def _blocks(table: Table) -> list[dict[str, Any]]:
     return blocks
 
 
-def _ranks(table: Table) -> dict[str, Any]:
+def _ranks(table: ScoreTable) -> dict[str, Any]:
     ranks = mean_ranks(table)
     return {
         "chart": rank_chart(ranks, table.title),
@@ -70,7 +70,7 @@ def _ranks(table: Table) -> dict[str, Any]:
     }
 
 
-def _confidence(lines: Sequence[Line]) -> dict[str, Any] | None:
+def _confidence(lines: Sequence[ResultRow]) -> dict[str, Any] | None:
     """Reliability of the methods that have a confidence; None where no method has one."""
     pooled = reliabilities(lines)
     if not pooled:
@@ -98,7 +98,7 @@ def _reliability(method: str, groups: dict[str, list[Reliability]], percents: li
     }
 
 
-def _chosen_values(lines: Sequence[Line]) -> list[tuple[str, str, float, str]]:
+def _chosen_values(lines: Sequence[ResultRow]) -> list[tuple[str, str, float, str]]:
     """Data set, method, percentage and the parameters used, where there was something to choose."""
     groups: dict[tuple[str, str, float], Counter[str]] = {}
     for line in lines:

@@ -1,4 +1,4 @@
-"""Rows as the distance-based methods see them: centred and scaled, so that any finite numbers can be squared."""
+"""Rows centred and scaled for the distance-based methods, so that squares of any finite numbers are finite."""
 
 from __future__ import annotations
 
@@ -9,22 +9,24 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
-FAR = 1e120  # a new row further away than this, in units of the training rows' extent, is put there
+from otprop.geometry.parallel import row_blocks
+
+FAR = 1e120  # new rows are clipped to this, in units of the extent of the training rows
 BLOCK_ENTRIES = 4_000_000  # entries of a distance block held at once
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The shift and the one common factor that bring the training rows into [-1, 1].
+    """The shift and the common factor that scale the training rows to [-1, 1].
 
-    Distances in the frame are the given ones divided by `extent`. Sparse rows are not shifted.
+    Distances of scaled rows are those of the rows divided by `extent`. Sparse rows are not shifted.
     """
 
     center: np.ndarray | None
     extent: float
 
     @classmethod
-    def around(cls, X: Any) -> Frame:
+    def fit(cls, X: Any) -> Frame:
         """The frame of the training rows."""
         largest = float(abs(X).max()) if X.shape[0] and X.shape[1] else 0.0
         if largest == 0.0:
@@ -35,12 +37,12 @@ class Frame:
         extent = max(float(np.max(center - X.min(axis=0))), float(np.max(X.max(axis=0) - center)))
         return cls(center, extent if extent > 0 else 1.0)
 
-    def place(self, X: Any) -> Any:
-        """Rows in this frame."""
+    def transform(self, X: Any) -> Any:
+        """Scaled rows."""
         if sparse.issparse(X):
-            placed = (X / self.extent).tocsr()
-            np.clip(placed.data, -FAR, FAR, out=placed.data)
-            return placed
+            scaled = (X / self.extent).tocsr()
+            np.clip(scaled.data, -FAR, FAR, out=scaled.data)
+            return scaled
         shifted = X if self.center is None else X - self.center
         with np.errstate(over="ignore"):
             return np.clip(shifted / self.extent, -FAR, FAR)
@@ -48,8 +50,7 @@ class Frame:
 
 def blocks(n_rows: int, n_columns: int) -> list[slice]:
     """Slices of the rows whose distances to `n_columns` others fit a block."""
-    step = max(1, BLOCK_ENTRIES // max(1, n_columns))
-    return [slice(start, min(start + step, n_rows)) for start in range(0, n_rows, step)]
+    return row_blocks(n_rows, max(1, BLOCK_ENTRIES // max(1, n_columns)))
 
 
 def squared_distances(X: Any, *, dtype: Any = np.float64) -> np.ndarray:

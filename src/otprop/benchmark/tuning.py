@@ -1,4 +1,4 @@
-"""Choosing parameters in two ways that are never mixed, and the results they lead to."""
+"""The choice of parameters, by hidden labels or by the truth, and the rows of the table of results."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 from otprop.benchmark.grids import Grid, Params
-from otprop.benchmark.jobs import HIDDEN, TRUTH, Plan, can_tune, parts
-from otprop.benchmark.methods import Setting
+from otprop.benchmark.methods import MethodSetting
+from otprop.benchmark.prepared import PreparedData
 from otprop.benchmark.protocol import Cell, draw
 from otprop.benchmark.store import Store
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import HIDDEN, TRUTH, Plan, can_tune, cell_key
 
 ORACLE_SCORE = "nmi_unlabelled"
 ROUNDING = 1e-12  # scores this near to the best are as good
@@ -37,78 +37,35 @@ class Choice:
     hidden_score: float = float("nan")
 
 
-def best(grid: Grid, candidates: list[Params], values: list[float]) -> int:
-    """The best candidate; of equally good ones that nearest to the default in the grid, then the first.
-
-    Parameters
-    ----------
-    grid : Grid
-    candidates : list of dict
-    values : list of float, the greater the better
-
-    Returns
-    -------
-    int
-    """
+def best_candidate(grid: Grid, candidates: list[Params], values: list[float]) -> int:
+    """The best candidate; of equally good ones that nearest to the default in the grid, then the first."""
     top = max(values)
     near = [i for i, value in enumerate(values) if value >= top - ROUNDING]
     return min(near, key=lambda i: (grid.steps_from_default(candidates[i]), i))
 
 
-def honest(data: Data, method: str, setting: Setting, cell: Cell, store: Store) -> Choice:
-    """The candidate that best finds hidden labels of this cell; the truth is not looked at.
-
-    Parameters
-    ----------
-    data : Data
-    method : str
-    setting : Setting
-    cell : Cell
-    store : Store, with the results on hidden labels
-
-    Returns
-    -------
-    Choice
-    """
+def tune_by_hidden_labels(data: PreparedData, method: str, setting: MethodSetting, cell: Cell, store: Store) -> Choice:
+    """The candidate with the best accuracy on hidden labels of a cell; the true classes are not used."""
     candidates = setting.grid.candidates()
     if len(candidates) == 1:
         return Choice(candidates[0], NOTHING_TO_CHOOSE)
     if not can_tune(data, cell):
         return Choice(setting.grid.default, BY_DEFAULT)
     values = [
-        _get(store, parts(data, method, params, cell, HIDDEN, setting.draws))["accuracy"] for params in candidates
+        _get(store, cell_key(data, method, params, cell, HIDDEN, setting.draws))["accuracy"] for params in candidates
     ]
-    number = best(setting.grid, candidates, values)
+    number = best_candidate(setting.grid, candidates, values)
     return Choice(candidates[number], BY_HIDING, values[number])
 
 
-def oracle(data: Data, method: str, setting: Setting, cells: list[Cell], store: Store) -> Choice:
-    """The candidate with the best mean NMI over the splits of one percentage, by the true classes.
-
-    Parameters
-    ----------
-    data : Data
-    method : str
-    setting : Setting
-    cells : list of Cell, all splits of one percentage
-    store : Store, with the results of all candidates
-
-    Returns
-    -------
-    Choice
-    """
+def tune_by_truth(data: PreparedData, method: str, setting: MethodSetting, cells: list[Cell], store: Store) -> Choice:
+    """The candidate with the best mean NMI over the splits of one percentage, by the true classes."""
     candidates = setting.grid.candidates()
     if len(candidates) == 1:
         return Choice(candidates[0], NOTHING_TO_CHOOSE)
-    values = [
-        float(
-            np.mean(
-                [_get(store, parts(data, method, params, cell, TRUTH, setting.draws))[ORACLE_SCORE] for cell in cells]
-            )
-        )
-        for params in candidates
-    ]
-    return Choice(candidates[best(setting.grid, candidates, values)], BY_TRUTH)
+    keys = [[cell_key(data, method, params, cell, TRUTH, setting.draws) for cell in cells] for params in candidates]
+    values = [float(np.mean([_get(store, key)[ORACLE_SCORE] for key in row])) for row in keys]
+    return Choice(candidates[best_candidate(setting.grid, candidates, values)], BY_TRUTH)
 
 
 def _get(store: Store, wanted: dict[str, Any]) -> dict[str, Any]:
@@ -118,50 +75,28 @@ def _get(store: Store, wanted: dict[str, Any]) -> dict[str, Any]:
     return found
 
 
-def choices(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[tuple[str, Cell, Choice, Setting]]:
-    """What is used for every method and cell of a data set.
-
-    Parameters
-    ----------
-    plan : Plan
-    data : Data
-    store : Store
-    tuning : {"honest", "oracle"}
-
-    Yields
-    ------
-    method, cell, choice, setting
-    """
+def choices(
+    plan: Plan, data: PreparedData, store: Store, tuning: str
+) -> Iterator[tuple[str, Cell, Choice, MethodSetting]]:
+    """The choice for every method and cell of a data set."""
     for name in plan.methods:
         setting = plan.setting(name, data)
         cells = plan.cells(setting)
         if tuning == "honest":
             for cell in cells:
-                yield name, cell, honest(data, name, setting, cell, store), setting
+                yield name, cell, tune_by_hidden_labels(data, name, setting, cell, store), setting
             continue
         for percent in dict.fromkeys(cell.percent for cell in cells):
             here = [cell for cell in cells if cell.percent == percent]
-            choice = oracle(data, name, setting, here, store)
+            choice = tune_by_truth(data, name, setting, here, store)
             for cell in here:
                 yield name, cell, choice, setting
 
 
-def rows(plan: Plan, data: Data, store: Store, tuning: str) -> Iterator[dict[str, Any]]:
-    """The lines of the table of results for a data set.
-
-    Parameters
-    ----------
-    plan : Plan
-    data : Data
-    store : Store, complete
-    tuning : {"honest", "oracle"}
-
-    Yields
-    ------
-    dict
-    """
+def result_rows(plan: Plan, data: PreparedData, store: Store, tuning: str) -> Iterator[dict[str, Any]]:
+    """The rows of the table of results for a data set."""
     for name, cell, choice, setting in choices(plan, data, store, tuning):
-        key = parts(data, name, choice.params, cell, TRUTH, setting.draws)
+        key = cell_key(data, name, choice.params, cell, TRUTH, setting.draws)
         value = _get(store, key)
         kept = value.get("reliability")  # None for methods without a confidence, and for results of earlier versions
         yield {

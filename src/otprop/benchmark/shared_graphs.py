@@ -1,7 +1,7 @@
-"""Methods on a graph over all rows, for the labels of many splits side by side.
+"""Methods on a graph over all rows, for the labels of many splits at once.
 
-One matrix of distances serves all widths, one graph all splits and hidden labels of a width, one factor all of
-their label columns. Results are those of the estimators, row by row.
+All widths share one matrix of distances, all sets of labels of a width one graph and one factorisation. The labels are
+those of the estimators.
 """
 
 from __future__ import annotations
@@ -13,14 +13,13 @@ from typing import Any
 import numpy as np
 from scipy import linalg
 
-from otprop.baselines.graph import affinity, distributions, knn_graph, one_hot
+from otprop.baselines.graph import affinity, distributions, iterate, knn_graph, one_hot
 from otprop.baselines.lnp import neighborhood_graph
-from otprop.baselines.lnp import propagate as iterate_lnp
 from otprop.baselines.lp import propagate, propagate_exact, transition
 from otprop.baselines.ls import normalized_knn, spread_exact
 from otprop.baselines.nearest import class_potentials
 from otprop.benchmark.grids import Params
-from otprop.benchmark.workspace import Labelled, Workspace
+from otprop.benchmark.prepared import DatasetCache, Labelings
 
 FEW_ROWS = 2000  # up to here label propagation is always solved by factors
 QUICK = 40  # iterations within which conjugate gradients beat a factor for every split
@@ -28,12 +27,12 @@ MOST_DENSE = 12_000  # rows up to which LNP's system is factored as a dense matr
 TINY_WEIGHT = 1e-30  # smaller links are dropped before iterating: numbers near underflow are slow to multiply
 
 
-def _tables(work: Workspace, sets: list[np.ndarray]) -> np.ndarray:
+def _one_hot_sets(cache: DatasetCache, sets: list[np.ndarray]) -> np.ndarray:
     """One-hot labels of all sets, of shape (n_rows, n_sets, n_classes)."""
-    return np.stack([one_hot(codes, work.n_classes) for codes in sets], axis=1)
+    return np.stack([one_hot(codes, cache.n_classes) for codes in sets], axis=1)
 
 
-def _found(scores: np.ndarray, Y: np.ndarray, floor: float = 0.0) -> np.ndarray:
+def _labels_from_scores(scores: np.ndarray, Y: np.ndarray, floor: float = 0.0) -> np.ndarray:
     """The class of every row, set by set: shape (n_sets, n_rows); given labels are kept."""
     out = np.empty(Y.shape[1::-1], dtype=np.intp)
     for number in range(Y.shape[1]):
@@ -43,71 +42,73 @@ def _found(scores: np.ndarray, Y: np.ndarray, floor: float = 0.0) -> np.ndarray:
     return out
 
 
-def label_propagation(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
-    """LP for each width: conjugate gradients for all sets at once where they are quick, else a factor for each."""
-    Y = _tables(work, sets)
+def label_propagation(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
+    """LP: conjugate gradients for all sets at once where they converge quickly, else a factorisation for each set."""
+    Y = _one_hot_sets(cache, sets)
     for params in candidates:
         start = perf_counter()
-        found = _iterated_lp(work, params["sigma"], Y) if len(Y) > FEW_ROWS else None
+        found = _iterated_lp(cache, params["sigma"], Y) if len(Y) > FEW_ROWS else None
         if found is None:
-            S, log_degree = affinity(work.sq, work.sigma(params["sigma"]))
+            S, log_degree = affinity(cache.sq, cache.sigma(params["sigma"]))
             parts = (propagate_exact(S, log_degree, Y[:, i]).scores for i in range(Y.shape[1]))
-            found = np.concatenate([_found(part[:, None], Y[:, i : i + 1]) for i, part in enumerate(parts)])
-        yield params, found, perf_counter() - start
+            found = np.concatenate(
+                [_labels_from_scores(part[:, None], Y[:, i : i + 1]) for i, part in enumerate(parts)]
+            )
+        yield Labelings(params, found, perf_counter() - start)
 
 
-def _iterated_lp(work: Workspace, ratio: float, Y: np.ndarray) -> np.ndarray | None:
+def _iterated_lp(cache: DatasetCache, ratio: float, Y: np.ndarray) -> np.ndarray | None:
     tol = 1e-6
-    T, weight = transition(work.sq, work.sigma(ratio))
+    T, weight = transition(cache.sq, cache.sigma(ratio))
     T[T < TINY_WEIGHT] = 0.0
     if not propagate(T, Y[:, 0], weight=weight, tol=tol, max_iter=QUICK).converged:
         return None
     solution = propagate(T, Y, weight=weight, tol=tol, max_iter=3 * QUICK)
-    return _found(solution.scores, Y, floor=10 * tol) if solution.converged else None
+    return _labels_from_scores(solution.scores, Y, floor=10 * tol) if solution.converged else None
 
 
-def label_spreading(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
-    """LS: one affinity a width, one factor a strength, all sets solved together."""
-    Y = _tables(work, sets)
+def label_spreading(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
+    """LS: one affinity per width, one factorisation per alpha, all sets solved together."""
+    Y = _one_hot_sets(cache, sets)
     for ratio, group in _groups(candidates, "sigma"):
         start = perf_counter()
-        S, _ = affinity(work.sq, work.sigma(ratio))
+        S, _ = affinity(cache.sq, cache.sigma(ratio))
         spent = (perf_counter() - start) / len(group)
         for params in group:
             start = perf_counter()
-            found = _found(spread_exact(S, Y, alpha=params["alpha"]).scores, Y)
-            yield params, found, spent + perf_counter() - start
+            found = _labels_from_scores(spread_exact(S, Y, alpha=params["alpha"]).scores, Y)
+            yield Labelings(params, found, spent + perf_counter() - start)
 
 
-def linear_neighborhoods(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
+def linear_neighborhoods(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
     """LNP."""
-    return _over_neighbors(work, candidates, sets, neighborhood_graph)
+    return _over_neighbors(cache, candidates, sets, neighborhood_graph)
 
 
-def neighbor_spreading(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
+def neighbor_spreading(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
     """Label spreading on neighbours, whose limit has the form of LNP's, (1 - alpha) (I - alpha S)^-1 Y."""
-    return _over_neighbors(work, candidates, sets, lambda rows, k: normalized_knn(knn_graph(rows, k)))
+    return _over_neighbors(cache, candidates, sets, lambda rows, k: normalized_knn(knn_graph(rows, k)))
 
 
 def _over_neighbors(
-    work: Workspace, candidates: list[Params], sets: list[np.ndarray], make_graph: Callable[[Any, int], Any]
-) -> Iterator[Labelled]:
-    """One graph a number of neighbours, one factor a strength, all sets solved together."""
-    Y = _tables(work, sets)
+    cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray], make_graph: Callable[[Any, int], Any]
+) -> Iterator[Labelings]:
+    """One graph per number of neighbours, one factorisation per alpha, all sets solved together."""
+    Y = _one_hot_sets(cache, sets)
     for n_neighbors, group in _groups(candidates, "n_neighbors"):
         start = perf_counter()
-        graph = make_graph(work.rows, n_neighbors)
+        graph = make_graph(cache.rows, n_neighbors)
         spent = (perf_counter() - start) / len(group)
         for params in group:
             start = perf_counter()
-            found = _found(_solve(graph, Y, params["alpha"]), Y)
-            yield params, found, spent + perf_counter() - start
+            found = _labels_from_scores(_solve(graph, Y, params["alpha"]), Y)
+            yield Labelings(params, found, spent + perf_counter() - start)
 
 
 def _solve(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     """The limit (1 - alpha) (I - alpha W)^-1 Y; beyond `MOST_DENSE` rows by iteration."""
     if len(Y) > MOST_DENSE:
-        return iterate_lnp(graph, Y, alpha=alpha).scores
+        return iterate(graph, Y, alpha=alpha).scores
     A = graph.astype(np.float64 if len(Y) <= FEW_ROWS else np.float32).toarray()
     A *= -alpha
     A[np.diag_indices_from(A)] += 1.0
@@ -116,17 +117,17 @@ def _solve(graph: Any, Y: np.ndarray, alpha: float) -> np.ndarray:
     return linalg.lu_solve(factor, source, overwrite_b=True, check_finite=False).reshape(Y.shape)
 
 
-def kernel_vote(work: Workspace, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelled]:
+def kernel_vote(cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray]) -> Iterator[Labelings]:
     """The vote exp(-d^2 / 2 sigma^2) of the labelled rows, from the shared distances."""
     for params in candidates:
         start = perf_counter()
-        epsilon = 2.0 * work.sigma(params["sigma"]) ** 2
-        found = np.empty((len(sets), len(work.rows)), dtype=np.intp)
+        epsilon = 2.0 * cache.sigma(params["sigma"]) ** 2
+        found = np.empty((len(sets), len(cache.rows)), dtype=np.intp)
         for number, codes in enumerate(sets):
             given = np.flatnonzero(codes >= 0)
-            potentials = class_potentials(work.sq[:, given], codes[given], work.n_classes, epsilon)
+            potentials = class_potentials(cache.sq[:, given], codes[given], cache.n_classes, epsilon)
             found[number] = np.where(codes >= 0, codes, potentials.argmax(axis=1))
-        yield params, found, perf_counter() - start
+        yield Labelings(params, found, perf_counter() - start)
 
 
 def _groups(candidates: list[Params], name: str) -> list[tuple[Any, list[Params]]]:

@@ -7,13 +7,20 @@ from typing import Any
 import numpy as np
 import pytest
 
-from otprop.benchmark.authors import as_printed, as_released, import_pot, released_loop, rounds, squared_costs
+from otprop.benchmark.prepared import PreparedData
 from otprop.benchmark.protocol import Cell, draw
+from otprop.benchmark.released_code import (
+    algorithm1_rounds,
+    as_printed,
+    as_released,
+    import_pot,
+    released_loop,
+    squared_costs,
+)
 from otprop.benchmark.scores import nmi
-from otprop.benchmark.workspace import Data
 
 
-def test_it_labels_every_row_of_iris_about_as_well_as_measured_before(iris: Data) -> None:
+def test_it_labels_every_row_of_iris_about_as_well_as_measured_before(iris: PreparedData) -> None:
     pytest.importorskip("ot")
     costs = squared_costs(iris.X)
     scores = []
@@ -42,7 +49,9 @@ def test_a_row_too_far_for_floating_point_comes_out_without_a_label() -> None:
 def test_the_rounds_run_over_any_plan_and_tell_which_rows_each_labelled() -> None:
     X = np.array([[0.0], [1.0], [0.1], [0.45], [0.9]])
     costs, codes = squared_costs(X), np.array([0, 1, -1, -1, -1])
-    steps = list(rounds(lambda cost: np.exp(-cost / 0.1), lambda a, b: costs[np.ix_(a, b)], codes, as_printed))
+    steps = list(
+        algorithm1_rounds(lambda cost: np.exp(-cost / 0.1), lambda a, b: costs[np.ix_(a, b)], codes, as_printed)
+    )
     assert [step.rows.tolist() for step in steps] == [[2, 4], [3]]
     assert codes.tolist() == [0, 1, 0, 0, 1]
     assert sum(step.n_nan for step in steps) == 0
@@ -57,15 +66,15 @@ def test_a_row_without_a_certainty_waits_where_printed_and_is_gone_where_release
 def test_where_no_row_is_above_alpha_the_most_certain_ones_are_chosen() -> None:
     certainty = np.array([0.4, 0.2, 0.4])
     for choose in (as_printed, as_released):
-        chosen, asked_again = choose(certainty)
+        chosen, remaining = choose(certainty)
         assert chosen.tolist() == [True, False, True]
-        assert asked_again.tolist() == [False, True, False]
+        assert remaining.tolist() == [False, True, False]
 
 
 def test_without_pot_the_message_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(name: str, *rest: Any) -> Any:
         raise ImportError(name)
 
-    monkeypatch.setattr("otprop.benchmark.authors.importlib.import_module", refuse)
+    monkeypatch.setattr("otprop.benchmark.released_code.importlib.import_module", refuse)
     with pytest.raises(ImportError, match=r"otprop\[pot\]"):
         import_pot()
