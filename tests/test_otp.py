@@ -360,7 +360,7 @@ def test_an_unfitted_model_says_so():
             np.full((4, 4), np.inf),
             GOOD[1],
             ValueError,
-            "X holds inf in line 0, column 0; every",
+            "X holds inf in row 0, column 0; every",
         ),
         ({}, GOOD[0], None, ValueError, "requires y to be passed"),
         ({"cost": "precomputed"}, GOOD[0], GOOD[1], ValueError, r"square matrix of costs .* got shape \(4, 1\)"),

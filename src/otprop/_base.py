@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import Labels, encode_labels
+from otprop.geometry.scaling import narrow_indices
 
 
 class Propagator(ClassifierMixin, BaseEstimator):
@@ -40,7 +41,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
         """Validate X; name the column of a cell that is not a number."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
-                return validate_data(self, X, dtype=np.float64, **checks)
+                return narrow_indices(validate_data(self, X, dtype=np.float64, **checks))
         except (ValueError, TypeError) as error:
             found = _first_text(X)
             if found is None:

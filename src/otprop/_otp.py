@@ -316,8 +316,12 @@ class OTP(Propagator):
             unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
             codes = np.where(unsure, UNLABELED, codes)
         self._log_choices()
-        if self.cost == "graph" and fit.geometry is not None and not fit.geometry.graphs[None].degrees.any():
-            warn("X has no affinity above 0: no label reaches another row.")
+        if self.cost == "graph" and fit.geometry is not None:
+            graph = fit.geometry.graphs[None]
+            if not graph.symmetric:
+                warn("X is not symmetric: the larger of w_ij and w_ji is used.")
+            if not graph.degrees.any():
+                warn("X has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
                 "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",

@@ -19,7 +19,6 @@ class SavedClass:
     replaces: Mapping[str, Any] = field(default_factory=dict)
     infinite: Collection[str] = ()
     nan: Collection[str] = ()
-    methods: Collection[str] = ()
 
 
 _BY_ID: dict[str, SavedClass] = {}
@@ -36,7 +35,7 @@ def saved_as(id: str, **options: Any) -> Callable[[T], T]:
     **options
         `drops`: names of attributes that only fitting needs. `replaces`: attributes that are saved with another value.
         `infinite`: names of attributes that may hold infinity in a sound model, `nan`: infinity and NaN; elsewhere
-        both are refused when a model is loaded. `methods`: names of bound methods that other objects may refer to.
+        both are refused when a model is loaded.
 
     Examples
     --------

@@ -191,7 +191,7 @@ class Bomb:
     "name",
     [
         *("tests.labelling.test_model.Bomb", "os.system", "subprocess.Popen", "otprop.cli._main.main", "builtins.eval"),
-        *("otprop._otp.OTP", "otprop.geometry.measures.cKDTree"),
+        *("otprop._otp.OTP", "otprop.geometry.exact_search.cKDTree"),
     ],
 )
 def test_a_file_that_names_another_class_is_refused_and_nothing_runs(content, name):
@@ -424,7 +424,7 @@ def test_one_array_does_not_become_many_trees():
     job = make(OTP(evidence=None, n_jobs=1), few_columns(2600))
 
     def change(text):
-        tree = objects(text)["geometry.tree"]["state"]
+        tree = objects(text)["geometry.tree_search"]["state"]
         tree["more"] = [{**tree["_tree"], "copy": number} for number in range(1000)]
 
     with pytest.raises(ModelError, match="makes several objects of the same array"):

@@ -13,7 +13,7 @@ from otprop.cli._flags import flag, hint_text
 from otprop.cli._rich import Console, RichTable, Text
 from otprop.cli._streams import printable
 from otprop.propagation.calibration import Coverage
-from otprop.report.label_figures import below
+from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
     from otprop.cli._output_paths import OutputPaths
@@ -139,7 +139,7 @@ def _expectation(outcome: Outcome, expected: float) -> str:
 
 def _offer(offer: Coverage) -> str:
     return (
-        f"{flag('abstain_below', below(offer.confidence))} would label {offer.share:.0%} of the rows "
+        f"{flag('abstain_below', format_threshold(offer.confidence))} would label {offer.share:.0%} of the rows "
         f"at an expected error of {offer.expected_error:.1%}."
     )
 

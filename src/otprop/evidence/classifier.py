@@ -15,6 +15,7 @@ from otprop._saving import saved_as
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.weights import scale_to_mean_one
+from otprop.geometry.parallel import row_blocks
 
 ROWS_PER_BLOCK = 100_000
 PROBABILITY_FLOOR = 0.005
@@ -127,8 +128,8 @@ def _take(value: Any, rows: np.ndarray, n_rows: int) -> Any:
 def predict_in_blocks(predict: Callable[[Any], np.ndarray], X: Any, n_classes: int) -> np.ndarray:
     """Predictions for all rows in single precision, computed block by block to bound the memory."""
     found = np.empty((X.shape[0], n_classes), dtype=np.float32)
-    for start in range(0, X.shape[0], ROWS_PER_BLOCK):
-        found[start : start + ROWS_PER_BLOCK] = predict(X[start : start + ROWS_PER_BLOCK])
+    for block in row_blocks(X.shape[0], ROWS_PER_BLOCK):
+        found[block] = predict(X[block])
     return found
 
 

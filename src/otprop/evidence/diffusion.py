@@ -112,8 +112,10 @@ class DiffusionSource:
             return np.empty((0, self._n_classes))
         assert setting.values is not None
         if held_out.leave_one_out:  # subtract each row's own contribution, from the diagonal of the inverse
-            own = np.diag(setting.graph.block(held_out.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs))
-            values = np.maximum(setting.values[held_out.rows] - own[:, None] * masses[held_out.rows], 0.0)
+            block = setting.graph.inverse_block(held_out.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs)
+            self.converged &= block.converged
+            own = np.diag(block.values)[:, None]
+            values = np.maximum(setting.values[held_out.rows] - own * masses[held_out.rows], 0.0)
             return values * held_out.class_mass_correction()
         values = np.empty((len(held_out), self._n_classes))
         for fold in range(held_out.n_folds):

@@ -9,8 +9,9 @@ import numpy as np
 from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_likelihood
-from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
+from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import Columns, PairwiseCost
+from otprop.geometry.parallel import row_blocks, rows_per_block
 
 EPSILON_FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times the median cost of a row to its nearest labelled one
 START_FACTOR = 1.0
@@ -98,10 +99,9 @@ class NearnessSource:
     ) -> np.ndarray:
         assert self.epsilon is not None
         found = np.empty((n_rows, self._n_classes))
-        size = lines_per_block(len(labeled), BLOCK_BYTES)
-        for start in range(0, n_rows, size):
-            here = np.arange(start, min(start + size, n_rows))
-            found[here] = self._potentials(columns(here), labeled, codes, weights, self.epsilon)
+        for block in row_blocks(n_rows, rows_per_block(len(labeled), BLOCK_BYTES // 8)):
+            costs = columns(np.arange(block.start, block.stop))
+            found[block] = self._potentials(costs, labeled, codes, weights, self.epsilon)
         return found
 
     def _potentials(

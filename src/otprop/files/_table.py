@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -40,6 +41,8 @@ class Table(ABC):
         The path as it was given, or "standard input".
     kind : str
         "csv", "tsv", "parquet", "feather" or "npz".
+    digest : str
+        The SHA-256 of the unpacked file, in hexadecimal digits.
     notes : list of str
         What was found out about the file and what is odd about it. `frame` adds what it finds in the columns.
     """
@@ -48,12 +51,14 @@ class Table(ABC):
     n_rows: int
     origin: str
     kind: str
+    digest: str
     notes: list[str]
     path: Path | None
     sign: str | None = None  # the decimal sign, where the file is text and it can be told
 
     def __init__(self, source: Source, kind: str) -> None:
         self.origin, self.path, self.kind, self.notes = source.origin, source.path, kind, []
+        self.digest = sha256(source.data).hexdigest()
         self._readings: dict[str, Reading | None] = {}  # how columns were read
 
     def frame(self, names: Sequence[str] | None = None, like: Mapping[str, Reading] | None = None) -> Any:

@@ -46,19 +46,34 @@ CLASSES: dict[str, tuple[str, dict[str, str]]] = {
     "otprop.evidence.classifier._ScaledLogistic": ("evidence.scaled_logistic", {"_features": "_scaler"}),
     "otprop.geometry.pairs.MetricPairs": ("geometry.metric_cost", {}),
     "otprop.geometry.pairs.MatrixPairs": ("geometry.matrix_cost", {}),
-    "otprop.geometry.euclidean.EuclideanPairs": ("geometry.euclidean_cost", {}),
-    "otprop.geometry.measures.Tree": ("geometry.tree", {}),
-    "otprop.geometry.measures.Measured": ("geometry.measured", {}),
-    "otprop.geometry.measures.Vectors": ("geometry.vectors", {}),
-    "otprop.geometry.measures.SparseVectors": ("geometry.sparse_vectors", {}),
+    "otprop.geometry.euclidean.EuclideanPairs": (
+        "geometry.euclidean_cost",
+        {"_first": "_scale", "_second": "_centered_scale"},
+    ),
+    "otprop.geometry.measures.Tree": ("geometry.tree_search", {}),
+    "otprop.geometry.measures.Measured": (
+        "geometry.metric_search",
+        {"lines": "block_rows", "uses_cells": "partitionable"},
+    ),
+    "otprop.geometry.measures.Vectors": ("geometry.dense_search", {"lines": "block_rows", "_bases": "_standardized"}),
+    "otprop.geometry.measures.SparseVectors": (
+        "geometry.sparse_search",
+        {"lines": "block_rows", "_bases": "_standardized"},
+    ),
     "otprop.geometry.diffusion.DiffusionGraph": ("geometry.diffusion_graph", {}),
-    "otprop.geometry.cells.View": ("geometry.view", {}),
+    "otprop.geometry.cells.View": ("geometry.projection", {}),
     "otprop.geometry.cells.Cells": ("geometry.cells", {}),
-    "otprop.geometry.cells.SearchPlan": ("geometry.search_plan", {}),
-    "otprop.geometry.neighbors.NeighborIndex": ("geometry.neighbor_index", {}),
+    "otprop.geometry.cells.SearchPlan": (
+        "geometry.cell_search",
+        {"measure": "exact", "view": "projection", "n_probed": "n_probes"},
+    ),
+    "otprop.geometry.neighbors.NeighborIndex": (
+        "geometry.neighbor_index",
+        {"_copies": "_duplicates", "_measure": "_exact", "_plans": "_approximate"},
+    ),
     "otprop.geometry.identical.GivenRows": ("geometry.labeled_rows", {}),
     "otprop.geometry.rows.UnitRows": ("geometry.unit_rows", {}),
-    "otprop.geometry.rows.Copies": ("geometry.copies", {}),
+    "otprop.geometry.rows.Copies": ("geometry.duplicate_rows", {}),
     "otprop.geometry.jobs.Jobs": ("geometry.jobs", {}),
     "otprop.transport.class_level.ClassTransport": ("transport.class_plan", {}),
     "otprop.baselines._rows.Frame": ("baselines.frame", {}),
@@ -90,6 +105,4 @@ CLASSES: dict[str, tuple[str, dict[str, str]]] = {
     "sklearn.tree._classes.ExtraTreeClassifier": ("sklearn.extra_tree", {}),
 }
 
-METHODS: dict[tuple[str, str], tuple[str, str]] = {  # class and bound method: their id and name now
-    ("otprop.geometry.measures.Vectors", "enter"): ("geometry.vectors", "enter"),
-}
+UNUSED_METHODS = {("otprop.geometry.measures.Vectors", "enter")}  # bound methods that no class needs any more

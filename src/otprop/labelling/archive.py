@@ -11,7 +11,6 @@ import base64
 import json
 import math
 from collections.abc import Iterator
-from types import MethodType
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -143,10 +142,6 @@ class _Writer:
             return self._remember(value, {"neighbours": self.node(np.asarray(value.data))})
         if isinstance(value, np.random.RandomState):
             return {"random": None}  # a fitted model draws no random numbers
-        if isinstance(value, MethodType):
-            owner = saved_class(type(value.__self__))
-            if owner is not None and value.__name__ in owner.methods:
-                return {"method": [self.node(value.__self__), owner.id, value.__name__]}
         if isinstance(value, type) and value.__name__ in SCALAR_TYPES:
             return {"type": value.__name__}
         saved = saved_class(type(value))
@@ -260,14 +255,10 @@ class _Reader:
     def _read_random(self, node: Any) -> None:
         return None
 
-    def _read_method(self, node: Any) -> Any:
-        owner, (_, name, method) = self.value(node["method"][0]), node["method"]
-        if self._legacy:
-            name, method = _legacy.METHODS.get((name, method), (name, method))
-        saved = saved_class(type(owner))
-        if saved is None or saved.id != name or method not in saved.methods:
+    def _read_method(self, node: Any) -> None:
+        _, owner, method = node["method"]
+        if not self._legacy or (owner, method) not in _legacy.UNUSED_METHODS:
             raise ArchiveError(f"it holds the method {method!r}, which a model file cannot hold")
-        return getattr(owner, method)
 
     def _read_type(self, node: Any) -> Any:
         return SCALAR_TYPES[node["type"]]
@@ -350,7 +341,7 @@ def _check_sound(made: Any, name: str) -> None:
         sizes = {graph.n_rows, len(made.values), graph.n_rows if graph.scales is None else len(graph.scales)}
         if len(sizes) > 1:
             raise ArchiveError("it holds a graph whose parts have different sizes")
-    if name in ("geometry.copies", "geometry.cells"):
+    if name in ("geometry.duplicate_rows", "geometry.cells"):
         for part in vars(made).values():
             if isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.min(initial=0) < 0:
                 raise ArchiveError("it holds row numbers below 0")

@@ -15,6 +15,7 @@ from otprop.evidence.held_out import make_folds
 from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.output import hits
 from otprop.evidence.weights import scale_to_mean_one
+from otprop.geometry.pairwise import in_user_units
 from otprop.propagation.calibration import Calibration, calibrate, label_confidence
 from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.class_rounds import ClassLevelRounds, tempered
@@ -131,7 +132,7 @@ class ClassLevelFit:
             return self.config.epsilon
         source = self.evidence.iterative
         if isinstance(source, NearnessSource) and self.geometry is not None and self.geometry.cost is not None:
-            return float(source.epsilon or 1.0) * self.geometry.cost.scale
+            return in_user_units(source.epsilon or 1.0, self.geometry.cost.scale)
         return self.temperature
 
     def _infer_prior(self, logits: np.ndarray, labels: Labels, counts: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ import numpy as np
 from otprop._labels import Labels
 from otprop._progress import ProgressCallback, no_progress
 from otprop.geometry.cost import RowCost, cost_summary
-from otprop.geometry.pairwise import make_pairwise_cost
+from otprop.geometry.pairwise import in_user_units, make_pairwise_cost
 from otprop.geometry.row_matching import LabeledRows, first_of_each
 from otprop.propagation.config import RoundCallback, RowLevelConfig
 from otprop.propagation.row_predictor import RowLevelPredictor
@@ -48,7 +48,7 @@ class RowLevelFit:
             cost = RowCost(pairwise, labels.unlabeled, labeled)
             epsilon = self._auto_epsilon(cost, X)
             cost.narrow(self._single_precision_limit(epsilon))
-            self.epsilon = epsilon * pairwise.scale
+            self.epsilon = in_user_units(epsilon, pairwise.scale)
         else:
             epsilon, self.epsilon = in_units_of(pairwise.scale, config.epsilon), config.epsilon
             limit = self._single_precision_limit(epsilon)
@@ -81,17 +81,17 @@ class RowLevelFit:
 
     def _auto_epsilon(self, cost: RowCost, X: Any) -> float:
         """The automatic epsilon, in the units of `cost`."""
-        if len(cost.targets):
+        if len(cost.unlabeled):
             near, near_labeled, mean = cost_summary(cost)
         else:  # nothing to label: distances between the labelled rows, each taken once
-            rows = cost.sources[first_of_each(X[cost.sources])][:MAX_AUTO_ROWS]
+            rows = cost.labeled[first_of_each(X[cost.labeled])][:MAX_AUTO_ROWS]
             between = cost.pairs.columns(rows)(rows)
             mean = float(between.mean())
             np.fill_diagonal(between, np.inf)
             near = near_labeled = between.min(axis=1)
         apart = near[np.isfinite(near) & (near > 0)]
         typical = float(np.median(apart)) if len(apart) else mean  # all rows repeat a labelled one: the mean cost
-        if typical == 0:
+        if typical == 0 or not np.isfinite(near).any():
             return 1.0  # all rows are equal, and any epsilon gives the same plan
         usual = float(near[np.isfinite(near)].mean()) + float(near_labeled[np.isfinite(near_labeled)].mean())
         resolved = 2.0**-52 * usual / self.config.tol  # below it, rounding of the potentials alone would exceed tol

@@ -9,8 +9,9 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._saving import saved_as
-from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
+from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import PairwiseCost
+from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.geometry.row_matching import LabeledRows, row_keys
 from otprop.propagation.rounds import certainty
 from otprop.propagation.row_rounds import Snapshot
@@ -46,10 +47,8 @@ class RowLevelPredictor:
         labeled = self.snapshots[-1].sources  # those of the earlier rounds are the first of these
         columns = self.pairs.columns(labeled, new)
         out = np.empty((new.shape[0], self.n_classes))
-        size = lines_per_block(len(labeled), 4 * BLOCK_BYTES)
-        for start in range(0, len(out), size):
-            here = np.arange(start, min(start + size, len(out)))
-            out[here] = self._through_rounds(columns(here))
+        for block in row_blocks(len(out), rows_per_block(len(labeled), BLOCK_BYTES // 2)):
+            out[block] = self._through_rounds(columns(np.arange(block.start, block.stop)))
         self._keep_labels(new, out)
         return out, None
 

@@ -12,7 +12,7 @@ from otprop.geometry.cost import RowCost
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import solve
-from otprop.transport.stage import source_potentials
+from otprop.transport.stage import f_from_g
 
 SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
 EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
@@ -74,7 +74,7 @@ class RowLevelRounds(Rounds):
 
     @property
     def n_unlabeled(self) -> int:
-        return len(self.cost.targets)
+        return len(self.cost.unlabeled)
 
     def step(self) -> Round:
         """Run one round."""
@@ -86,9 +86,9 @@ class RowLevelRounds(Rounds):
         plan = plan.without_kernel()
         chosen = scores > threshold if not lowered else scores >= threshold - TIE
         others = scores[~chosen]
-        rows = self.cost.targets[chosen]
-        self.distributions[self.cost.targets] = shares
-        self.certainty[self.cost.targets] = scores
+        rows = self.cost.unlabeled[chosen]
+        self.distributions[self.cost.unlabeled] = shares
+        self.certainty[self.cost.unlabeled] = scores
         class_gap = self._label(rows, shares[chosen])
         gaps = np.concatenate([scores[chosen] - threshold if not lowered else [], threshold - others, [np.inf]])
         self._keep_snapshot(plan, threshold - TIE if lowered else np.nextafter(threshold, 2.0), len(rows))
@@ -112,7 +112,7 @@ class RowLevelRounds(Rounds):
 
     def _solve(self) -> TransportResult:
         """Eq. 7 and 9: the plan between the two sides as they are now."""
-        n_targets = len(self.cost.targets)
+        n_targets = len(self.cost.unlabeled)
         return solve(
             self.cost,
             self._source_marginal(),
@@ -125,13 +125,13 @@ class RowLevelRounds(Rounds):
 
     def _source_marginal(self) -> np.ndarray:
         """The marginal a: the weights of the labelled rows as they are now, scaled to a mass of one."""
-        weights = self.weights[self.cost.sources]
+        weights = self.weights[self.cost.labeled]
         weights = weights / weights.max()  # so that their sum cannot overflow
         return weights / weights.sum()
 
     def _decide(self, plan: TransportResult) -> tuple[np.ndarray, np.ndarray, float, bool]:
         """Eq. 10-12 and 15: class shares and certainty of unlabelled rows, the threshold, whether it was lowered."""
-        classes = self.codes[self.cost.sources]
+        classes = self.codes[self.cost.labeled]
         shares = plan.rough_class_shares(classes, self.n_classes)
         scores = certainty(shares)
         n_least = max(1, int(np.ceil(self.min_round_share * len(scores))))
@@ -148,18 +148,18 @@ class RowLevelRounds(Rounds):
         """Carry costs and potentials over to the next round (Eq. 14)."""
         self.cost.advance(chosen)
         n_new = int(chosen.sum())
-        if len(self.cost.targets) == 0:
+        if len(self.cost.unlabeled) == 0:
             return
-        new = slice(len(self.cost.sources) - n_new, None)
-        f_new = source_potentials(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
+        new = slice(len(self.cost.labeled) - n_new, None)
+        f_new = f_from_g(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
         """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
         self._rows_since_snapshot += n_rows
-        last = n_rows == len(self.cost.targets)
+        last = n_rows == len(self.cost.unlabeled)
         kept = len(self.snapshots) * len(self.snapshots[-1].f) if self.snapshots else 0
         if kept <= SNAPSHOT_NUMBERS or last or 100 * self._rows_since_snapshot >= len(self.codes):
-            sources = self.cost.sources.copy()
+            sources = self.cost.labeled.copy()
             self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))
             self._rows_since_snapshot = 0

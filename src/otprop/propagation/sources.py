@@ -78,7 +78,7 @@ def build_geometry(X: Any, config: ClassLevelConfig, on_step: StepCallback) -> G
     if not config.uses_graph:
         return Geometry(cost=make_pairwise_cost(X, config.cost))
     if config.cost == "graph":
-        return Geometry({None: DiffusionGraph(X, name="X", stacklevel=7)})
+        return Geometry({None: DiffusionGraph(X, name="X")})
     _check_metric(config.metric, X)
     n_rows = X.shape[0]
     wanted = AUTO_NEIGHBORS if n_rows <= MANY_ROWS else AUTO_NEIGHBORS_MANY_ROWS
