@@ -311,7 +311,7 @@ def _headline(outcome: Outcome) -> str:
 
 def _python_call(data: Any, request: Request, output: OutputColumns) -> str:
     """The call that repeats this, without what is as usual."""
-    first = repr(str(data)) if isinstance(data, (str, PathLike)) else "data"
+    first = repr(Path(data).name) if isinstance(data, (str, PathLike)) else "data"
     asked = {**vars(request), **vars(output)}
     usual = {**vars(Request(request.target)), **vars(OutputColumns())}
     more = [f"{name}={value!r}" for name, value in asked.items() if name != "target" and value != usual[name]]

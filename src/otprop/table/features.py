@@ -2,36 +2,24 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, time
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from otprop._saving import saved_as
 from otprop.files import listed
-from otprop.table.blocks import EmbeddingEncoder, TextEncoder
-from otprop.table.columns import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TimeEncoder
+from otprop.table.blocks import EmbeddingEncoder
+from otprop.table.columns import Encoder
 from otprop.table.errors import MOST_NAMED, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
+from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
-from otprop.table.values import has_blanks, is_missing, texts_of
 
-MOST_CATEGORIES = 40  # with more different values a column is read as text
-LEAST_ROWS_IN_ORDER = 10  # from so many rows on, row numbers may have gaps
-GAPS = 0.2  # of the numbers between the first and the last row number, where they are in no order
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
-NEARLY_ONLY = 0.05  # filled so rarely in unlabelled rows, compared with labelled ones: filled with the label
-UNLIKELY = 1e-4  # chance below which such a column is no accident
 LEFT_OUT = "left out"
-IDENTIFIER = "identifier"
 WITH_LABEL = "filled only where the target is"
-_ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
 
 
 @saved_as("table.column_use")
@@ -154,7 +142,7 @@ class Features:
         uses: dict[str, ColumnUse] = {name: _left_out(name, why) for name, why in self._reasons().items()}
         uses.pop(self.target or "", None)
         used: list[_Used] = []
-        vector = [name for name in self._vector if not _holds_arrays(frame[name])]
+        vector = [name for name in self._vector if not holds_arrays(frame[name])]
         if vector:
             used.append(_Used(vector, f"{self.prefix}*", EmbeddingEncoder(), True))
         with_label = self._filled_with_label(frame, given, vector)
@@ -162,7 +150,7 @@ class Features:
             if name in uses or name in vector or name == self.target:
                 continue
             asked = self.only is not None and name in self.only
-            found = WITH_LABEL if name in with_label else _choose(frame[name], asked)
+            found = WITH_LABEL if name in with_label else choose_encoder(frame[name], asked)
             if isinstance(found, str):
                 uses[name] = _left_out(name, found)
             else:
@@ -243,7 +231,7 @@ class Features:
         for place, name in enumerate(candidates):
             if frame[name].dtype.kind == "O":
                 filled[:, place] &= np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in frame[name]])
-        return [name for place, name in enumerate(candidates) if _follows(filled[:, place], given)]
+        return [name for place, name in enumerate(candidates) if follows_labels(filled[:, place], given)]
 
     def _reasons(self) -> dict[str, str]:
         """Columns that are not looked at, and why."""
@@ -305,34 +293,15 @@ def _number_blocks(used: Sequence[_Used], frame: Any) -> list[list[int]]:
     """Places of columns of plain numbers, in blocks that fit into memory."""
     types = dict(zip(frame.columns, frame.dtypes, strict=True))
     plain = [
-        place for place, one in enumerate(used) if type(one.encoder) is NumberEncoder and _is_plain(types[one.names[0]])
+        place for place, one in enumerate(used) if type(one.encoder) is NumberEncoder and is_plain(types[one.names[0]])
     ]
     size = max(1, BLOCK_NUMBERS // max(1, len(frame)))
     return [plain[start : start + size] for start in range(0, len(plain), size)]
 
 
-def _is_plain(dtype: Any) -> bool:
-    return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
-
-
 def _matrix(used: Sequence[_Used], frame: Any) -> np.ndarray:
     """Columns of plain numbers, of shape (n_columns, n_rows)."""
     return np.ascontiguousarray(frame[[one.names[0] for one in used]].to_numpy(dtype=np.float64).T)
-
-
-def _follows(filled: np.ndarray, given: np.ndarray) -> bool:
-    """Whether cells are filled only, or nearly only, in the given rows, more than chance explains."""
-    n_rows, n_given, n_filled, both = len(filled), int(given.sum()), int(filled.sum()), int((filled & given).sum())
-    if n_filled == n_rows or both == 0 or filled[~given].mean() > NEARLY_ONLY * filled[given].mean():
-        return False
-    most = np.arange(both, min(n_given, n_filled) + 1)  # by chance: the upper tail of the hypergeometric distribution
-    logs = _log_choose(n_given, most) + _log_choose(n_rows - n_given, n_filled - most) - _log_choose(n_rows, n_filled)
-    return bool(np.exp(logs).sum() < UNLIKELY)
-
-
-def _log_choose(n: Any, k: Any) -> Any:
-    """The logarithm of a binomial coefficient."""
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
 
 
 def _notes_on(with_label: Sequence[str]) -> list[str]:
@@ -341,91 +310,3 @@ def _notes_on(with_label: Sequence[str]) -> list[str]:
     names, verb = listed(with_label, MOST_NAMED), "is" if len(with_label) == 1 else "are"
     reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
     return [Hint(f"{reason}; to use one all the same, name it in ", "features")]
-
-
-def _choose(column: Any, asked: bool) -> Encoder | str:
-    """What a column is, or why it is left out; one that was asked for is left out only if there is nothing in it."""
-    if _is_plain(column.dtype) and column.dtype.kind == "f" and not np.isnan(column.to_numpy()).all():
-        return NumberEncoder()
-    if bool(column.isna().all()):
-        return "no value in any row"
-    encoder = _by_type(column)
-    if encoder is None:
-        return "nested values; only arrays of numbers can be used"
-    if isinstance(encoder, NumberEncoder):
-        return f"{IDENTIFIER}: row numbers" if not asked and _numbers_the_rows(column) else encoder
-    if not isinstance(encoder, TextEncoder):
-        return encoder
-    return _by_values(texts_of(column), asked)
-
-
-def _by_values(text: Any, asked: bool) -> Encoder | str:
-    """Text, categories or an identifier."""
-    text = text.dropna()
-    n_different, n_known = int(text.nunique()), len(text)
-    if n_known == 0:
-        return "no value in any row"
-    if n_different <= min(MOST_CATEGORIES, n_known / 2):
-        return CategoryEncoder()
-    if bool(has_blanks(text).mean() > 0.5):
-        return TextEncoder()
-    if not asked and n_different == n_known and n_known > 2:
-        return f"{IDENTIFIER}: a different value in every row"
-    return CategoryEncoder() if n_different <= MOST_CATEGORIES else TextEncoder()
-
-
-def _by_type(column: Any) -> Encoder | None:
-    """The encoder for values of this type; that of text for what only its values can tell."""
-    from pandas.api import types
-
-    kind = column.dtype
-    if types.is_bool_dtype(kind) and not types.is_object_dtype(kind):
-        return BooleanEncoder()
-    if types.is_datetime64_any_dtype(kind):
-        return DateEncoder()
-    if types.is_complex_dtype(kind):
-        return None
-    if types.is_numeric_dtype(kind) or types.is_timedelta64_dtype(kind):
-        return NumberEncoder()
-    if not types.is_object_dtype(kind) and not _holds_arrays(column):
-        return TextEncoder()
-    if _holds_arrays(column):
-        return EmbeddingEncoder()
-    types_found = {type(value) for value in column.to_numpy(dtype=object) if not is_missing(value)}
-    encoders: dict[type[Encoder], Any] = {
-        BooleanEncoder: bool,
-        NumberEncoder: (Real, Decimal),
-        DateEncoder: date,
-        TimeEncoder: time,
-    }
-    for encoder, accepted in encoders.items():
-        if all(issubclass(found, accepted) for found in types_found):
-            return encoder()
-    return None if any(issubclass(found, (dict, set)) for found in types_found) else TextEncoder()
-
-
-def _holds_arrays(column: Any) -> bool:
-    if column.dtype.kind != "O":
-        return False
-    first = column.iloc[int(np.argmax(column.notna().to_numpy()))] if len(column) else None
-    return isinstance(first, (list, tuple, np.ndarray))
-
-
-def _numbers_the_rows(column: Any) -> bool:
-    """Whether whole numbers count the rows, each once: nearly all between the first and the last, or only rising.
-
-    Numbers that only fall do so if the column is called an id.
-    """
-    from pandas.api import types
-
-    if not types.is_integer_dtype(column.dtype):
-        return False
-    known = column.dropna()
-    if len(known) < 3 or not known.is_unique:
-        return False
-    between = int(known.max()) - int(known.min()) + 1
-    if len(known) < LEAST_ROWS_IN_ORDER:
-        return between == len(known)
-    if len(known) >= (1 - GAPS) * between or known.is_monotonic_increasing:
-        return True
-    return bool(known.is_monotonic_decreasing and _ID.search(str(column.name)))
