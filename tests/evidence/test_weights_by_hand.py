@@ -7,7 +7,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import log_softmax
 
-from otprop.evidence.weights import relative, weigh
+from otprop.evidence.weights import fit_weights, scale_to_mean_one
 
 
 @pytest.mark.parametrize("n_labels", [1, 5, 60])
@@ -25,16 +25,16 @@ def test_the_weights_are_those_of_a_plain_search(n_labels, spread):
     search = {"method": "Nelder-Mead", "bounds": [(0, None)] * 2, "options": {"xatol": 1e-7, "fatol": 1e-10}}
     searches = [minimize(loss, first, **search) for first in ([0.1, 0.1], start, [0.9, 0.9])]
     best = min(searches, key=lambda found: found.fun)
-    np.testing.assert_allclose(weigh(logs, codes, start, pull=2.0), best.x, atol=2e-3)
+    np.testing.assert_allclose(fit_weights(logs, codes, start, penalty=2.0), best.x, atol=2e-3)
 
 
 def test_the_level_of_a_row_does_not_matter_however_low_it_is():
     codes = np.array([0, 1, 1, 0])
     logs = np.log([[0.8, 0.2], [0.3, 0.7], [0.6, 0.4], [0.9, 0.1]])
     lowered = logs - np.array([[0.0], [2000.0], [0.0], [900.0]])
-    np.testing.assert_allclose(weigh([lowered], codes, [0.5]), weigh([logs], codes, [0.5]), atol=1e-4)
+    np.testing.assert_allclose(fit_weights([lowered], codes, [0.5]), fit_weights([logs], codes, [0.5]), atol=1e-4)
 
 
 def test_relative_weights_have_a_mean_of_one_over_those_above_zero():
-    np.testing.assert_allclose(relative(np.array([0.0, 1.0, 3.0])), [0.0, 0.5, 1.5])
-    np.testing.assert_allclose(relative(np.array([0.0, 1e308, 1e308])), [0.0, 1.0, 1.0])
+    np.testing.assert_allclose(scale_to_mean_one(np.array([0.0, 1.0, 3.0])), [0.0, 0.5, 1.5])
+    np.testing.assert_allclose(scale_to_mean_one(np.array([0.0, 1e308, 1e308])), [0.0, 1.0, 1.0])
