@@ -201,7 +201,14 @@ def _paper_params(cache: DatasetCache, params: Params, seed: int) -> dict[str, A
     return {"epsilon": cache.epsilon(params["epsilon"]), "alpha": 0.9}
 
 
-_OTP = ("otprop._otp", "otprop.propagation", "otprop.evidence", "otprop.transport", "otprop.geometry")
+_OTP = (
+    "otprop._otp",
+    "otprop._parameters",
+    "otprop.propagation",
+    "otprop.evidence",
+    "otprop.transport",
+    "otprop.geometry",
+)
 _GRAPH = ("otprop.baselines.graph", "otprop.baselines._frame", "otprop.benchmark.shared_graphs")
 _SUPERVISED = ("otprop.baselines.supervised",)
 _CLUSTERS = ("otprop.baselines._cluster_labels",)
