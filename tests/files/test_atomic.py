@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import io
 import os
-import signal
 import stat
 import subprocess
 import sys
-import threading
-import time
 
 import pytest
 
-from otprop.files import TableError, Terminated, check_output, read_table, sigterm_as_exception, write_atomic
+from otprop.files import TableError, check_output, read_table, write_atomic
 
 WRITER = """
 import sys
@@ -221,19 +218,19 @@ def test_only_the_writer_whose_file_is_in_place_has_written_it(tmp_path):
 
 TERMINATED = """
 import os, random, signal, time
-from otprop.files import sigterm_as_exception
 ready, moments = os.pipe(), random.Random(0)
+def stop(number, frame):
+    raise KeyboardInterrupt
 for _ in range(20):
     child = os.fork()
     if child == 0:
         try:
-            with sigterm_as_exception():
-                os.write(ready[1], b"x")
-                while True:
-                    write()
-        except KeyboardInterrupt as error:
-            os._exit(0 if type(error).__name__ == "Terminated" else 1)
-        os._exit(2)
+            signal.signal(signal.SIGTERM, stop)
+            os.write(ready[1], b"x")
+            while True:
+                write()
+        except KeyboardInterrupt:
+            os._exit(0)
     os.read(ready[0], 1)
     time.sleep(moments.uniform(0, 0.2))
     os.kill(child, signal.SIGTERM)
@@ -241,35 +238,11 @@ for _ in range(20):
 """
 
 
-def test_sigterm_at_any_moment_leaves_no_temporary_file(tmp_path, big):
+def test_a_signal_that_raises_at_any_moment_leaves_no_temporary_file(tmp_path, big):
     out = tmp_path / "out.csv"
     result = subprocess.run([sys.executable, "-c", WRITER + TERMINATED, big, out], stdout=subprocess.PIPE, check=True)
     assert result.stdout.decode().split() == ["0"] * 20
     assert set(os.listdir(tmp_path)) <= {"in.csv", "out.csv"}
-
-
-def test_sigterm_is_an_exception_only_inside():
-    before = signal.getsignal(signal.SIGTERM)
-
-    def terminate():
-        with sigterm_as_exception():
-            os.kill(os.getpid(), signal.SIGTERM)
-            time.sleep(5)
-
-    with pytest.raises(Terminated):
-        terminate()
-    assert signal.getsignal(signal.SIGTERM) == before
-    assert issubclass(Terminated, KeyboardInterrupt)
-
-    def elsewhere():
-        with sigterm_as_exception():
-            seen.append(signal.getsignal(signal.SIGTERM))
-
-    seen = []
-    thread = threading.Thread(target=elsewhere)
-    thread.start()
-    thread.join()
-    assert seen == [before]
 
 
 def test_the_longest_names_can_be_written(tmp_path):

@@ -8,7 +8,6 @@ import io
 import os
 import subprocess
 import sys
-from functools import partial
 
 import numpy as np
 import pyarrow as pa

@@ -138,6 +138,7 @@ def test_a_target_of_python_objects_is_refused_with_what_to_do():
         table.cells("y")
     assert caught.value.column == "y"
     assert not table.has_column("y")
+    assert "Python objects" in table.unread["y"]
 
 
 def members(**contents: bytes) -> io.BytesIO:

@@ -3,10 +3,11 @@
 from otprop.files._arrow import Column
 from otprop.files._distinct import MISSING_MARKERS, Reading
 from otprop.files._errors import TableError, listed
-from otprop.files._formats import FORMATS, check_ending
+from otprop.files._formats import FORMATS, check_ending, format_of_name
+from otprop.files._npz import read_arrays
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
-from otprop.files.atomic import Terminated, check_output, sigterm_as_exception, write_atomic
+from otprop.files.atomic import check_output, write_atomic
 
 __all__ = [
     "FORMATS",
@@ -15,12 +16,12 @@ __all__ = [
     "Reading",
     "Table",
     "TableError",
-    "Terminated",
     "check_ending",
     "check_output",
     "check_reading",
+    "format_of_name",
     "listed",
+    "read_arrays",
     "read_table",
-    "sigterm_as_exception",
     "write_atomic",
 ]

@@ -63,9 +63,10 @@ class NpzTable(Table):
     def __init__(self, file: InputFile) -> None:
         super().__init__(file, "npz")
         self.data = file.data
-        self.arrays, self.objects = read_arrays(io.BytesIO(file.data), file.origin)
-        for name in self.objects:
+        self.arrays, objects = read_arrays(io.BytesIO(file.data), file.origin)
+        for name in objects:
             self._note(f"the array {name!r} holds Python objects, which are not read; it is kept as it is")
+            self.unread[name] = f"the array {name!r} holds Python objects, which are not read since that can run code"
         self.n_rows = self._find_rows()
         self.columns: list[tuple[str, np.ndarray]] = []
         name_array = self._find_name_array()
@@ -104,7 +105,8 @@ class NpzTable(Table):
         flat = array.reshape(self.n_rows, -1)
         width = flat.shape[1]
         if array.dtype.kind not in "biufUSM" or not width:
-            self._note(f"the array {name!r} of type {array.dtype} is no column; it is kept as it is")
+            self.unread[name] = f"the array {name!r} of type {array.dtype} is no column"
+            self._note(f"{self.unread[name]}; it is kept as it is")
         elif array.ndim == 1 or width == 1:
             self.columns.append((name, flat[:, 0]))
         elif name == "X" and name_array:
@@ -118,9 +120,9 @@ class NpzTable(Table):
 
     def _position(self, name: str) -> int:
         entry = re.fullmatch(r"(.+)_(\d{1,9})", name)
-        if name in self.objects:
+        if name in self.unread:
             raise TableError(
-                f"{self.origin}: the array {name!r} holds Python objects, which are not read since that can run code",
+                f"{self.origin}: {self.unread[name]}",
                 "save it as text or numbers, numpy.asarray(y, dtype=str) for instance",
                 file=self.origin,
                 column=name,
@@ -180,7 +182,7 @@ class NpzTable(Table):
         return pa.table(arrays, names=self.names)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
-        known = [name for name in added if name in self.arrays or name in self.objects]
+        known = [name for name in added if name in self.arrays or name in self.unread]
         if known:
             raise TableError(
                 f"{self.origin} already has an array {listed(known)}, which would be added",

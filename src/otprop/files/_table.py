@@ -46,6 +46,8 @@ class Table(ABC):
         What was detected in the file and what is unusual about it. `frame` adds notes on the columns.
     unnamed : list of str
         The columns that have no name in the file and were given one.
+    unread : dict of str to str
+        Arrays of an NPZ file that cannot be read as columns, each with the reason.
     """
 
     names: list[str]
@@ -57,6 +59,7 @@ class Table(ABC):
         self.origin, self.path, self.kind = file.origin, file.path, kind
         self.notes: list[str] = []
         self.unnamed: list[str] = []
+        self.unread: dict[str, str] = {}
         self._readings: dict[str, Reading | None] = {}
 
     def frame(self, names: Sequence[str] | None = None, like: Mapping[str, Reading] | None = None) -> Any:

@@ -7,13 +7,10 @@ import importlib
 import os
 import re
 import secrets
-import signal
 import stat
-import threading
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 from typing import Any, BinaryIO
 
 from otprop.files._errors import TableError, one_line
@@ -21,31 +18,6 @@ from otprop.files._formats import refuse_url
 
 Content = bytes | str | Callable[[BinaryIO], object]
 _NAME_BYTES = 200  # of a file name that fit into its temporary name
-
-
-class Terminated(KeyboardInterrupt):
-    """The process received SIGTERM; handled like Ctrl-C wherever Ctrl-C is."""
-
-
-@contextmanager
-def sigterm_as_exception() -> Iterator[None]:
-    """Raise `Terminated` in the main thread on SIGTERM, so that temporary files are removed; later ones are ignored.
-
-    Outside of the main thread this does nothing.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated
-
-    before = signal.signal(signal.SIGTERM, stop)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def check_output(path: str | Path, force: bool = False, inputs: Iterable[str | Path] = ()) -> None:
