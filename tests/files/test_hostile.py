@@ -90,6 +90,15 @@ def error_of(call) -> TableError | None:
     return None
 
 
+def test_nulls_in_a_column_declared_without_are_refused():
+    schema = pa.schema([pa.field("y", pa.int64(), nullable=False)])
+    out = io.BytesIO()
+    with pa.ipc.new_file(out, schema) as writer:
+        writer.write_batch(pa.record_batch([pa.array([1, None])], schema=schema))
+    with pytest.raises(TableError, match=r"is cut short or damaged \(a column that is declared without nulls has some"):
+        read_table(io.BytesIO(out.getvalue()))
+
+
 @pytest.mark.parametrize(
     ("column", "reads"),
     [

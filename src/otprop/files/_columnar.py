@@ -23,6 +23,8 @@ class ColumnarTable(ArrowTable):
         try:
             table, self.options = _read_parquet(file) if self.kind == "parquet" else _read_ipc(file)
             table.validate(full=True)  # offsets, dictionary indices, UTF-8: Arrow trusts them from here on
+            if any(not field.nullable and table.column(i).null_count for i, field in enumerate(table.schema)):
+                raise ValueError("a column that is declared without nulls has some")
         except TableError:
             raise
         except (pa.ArrowException, OSError, ValueError, TypeError, LookupError, OverflowError, MemoryError) as error:

@@ -66,7 +66,7 @@ class TableError(ValueError):
         str
         """
         if not self.advice:
-            return self.problem if self.problem.endswith("?") else f"{self.problem}."
+            return self.problem if self.problem.endswith((".", "?")) else f"{self.problem}."
         return f"{self.problem}; {self.advice.format(*(spell(*argument) for argument in self.arguments))}."
 
     def __reduce__(self) -> tuple[Any, ...]:

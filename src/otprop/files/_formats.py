@@ -65,7 +65,17 @@ def check_format(format: str | None) -> str | None:
 
 
 def format_of_name(path: Path) -> str | None:
-    """The format that the ending of a file name stands for, None if none."""
+    """The format that the ending of a file name stands for.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str or None
+        One of `FORMATS`.
+    """
     ending = _ending(path)[1:]
     found = _ALIASES.get(ending, ending)
     return found if found in FORMATS and ending != "excel" else None

@@ -21,7 +21,25 @@ _NAME_ARRAYS = ("feature_names", "names", "columns")  # arrays that may name the
 
 
 def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], list[str]]:
-    """The arrays of an NPZ file, and the names of those that hold Python objects, which are never unpickled."""
+    """The arrays of an NPZ file, without those of Python objects, which are never unpickled.
+
+    Parameters
+    ----------
+    file : binary file
+    origin : str
+        Its name, for messages.
+
+    Returns
+    -------
+    arrays : dict of str to ndarray
+    objects : list of str
+        The names of the arrays that hold Python objects.
+
+    Raises
+    ------
+    TableError
+        The file or one of its members is damaged.
+    """
     arrays: dict[str, np.ndarray] = {}
     objects: list[str] = []
     name = ""
@@ -42,6 +60,9 @@ def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], lis
                         f"{origin}: the items of the array {name!r} have no size", file=origin, column=name
                     )
                 arrays[name] = array
+            name = archive.zip.testzip() or ""  # NumPy does not read a member to its end
+            if name:
+                raise ValueError("its checksum is wrong")
     except TableError:
         raise
     except Exception as error:  # NumPy, zipfile and zlib raise many kinds on damaged or encrypted members
