@@ -1,18 +1,46 @@
-.PHONY: demo test lint benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding clean
-PYTHON ?= python3
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables clean
 VENV := .venv
-RUN := $(VENV)/bin/python
+LOWEST := .venv-lowest
+MUTANTS := .venv-mutants
+ifeq ($(OS),Windows_NT)
+PYTHON ?= python
+PYTHON_LOWEST ?= python
+BIN := Scripts
+EXE := .exe
+else
+PYTHON ?= python3
+PYTHON_LOWEST ?= python3.11
+BIN := bin
+endif
+RUN := $(VENV)/$(BIN)/python$(EXE)
+RUN_LOWEST := $(LOWEST)/$(BIN)/python$(EXE)
+PYTEST := pytest -q -n 2 --dist loadfile
 
 demo: $(VENV)/.demo-ready  ## label a table of 3 000 rows from 40 labels, with a page to look at
 	$(RUN) examples/label_orchard.py
 
-test: lint  ## lint, type-check and run all tests
-	OMP_NUM_THREADS=1 $(RUN) -m pytest -q -n 2 --dist loadfile
+test: lint check  ## lint, type-check and run all tests
+
+check: $(VENV)/.test-ready  ## all tests, without lint
+	OMP_NUM_THREADS=1 $(RUN) -m $(PYTEST)
+
+test-lowest: $(LOWEST)/.ready  ## all tests with the lowest versions that pyproject.toml allows, without lint
+	OMP_NUM_THREADS=1 $(RUN_LOWEST) -m $(PYTEST)
 
 lint: $(VENV)/.test-ready
 	$(RUN) -m ruff check .
 	$(RUN) -m ruff format --check .
 	$(RUN) -m mypy
+
+dist: $(VENV)/.dist-ready  ## wheel and sdist, checked, and the wheel tried in an empty environment
+	rm -rf build dist
+	$(RUN) -m build --outdir dist
+	$(RUN) -m twine check --strict dist/*
+	$(RUN) tools/check_wheel.py dist
+
+mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propagation, an hour or more; goes on where it stopped
+	OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ONLY)
+	$(MUTANTS)/bin/python tools/survivors.py
 
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
 	OMP_NUM_THREADS=1 $(RUN) -m otprop.cli benchmark --tuning honest oracle --jobs 2 --out benchmarks/results/paper
@@ -49,16 +77,38 @@ convergence: $(VENV)/.test-ready  ## the solver in every round on the seven data
 finding: $(VENV)/.test-ready  ## the paper's figures beside what its equations give, written to benchmarks/results
 	$(RUN) benchmarks/published_method.py
 
-$(VENV)/bin/python:
+compare: $(VENV)/.test-ready  ## a sample of the committed results, run again and compared
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/compare.py
+
+tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/tables.py --jobs 2
+
+$(RUN):
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)/.demo-ready: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.demo-ready: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable ".[files]"
 	touch $@
 
-$(VENV)/.test-ready: pyproject.toml | $(VENV)/bin/python
+$(VENV)/.test-ready: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable ".[test]"
 	touch $@
 
+$(VENV)/.dist-ready: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet build twine
+	touch $@
+
+$(LOWEST)/.ready: pyproject.toml tools/lowest.py
+	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
+	$(RUN_LOWEST) tools/lowest.py test > $(LOWEST)/constraints.txt
+	$(RUN_LOWEST) -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable ".[test]"
+	touch $@
+
+$(MUTANTS)/.ready: pyproject.toml
+	$(PYTHON) -m venv $(MUTANTS)
+	$(MUTANTS)/bin/python -m pip install --quiet ".[test]" "mutmut==3.8.0" "pytest<9.2"  # it reads what 9.2 took away
+	$(MUTANTS)/bin/python -m pip uninstall --quiet --yes otprop  # mutmut runs a changed copy of src
+	touch $@
+
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(MUTANTS) mutants build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -10,15 +10,14 @@ means are printed, as docs/default.md has them.
 
 from __future__ import annotations
 
-import argparse
 from typing import Any
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
-from common import commit, run_missing
+from common import argument_parser, commit, run_missing
 from otprop import OTP, datasets
-from otprop.benchmark.protocol import HOWS, Cell, draw
+from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
 
 FILE = "ablation.csv"
 DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")
@@ -56,12 +55,12 @@ def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
 
 def summary(lines: list[dict[str, str]]) -> None:
     """Means over the tables, and how often a variant is above `OTP()`."""
-    head = " ".join(f"{how:>11s}" for how in HOWS)
+    head = " ".join(f"{how:>11s}" for how in LABEL_DRAWS)
     print(f"{'NMI on the unlabelled rows':30s} {head}   tables (of {len(DATASETS)}) above")
     for variant in VARIANTS:
-        means = {how: by_table(lines, how, variant) for how in HOWS}
-        above = [sum(means[how] > by_table(lines, how, "OTP()") + 1e-4) for how in HOWS]
-        shown = " ".join(f"{np.mean(means[how]):11.4f}" for how in HOWS)
+        means = {how: by_table(lines, how, variant) for how in LABEL_DRAWS}
+        above = [sum(means[how] > by_table(lines, how, "OTP()") + 1e-4) for how in LABEL_DRAWS]
+        shown = " ".join(f"{np.mean(means[how]):11.4f}" for how in LABEL_DRAWS)
         print(f"{variant:30s} {shown}   {' '.join(map(str, above))}")
 
 
@@ -73,19 +72,18 @@ def by_table(lines: list[dict[str, str]], how: str, variant: str) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
     cells = [
         (name, how, percent, split)
         for name in DATASETS
-        for how in HOWS
+        for how in LABEL_DRAWS
         for percent in PERCENTAGES
         for split in range(SPLITS)
     ]
-    lines = run_missing(FILE, run, [] if options.summary else cells, options.jobs)
-    summary([{key: str(value) for key, value in line.items()} for line in lines])
+    summary(run_missing(FILE, run, [] if options.summary else cells, options.jobs))
 
 
 if __name__ == "__main__":

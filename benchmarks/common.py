@@ -1,14 +1,17 @@
-"""What the scripts of this folder share: data, splits, and CSV files that say how they were made."""
+"""What the scripts of this folder share: command lines, data, splits, and CSV files with their origin."""
 
 from __future__ import annotations
 
+import argparse
 import csv
+import io
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from joblib import Parallel, delayed
@@ -17,10 +20,16 @@ from sklearn.neighbors import NearestNeighbors
 
 import otprop
 from otprop import datasets
+from otprop.files.atomic import write_atomic
 
 RESULTS = Path(__file__).parent / "results"
 PAPER_DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
 PERCENTAGES = (5, 15, 25, 35)
+
+
+def argument_parser(doc: str | None) -> argparse.ArgumentParser:
+    """A parser whose help is the docstring of the script."""
+    return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:
@@ -48,14 +57,14 @@ def nearest_neighbor_cost(X: np.ndarray) -> float:
     return float(np.median(distances[:, 1] ** 2))
 
 
-def forget_peak() -> float:
-    """Let the peak of this process's memory begin anew (Linux); what it holds now, in megabytes."""
+def reset_peak_memory() -> float:
+    """Reset the peak memory of this process (Linux); the memory in use now, in megabytes."""
     Path("/proc/self/clear_refs").write_text("5")
     return _memory("VmRSS")
 
 
 def peak_megabytes() -> float:
-    """The most memory that this process held since `forget_peak`, in megabytes."""
+    """The most memory that this process held since `reset_peak_memory`, in megabytes."""
     return _memory("VmHWM")
 
 
@@ -72,7 +81,7 @@ def commit() -> str:
 
 
 def header() -> list[str]:
-    """Lines for the top of a result: the command, the version and commit, the day, the machine."""
+    """Comment lines for the top of a result: the command, the version and commit, the day, the machine."""
     command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
     return [
         f"# command: {command}",
@@ -81,36 +90,17 @@ def header() -> list[str]:
     ]
 
 
-def write_csv(name: str, rows: Iterable[dict[str, object]], folder: Path = RESULTS) -> Path:
-    """Write rows to benchmarks/results, beside its place first and then moved there in one step."""
+def write_csv(name: str, rows: Iterable[Mapping[str, object]], folder: Path = RESULTS) -> Path:
+    """Write rows to a file of the folder in one step."""
     rows = list(rows)
     folder.mkdir(exist_ok=True)
-    path = folder / name
-    scratch = path.with_suffix(".tmp")
-    with scratch.open("w", newline="") as file:
-        file.write("\n".join(header()) + "\n")
-        writer = csv.DictWriter(file, fieldnames=list(rows[0]), lineterminator="\n")
-        writer.writeheader()
-        writer.writerows(rows)
-    scratch.replace(path)
-    return path
-
-
-def run_missing(
-    name: str, run: Callable[..., dict[str, object]], cells: Iterable[tuple[str, str, int, int]], jobs: int
-) -> list[dict[str, object]]:
-    """The rows of a result, with a row for every cell (data set, way of drawing, percentage, split): those that an
-    earlier run lacks are made now, and each is saved as soon as it is done.
-    """
-    lines: list[dict[str, object]] = list(read_csv(name))
-    done = {(line["dataset"], line["labels"], int(str(line["percent"])), int(str(line["split"]))) for line in lines}
-    todo = [cell for cell in cells if cell not in done]
-    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo)
-    for number, line in enumerate(found, start=1):
-        lines.append(line)
-        write_csv(name, lines)
-        print(f"{number} of {len(todo)}: {line['dataset']} {line['labels']} {line['percent']} %", flush=True)
-    return lines
+    out = io.StringIO("\n".join(header()) + "\n")
+    out.seek(0, io.SEEK_END)
+    writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    write_atomic(folder / name, out.getvalue(), force=True)
+    return folder / name
 
 
 def read_csv(name: str, folder: Path = RESULTS) -> list[dict[str, str]]:
@@ -118,5 +108,27 @@ def read_csv(name: str, folder: Path = RESULTS) -> list[dict[str, str]]:
     path = folder / name
     if not path.exists():
         return []
-    with path.open() as file:
+    with path.open(newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
+
+
+def mean(rows: Iterable[Mapping[str, Any]], column: str) -> float:
+    """The mean of a column."""
+    return float(np.mean([float(row[column]) for row in rows]))
+
+
+def run_missing(
+    name: str, run: Callable[..., dict[str, object]], cells: Iterable[tuple[str, str, int, int]], jobs: int
+) -> list[dict[str, str]]:
+    """A row for every cell (data set, way of drawing, percentage, split): those that the file lacks are computed,
+    and each is saved as soon as it is done.
+    """
+    rows: list[dict[str, Any]] = list(read_csv(name))
+    done = {(row["dataset"], row["labels"], int(row["percent"]), int(row["split"])) for row in rows}
+    todo = [cell for cell in cells if cell not in done]
+    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo)
+    for number, row in enumerate(found, start=1):
+        rows.append({key: str(value) for key, value in row.items()})
+        write_csv(name, rows)
+        print(f"{number} of {len(todo)}: {row['dataset']} {row['labels']} {row['percent']} %", flush=True)
+    return rows

@@ -6,7 +6,6 @@ cells that are missing. Digits and MNIST are followed for 20 rounds, the others 
 
 from __future__ import annotations
 
-import argparse
 import time
 import warnings
 
@@ -15,6 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from common import (
     PAPER_DATASETS,
     PERCENTAGES,
+    argument_parser,
     commit,
     load,
     nearest_neighbor_cost,
@@ -59,7 +59,7 @@ def cell(name: str, percent: int, factor: float) -> dict[str, object]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--datasets", nargs="+", default=PAPER_DATASETS, choices=PAPER_DATASETS)
     parser.add_argument("--fresh", action="store_true", help="forget the cells of an earlier run")
     options = parser.parse_args()

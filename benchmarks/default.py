@@ -12,17 +12,16 @@ the summary is the NMI above that of the limit. Large data sets have fewer split
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Iterable
 
 import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-from common import PAPER_DATASETS, PERCENTAGES, commit, run_missing
+from common import PAPER_DATASETS, PERCENTAGES, argument_parser, commit, mean, run_missing
 from otprop import OTP, datasets
-from otprop.benchmark.paper import printed
-from otprop.benchmark.protocol import HOWS, Cell, draw
+from otprop.benchmark.paper import published_score
+from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
 from otprop.benchmark.reliability import summarise
 
 FILE = "default.csv"
@@ -77,7 +76,7 @@ def quintiles(confidence: np.ndarray, right: np.ndarray) -> list[float]:
 
 def summary(lines: list[dict[str, str]]) -> None:
     """Print what the issue asks for: beside the paper, beside the limit, and the calibration."""
-    for how in HOWS:
+    for how in LABEL_DRAWS:
         here = [line for line in lines if line["labels"] == how]
         if not here:
             continue
@@ -109,7 +108,7 @@ def beside_paper(lines: list[dict[str, str]], names: list[str]) -> None:
                     of = [line for line in lines if line["dataset"] == name and int(line["percent"]) == percent]
                     if of:
                         ours.append(mean(of, key))
-                        theirs.append(printed(metric, name, percent, "OTP") or np.nan)
+                        theirs.append(published_score(metric, name, percent, "OTP") or np.nan)
             above = sum(our >= their for our, their in zip(ours, theirs, strict=True))
             print(
                 f"{metric.upper()} on {where}: {np.mean(ours):.4f}, the paper's OTP {np.mean(theirs):.4f}; "
@@ -117,21 +116,16 @@ def beside_paper(lines: list[dict[str, str]], names: list[str]) -> None:
             )
 
 
-def mean(lines: list[dict[str, str]], key: str) -> float:
-    return float(np.mean([float(line[key]) for line in lines]))
-
-
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--datasets", nargs="+", default=list(PAPER_DATASETS), choices=PAPER_DATASETS)
-    parser.add_argument("--labels", nargs="+", default=list(HOWS), choices=HOWS)
+    parser.add_argument("--labels", nargs="+", default=list(LABEL_DRAWS), choices=LABEL_DRAWS)
     parser.add_argument("--splits", type=int, default=10)
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--summary", action="store_true", help="print what is there; run nothing")
     options = parser.parse_args()
     wanted = [] if options.summary else cells(options.datasets, options.labels, options.splits)
-    lines = run_missing(FILE, run, wanted, options.jobs)
-    summary([{key: str(value) for key, value in line.items()} for line in lines])
+    summary(run_missing(FILE, run, wanted, options.jobs))
 
 
 if __name__ == "__main__":

@@ -7,7 +7,6 @@ GraphLearning is not a dependency: ``pip install --no-deps graphlearning annoy``
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import time
 from collections.abc import Callable
@@ -17,7 +16,7 @@ import numpy as np
 from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
-from common import commit, read_csv, stratified, write_csv
+from common import argument_parser, commit, read_csv, stratified, write_csv
 from otprop import OTP, datasets
 from otprop.geometry.diffusion import self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex
@@ -85,7 +84,7 @@ METHODS: dict[str, Callable[[np.ndarray], np.ndarray]] = {
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
     options = parser.parse_args()
     lines: list[dict[str, object]] = list(read_csv(FILE))

@@ -10,7 +10,6 @@ and a run that was killed goes on where it stopped. The list below was fixed bef
 
 from __future__ import annotations
 
-import argparse
 import contextlib
 import csv
 import importlib.util
@@ -20,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import RESULTS
+from common import RESULTS, argument_parser
 from otprop.cli import main as otprop_command
 
 TABLES = (
@@ -55,7 +54,7 @@ def as_numbers(column: np.ndarray) -> list[np.ndarray]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--splits", default="3")
     parser.add_argument("--jobs", default="2")
     options = parser.parse_args()

@@ -21,7 +21,7 @@ from pathlib import Path
 
 import numpy as np
 
-from common import commit, read_csv, write_csv
+from common import argument_parser, commit, read_csv, write_csv
 
 FILE = "label_file.csv"
 CLASSES = ("north", "south", "east", "west", "centre")
@@ -80,7 +80,7 @@ def accuracy(path: Path, truth: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--format", choices=["parquet", "csv"], default="parquet")
     parser.add_argument("--make", type=Path, help=argparse.SUPPRESS)

@@ -8,16 +8,15 @@ hardly change when other programs run, as seconds by the clock do. Recall is the
 
 from __future__ import annotations
 
-import argparse
 import time
 from collections.abc import Callable, Iterator
 
 import numpy as np
 
 import otprop.geometry.neighbors as module
-from common import load, write_csv
-from otprop.geometry.cells import brute_force
-from otprop.geometry.measures import Vectors
+from common import argument_parser, load, write_csv
+from otprop.geometry.approximate_search import brute_force
+from otprop.geometry.exact_search import DenseSearch
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 from otprop.geometry.parallel import Jobs
 
@@ -71,7 +70,7 @@ def hnsw(m: int, build: int, ef: int, storage: str, threads: int = 1) -> Search:
 def true_neighbors(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Rows, and the distances of each to its 15th neighbour."""
     sample = np.sort(np.random.default_rng(5).choice(len(X), 500, replace=False))
-    vectors = Vectors(X, "euclidean")
+    vectors = DenseSearch(X, "euclidean")
     _, distances = brute_force(vectors, X[sample], K + 1, Jobs(None))
     return sample, distances[:, -1]
 
@@ -115,7 +114,7 @@ def differing_share(X: np.ndarray) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--most", type=int, default=1_000_000, help="leave out data with more rows")
     options = parser.parse_args()
     usual = module.EXACT_WORK

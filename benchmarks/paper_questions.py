@@ -13,7 +13,7 @@ import numpy as np
 from scipy.stats import kendalltau, rankdata
 
 from otprop.benchmark.methods import METHODS
-from otprop.benchmark.paper import METHODS as COLUMNS
+from otprop.benchmark.paper import COLUMNS
 from otprop.benchmark.tables import TIE
 from paper_results import (
     CELLS,

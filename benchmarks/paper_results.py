@@ -8,13 +8,14 @@ from pathlib import Path
 
 import numpy as np
 
+from common import PAPER_DATASETS, PERCENTAGES
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import read_csv
-from otprop.benchmark.paper import printed
+from otprop.benchmark.paper import published_score
 from otprop.benchmark.tables import make_table
 
-DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
-PERCENTS = (5.0, 15.0, 25.0, 35.0)
+DATASETS = PAPER_DATASETS
+PERCENTS = tuple(map(float, PERCENTAGES))
 CELLS = [(dataset, percent) for dataset in DATASETS for percent in PERCENTS]
 TUNINGS = ("honest", "oracle")
 SCORES = ("nmi", "ari")
@@ -64,7 +65,7 @@ def paper(score: str, dataset: str, percent: float, method: str) -> float:
 
 def in_paper(score: str, dataset: str, percent: float, column: str | None) -> float:
     """A figure of the paper's tables, NaN where they have none."""
-    value = printed(score, dataset, percent, column)
+    value = published_score(score, dataset, percent, column)
     return np.nan if value is None else value
 
 

@@ -7,7 +7,6 @@ transport. Ten stratified splits a cell. Writes benchmarks/results/published_met
 
 from __future__ import annotations
 
-import argparse
 from collections.abc import Callable
 
 import numpy as np
@@ -15,10 +14,10 @@ import ot
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import minmax_scale
 
-from common import PERCENTAGES, load, partly_labelled, write_csv
+from common import PERCENTAGES, argument_parser, load, partly_labelled, write_csv
 from otprop import OTP
-from otprop.benchmark.authors import as_printed, plain_sinkhorn, rounds
-from otprop.benchmark.paper import printed
+from otprop.benchmark.paper import published_score
+from otprop.benchmark.released_code import algorithm1_rounds, as_printed, plain_sinkhorn
 
 ALPHA = 0.9
 SETTINGS = {"iris": 0.016, "digits1797": 0.01}  # the authors' epsilons; their Digits are the 1797 rows, min-max scaled
@@ -29,7 +28,9 @@ PAPER_NAME = {"digits1797": "digits"}
 def rounds_over(plan_of: Callable[[np.ndarray], np.ndarray], X: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, int]:
     """Algorithm 1 with `plan_of(cost)` for the plan; labels and NaN rows met."""
     y = y.copy()
-    steps = list(rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y, lambda found: as_printed(found, ALPHA)))
+    steps = list(
+        algorithm1_rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y, lambda found: as_printed(found, ALPHA))
+    )
     return y, sum(step.n_nan for step in steps)
 
 
@@ -49,7 +50,7 @@ def solved_plan(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarra
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--splits", type=int, default=10)
     options = parser.parse_args()
     rows = []
@@ -59,7 +60,7 @@ def main() -> None:
         for percent in PERCENTAGES:
             row: dict[str, object] = {"dataset": name, "percent": percent, "epsilon": epsilon, "splits": options.splits}
             for metric in ("nmi", "ari"):
-                row[f"{metric}_printed"] = printed(metric, PAPER_NAME.get(name, name), percent, "OTP")
+                row[f"{metric}_printed"] = published_score(metric, PAPER_NAME.get(name, name), percent, "OTP")
             for method in METHODS:
                 scores, n_nan = [], 0
                 for seed in range(options.splits):

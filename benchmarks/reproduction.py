@@ -9,11 +9,11 @@ not run says so.
 
 from __future__ import annotations
 
-import argparse
 from pathlib import Path
 
 import numpy as np
 
+from common import argument_parser
 from otprop.benchmark.methods import METHODS
 from paper_peers import peers_beside_otp
 from paper_questions import do_scores_grow, is_the_order_as_claimed, where_it_agrees, which_scoring_fits
@@ -127,7 +127,7 @@ def average(values: list[float]) -> str:
 
 def main() -> None:
     here = Path(__file__).resolve().parent
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--results", type=Path, default=here / "results" / "paper")
     parser.add_argument("--out", type=Path, default=here.parent / "docs" / "reproduction.md")
     options = parser.parse_args()

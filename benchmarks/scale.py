@@ -23,7 +23,7 @@ import numpy as np
 from sklearn.datasets import make_blobs
 from sklearn.neighbors import NearestNeighbors
 
-from common import RESULTS, commit, forget_peak, peak_megabytes, read_csv, write_csv
+from common import RESULTS, argument_parser, commit, peak_megabytes, read_csv, reset_peak_memory, write_csv
 from otprop import OTP, datasets
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import Neighbors
@@ -63,7 +63,7 @@ def one(name: str, n_rows: int) -> dict[str, object]:
     """Fit once, progress shown; peak memory is that of this process from where the table is loaded."""
     X, y = table(name, n_rows)
     codes = labelled(y)
-    before = forget_peak()
+    before = reset_peak_memory()
     start = time.perf_counter()
     model = OTP(verbose=1).fit(X, codes)
     seconds = time.perf_counter() - start
@@ -142,7 +142,7 @@ def is_there(name: str) -> bool:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--data", nargs="+", default=list(SIZES), choices=SIZES)
     parser.add_argument("--rows", nargs="+", type=int, help="default: 10 000 to all, or to a million")
     parser.add_argument("--out", type=Path, default=RESULTS)

@@ -23,9 +23,17 @@ import ot
 from sklearn.datasets import load_iris
 
 import otprop.propagation.row_rounds
-from common import forget_peak, load, nearest_neighbor_cost, partly_labelled, peak_megabytes, write_csv
+from common import (
+    argument_parser,
+    load,
+    nearest_neighbor_cost,
+    partly_labelled,
+    peak_megabytes,
+    reset_peak_memory,
+    write_csv,
+)
 from otprop import OTP
-from otprop.benchmark.authors import as_printed, rounds
+from otprop.benchmark.released_code import algorithm1_rounds, as_printed
 
 TOL, ALPHA, N_ROUNDS = 1e-6, 0.9, 5
 POT_SOLVERS = ("sinkhorn", "sinkhorn_stabilized", "sinkhorn_log")
@@ -81,7 +89,9 @@ def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit:
         return outcomes[-1].plan
 
     start = time.perf_counter()
-    steps = rounds(plan_of, lambda a, b: ot.dist(X[a], X[b]), y.copy(), lambda found: as_printed(found, ALPHA))
+    steps = algorithm1_rounds(
+        plan_of, lambda a, b: ot.dist(X[a], X[b]), y.copy(), lambda found: as_printed(found, ALPHA)
+    )
     for step in islice(steps, N_ROUNDS):
         sizes.append(len(step.rows))
         if not outcomes[-1].reached:
@@ -130,7 +140,7 @@ def measure_memory(name: str, percent: int, epsilon: float) -> None:
     X, y = load(name)
     y = partly_labelled(y, percent, seed=0)
     our_rounds(X[:200], np.where(np.arange(200) < 100, np.arange(200) % 2, -1), 1.0)
-    before = forget_peak()
+    before = reset_peak_memory()
     sizes: list[int] = []
 
     def watch(round_: object) -> bool:
@@ -202,7 +212,7 @@ def small_things() -> list[dict[str, object]]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser = argument_parser(__doc__)
     parser.add_argument("--datasets", nargs="+", default=["digits", "mnist10k"])
     parser.add_argument("--limit", type=float, default=60.0, help="seconds after which a POT solver is cut off")
     parser.add_argument("--memory", nargs=3, metavar=("DATASET", "PERCENT", "EPSILON"), help=argparse.SUPPRESS)

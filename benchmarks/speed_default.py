@@ -7,7 +7,6 @@ benchmarks/results/speed_default.csv. Machines are noisy: the column "times" is 
 
 from __future__ import annotations
 
-import argparse
 import importlib.util
 import time
 from collections.abc import Callable
@@ -15,7 +14,7 @@ from collections.abc import Callable
 import numpy as np
 from sklearn.semi_supervised import LabelSpreading
 
-from common import partly_labelled, write_csv
+from common import argument_parser, partly_labelled, write_csv
 from otprop import OTP, datasets
 
 
@@ -44,7 +43,7 @@ def graph_learning(X: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argument_parser(__doc__)
     parser.add_argument("--small", action="store_true", help="without MNIST")
     options = parser.parse_args()
     lines = []

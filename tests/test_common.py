@@ -24,7 +24,7 @@ def expected(estimator):
 @pytest.fixture(scope="module", autouse=True)
 def few_trees():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.classifier.N_TREES", 10)
+        patch.setattr("otprop.evidence.forest.N_TREES", 10)
         yield
 
 

@@ -35,7 +35,7 @@ quick_ways = pytest.mark.parametrize("way", QUICK.values(), ids=QUICK)  # where 
 @pytest.fixture(scope="module", autouse=True)
 def few_trees():
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.classifier.N_TREES", 25)
+        patch.setattr("otprop.evidence.forest.N_TREES", 25)
         yield
 
 
@@ -360,7 +360,7 @@ def test_an_unfitted_model_says_so():
             np.full((4, 4), np.inf),
             GOOD[1],
             ValueError,
-            "X holds inf in line 0, column 0; every",
+            "X holds inf in row 0, column 0; every",
         ),
         ({}, GOOD[0], None, ValueError, "requires y to be passed"),
         ({"cost": "precomputed"}, GOOD[0], GOOD[1], ValueError, r"square matrix of costs .* got shape \(4, 1\)"),

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from otprop._otp import OTP
+    from otprop._progress import FitCancelledError
     from otprop.propagation.rounds import Round
 
 __version__ = "0.1.0"
-__all__ = ["OTP", "Round", "__version__"]
+__all__ = ["OTP", "FitCancelledError", "Round", "__version__"]
 
-_HOMES = {"OTP": "otprop._otp", "Round": "otprop.propagation.rounds"}
+_HOMES = {"FitCancelledError": "otprop._progress", "OTP": "otprop._otp", "Round": "otprop.propagation.rounds"}
 
 
 def __getattr__(name: str) -> Any:

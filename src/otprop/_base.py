@@ -1,4 +1,4 @@
-"""What every method of this package shares: a face like scikit-learn's semi-supervised estimators."""
+"""Base class of all methods: an interface like that of scikit-learn's semi-supervised estimators."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import Labels, encode_labels
+from otprop.geometry.scaling import narrow_indices
 
 
 class Propagator(ClassifierMixin, BaseEstimator):
@@ -37,10 +38,10 @@ class Propagator(ClassifierMixin, BaseEstimator):
         return X, labels
 
     def _read_rows(self, X: Any, **checks: Any) -> Any:
-        """Validate a table; a cell that is no number is named with its column."""
+        """Validate X; name the column of a cell that is not a number."""
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
-                return validate_data(self, X, dtype=np.float64, **checks)
+                return narrow_indices(validate_data(self, X, dtype=np.float64, **checks))
         except (ValueError, TypeError) as error:
             found = _first_text(X)
             if found is None:
@@ -51,7 +52,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
             ) from error
 
     def _set_labels(self, labels: Labels, codes: np.ndarray, distributions: np.ndarray) -> Self:
-        """Set the attributes that all methods have; rows given a label keep it with certainty."""
+        """Set the attributes that all methods have; given labels are kept."""
         given = labels.labeled
         codes, distributions = np.array(codes), np.array(distributions, dtype=np.float64)
         codes[given] = labels.codes[given]
@@ -81,7 +82,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
 
 
 def _first_text(X: Any) -> str | None:
-    """The first cell of a table that is no number, in words; None where there is none, or X is no table."""
+    """A description of the first cell of X that is not a number; None where there is none."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         columns = [(f"the column {name!r}", X[name]) for name in X.columns]
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -10,6 +9,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
+
+from otprop._warnings import warn
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 
@@ -77,7 +78,7 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
         raise TypeError(
             f"y holds labels of type {kind}, which cannot be put in order. Convert them to text."
         ) from error
-    _warn_of_likely_marker(classes, bool(missing.any()))
+    _warn_if_class_is_a_marker(classes, bool(missing.any()))
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = numbers
     return Labels(codes, classes, marker)
@@ -114,11 +115,10 @@ def _as_column(y: Any) -> np.ndarray:
 
 
 def _warn_of_column() -> None:
-    warnings.warn(
+    warn(
         "A column-vector y was passed when a 1d array was expected. "
         "Please change the shape of y to (n_samples,), for example using ravel().",
         DataConversionWarning,
-        stacklevel=6,
     )
 
 
@@ -199,7 +199,7 @@ def _match_marker(values: np.ndarray, marker: Any) -> tuple[np.ndarray, Any]:
     same = next((test for test in _MARKERS.values() if test(marker)), lambda v: _same_value(v, marker))
     missing = np.fromiter(map(same, values), bool, len(values))
     if not missing.any():
-        warnings.warn(f"unlabeled={marker!r} does not occur in y: no row is unlabelled.", UserWarning, stacklevel=5)
+        warn(f"unlabeled={marker!r} does not occur in y: no row is unlabelled.")
     others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
     if others:
         raise ValueError(
@@ -258,17 +258,15 @@ def _refuse_continuous(known: np.ndarray) -> None:
 LIKELY_MARKERS = {"", "nan", "none", "null", "na", "n/a", "<na>", "-1", "?"}
 
 
-def _warn_of_likely_marker(classes: np.ndarray, some_unlabelled: bool) -> None:
+def _warn_if_class_is_a_marker(classes: np.ndarray, some_unlabelled: bool) -> None:
     """Text that other tools write for a missing value is a class here; where nothing is unlabelled, say so."""
     if some_unlabelled or classes.dtype.kind != "U":
         return
     likely = [name for name in classes.tolist() if name.strip().lower() in LIKELY_MARKERS]
     if likely:
-        warnings.warn(
+        warn(
             f"y has the class {likely[0]!r} and no unlabelled row. If that text marks unlabelled rows, pass "
-            f"unlabeled={likely[0]!r}.",
-            UserWarning,
-            stacklevel=5,
+            f"unlabeled={likely[0]!r}."
         )
 
 

@@ -1,39 +1,55 @@
-"""OTP, the estimator: parameters, validation and attributes around the rounds of the propagation."""
+"""The estimator OTP: parameters, validation and attributes around a class-level or row-level fit."""
 
 from __future__ import annotations
 
 import logging
-import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import replace
+from threading import Event
 from typing import Any, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags, check_random_state
+from sklearn.utils import Tags
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
+from otprop import _parameters
 from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
-from otprop._progress import log_round
-from otprop._validation import check_choice, check_count, check_number, did_you_mean
-from otprop.geometry.pairwise import METRICS, check_cost, check_cost_matrix, check_values
+from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._validation import check_count, check_number
+from otprop._warnings import warn
+from otprop.geometry.pairwise import check_cost_matrix, check_values
+from otprop.loop.label_issues import find_label_issues
+from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
-from otprop.propagation.class_level import NAMED_SOURCES, ClassLevelFit
+from otprop.propagation.class_level import ClassLevelFit
+from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
+from otprop.propagation.sources import geometry_key
 
 logger = logging.getLogger("otprop")
+
+_TRANSIENT = ("_on_progress", "_cancel", "_kept_geometry", "_rows", "_typicality")  # not part of a pickle
+
+
+def _has_confidence(model: OTP) -> bool:
+    if model.marginals == "balanced":
+        raise AttributeError("marginals='balanced' has no confidence; use marginals='class'.")
+    return True
 
 
 class OTP(Propagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 
-    Labels are transported to the other rows. The cost of giving a class to a row comes from several sources that add
-    up: how the labels diffuse over the graph of the rows, and what classifiers trained on the labelled rows say;
-    each counts by what it says of labels hidden from it. Optimal transport then shares out the rows among the
-    classes, each of which ships about the mass it owes. Rows whose class is certain get their label and help with
-    the rest in the next round, until every row has one. Nothing needs to be tuned.
+    The cost of giving a class to a row is a weighted sum over sources of evidence: the diffusion of the labels over
+    the neighbour graph, and classifiers trained on the labelled rows. The weights are fitted on held-out labels.
+    Optimal transport then assigns the rows to the classes, each class shipping about its share of the mass. Rows whose
+    class is certain are labelled and join the evidence of the next round, until every row has a label. No parameter
+    needs to be tuned.
 
     ``OTP.paper`` is Algorithm 1 of El Hamri, Bennani and Falih, "Label Propagation Through Optimal Transport", IJCNN
     2021: the same class with other parameters.
@@ -46,34 +62,35 @@ class OTP(Propagator):
         another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
         rows, or "precomputed" for an X that is the matrix of costs itself.
     evidence : "auto", None, or list, default="auto"
-        Classifiers that speak beside the geometry: "forest" (extra trees), "linear" (logistic regression), or any
-        classifier of scikit-learn's with ``predict_proba``, which is cloned and trained on the labelled rows, as an
-        array of numbers without column names, and their labels. "auto": both where X has features. None: no one.
+        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), or any scikit-learn
+        classifier with ``predict_proba``, by itself or as a pair (name, classifier) whose parameters are then nested
+        ones of `OTP`. It is cloned and trained on the labelled rows, as an array without column names, and their
+        labels. "auto": "forest" and "linear" where X has features. None: no classifier.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
         latter needs a cost between rows.
     marginal_strength : "auto" or float in [0, 1], default="auto"
-        How far the classes' shares bind: 0, not at all (a vote), to 1, exactly. "auto": up to a half, the less the
-        fewer labels there are.
+        How far the classes' shares bind: from 0, not at all (a vote), to 1, exactly. "auto": up to 0.5, less with
+        fewer labels.
     epsilon : "auto" or float, default="auto"
         With "diffusion" and "graph" the temperature: above 1 the class probabilities become flatter. "auto": 1, since
         the sources are calibrated. With a cost between rows, the entropic regularisation (Eq. 9) in the units of the
-        cost; "auto" takes it from hidden labels, and with ``marginals="balanced"`` a tenth of the median cost from an
-        unlabelled row to its nearest labelled one.
+        cost; "auto" chooses it on held-out labels, or with ``marginals="balanced"`` takes a tenth of the median cost
+        from an unlabelled row to its nearest labelled one.
     alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
         labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least a tenth of those left; a
         certainty of 0.9 with "balanced".
     class_prior : None, "uniform", array or dict, default=None
         The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and
-        the rows together, since labels may have been drawn so many a class.
+        the rows together, since labels need not be a random sample.
     metric : str or callable, default="euclidean"
-        What neighbours are near by, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or what else
-        scikit-learn can search by.
+        Metric of the neighbour graph, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or any other
+        metric that scikit-learn's neighbour search takes.
     n_neighbors : "auto" or int, default="auto"
-        Of each row in the graph. "auto": 10 and 20, weighed by what they say of hidden labels; 10 from 30 000 rows on.
+        Neighbours of each row in the graph. "auto": 10 and 20, weighted on held-out labels; 10 from 30 000 rows on.
     diffusion : "auto" or float below 1, default="auto"
-        How far labels spread over the graph. "auto": 0.8 and 0.95, weighed in the same way.
+        How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
         Rows with less confidence than this stay unlabelled: the marker in ``transduction_``.
     max_rounds : "auto", int or None, default="auto"
@@ -88,15 +105,18 @@ class OTP(Propagator):
     unlabeled : default="auto"
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
-        Seed of the forest and of which labels are hidden.
+        Seed of the forest and of the choice of held-out labels.
     n_jobs : int or None, default=None
-        Threads for the neighbours and the forest. None: all there are. The result does not depend on it.
+        Threads for the neighbours, the diffusion and the forest. None: one, unless in a ``joblib.parallel_config``
+        context; -1: all processors. The result does not depend on it.
     callback : callable or None, default=None
-        Called with the record of each round, as in ``rounds_``. Returning something true stops after that round: rows
-        still unlabelled then keep the marker in ``transduction_``, with the distribution and certainty they
-        had last and -1 in ``round_``.
+        Called with the record of each round, as in ``rounds_``. A true result stops after that round: rows still
+        unlabelled keep the marker in ``transduction_``, their last distribution and certainty, and -1 in ``round_``.
+    warm_start : bool, default=False
+        Keep what depends on X alone (neighbours, graphs, scales of the columns), so that the next fit of the same X
+        with other labels does not compute it again. The result is that of a fresh fit. Not with "balanced".
     verbose : int, default=0
-        Show the rounds: as a progress bar where a terminal is attached, in the log "otprop" elsewhere.
+        Above 0, the rounds and what was chosen are logged at level INFO of the logger "otprop", else at DEBUG.
 
     Attributes
     ----------
@@ -108,23 +128,32 @@ class OTP(Propagator):
     certainty_ : ndarray of shape (n_rows,)
         Eq. 12, from 0 (all classes alike) to 1 (one class); 1 for the given labels.
     confidence_ : ndarray of shape (n_rows,)
-        How probable it is that the label is right, calibrated on hidden labels (as it is, where no class has two); 1
-        for the given ones. At most the share of their class for rows that no given label reaches over the graph, of
-        which hidden labels tell nothing. Not with "balanced".
+        Probability that the label is right, calibrated on held-out labels; 1 for the given ones. Not calibrated where
+        no class has two labels. At most the share of their class for rows that no given label reaches over the graph.
+        Not with "balanced".
     round_ : ndarray of int of shape (n_rows,)
         The round in which each row was labelled; 0 where the label was given.
     rounds_ : list of Round
         A record per round: rows, threshold, solver iterations, marginal errors, gaps, seconds.
     evidence_ : list of Contribution
-        Each source with its weight, and its accuracy and likelihood on hidden labels. Not with "balanced".
+        Each source with its weight, and its accuracy and likelihood on held-out labels. Not with "balanced".
     settings_ : list of dict
-        What was chosen for the geometry, each setting with its weight. Not with "balanced".
+        The settings of the geometry, each with its weight. Not with "balanced".
     class_prior_ : ndarray of shape (n_classes,)
         The classes' shares of all rows, as used. Not with "balanced".
     marginal_strength_ : float
         As used. Not with "balanced".
     n_hidden_ : int
-        How many given labels were hidden in turn, for the weights and the confidence. Not with "balanced".
+        Number of held-out labels, for the weights and the confidence. Not with "balanced".
+    held_out_rows_ : ndarray of int of shape (n_hidden_,)
+        The labelled rows whose label was held out. Not with "balanced".
+    held_out_proba_ : ndarray of shape (n_hidden_, n_classes)
+        Their class probabilities without their own label: what cleanlab calls ``pred_probs``. Not with "balanced".
+    label_issues_ : list of LabelIssue
+        Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,
+        ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged. Not with "balanced".
+    reused_ : tuple of str
+        What was taken from the fit before, with ``warm_start``. Not with "balanced".
     epsilon_ : float
         The epsilon used.
     n_iter_ : int
@@ -134,16 +163,16 @@ class OTP(Propagator):
 
     Notes
     -----
-    ``predict`` asks new rows' neighbours among the training rows, and the classifiers. A row of the training table is
-    predicted to have the label it was given or got there.
+    ``predict`` uses the neighbours of new rows among the training rows, and the classifiers. A training row keeps the
+    label it was given or got.
 
-    With ``marginals="balanced"`` it asks of a new row what the rounds would have said of it, had it been one more
-    unlabelled row without mass: it goes through the rounds with the potentials of each, and takes its class from the
-    first whose threshold it passes, or from the one in which it was most certain. Of runs with very many rounds only
-    some of the later ones are kept, so that rows labelled in between may differ from ``transduction_``.
+    With ``marginals="balanced"`` a new row goes through the rounds as one more unlabelled row without mass, and takes
+    its class from the first round whose threshold it passes, or from the one in which it was most certain. Of runs
+    with very many rounds only some of the later ones are kept, so that rows labelled in between may differ from
+    ``transduction_``.
 
-    ``sample_weight`` says how much a labelled row counts beside the others. Rows labelled in a round join with about
-    0.1 times the mean weight of the given ones; with "balanced", each with a weight of 1.
+    Rows labelled in a round join the evidence with about 0.1 times the mean weight of the given ones; with
+    "balanced", each with a weight of 1.
 
     Examples
     --------
@@ -179,6 +208,7 @@ class OTP(Propagator):
         random_state: Any = 0,
         n_jobs: int | None = None,
         callback: Callable[[Round], Any] | None = None,
+        warm_start: bool = False,
         verbose: int | bool = 0,
     ) -> None:
         self.cost = cost
@@ -200,6 +230,7 @@ class OTP(Propagator):
         self.random_state = random_state
         self.n_jobs = n_jobs
         self.callback = callback
+        self.warm_start = warm_start
         self.verbose = verbose
 
     @classmethod
@@ -219,7 +250,7 @@ class OTP(Propagator):
             cost="sqeuclidean", evidence=None, marginals="balanced", epsilon=epsilon, alpha=alpha, max_rounds=None
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **metadata: Any) -> Self:
         """Label every row of X.
 
         Parameters
@@ -231,34 +262,81 @@ class OTP(Propagator):
             Labels of any one type, with a marker where a row is unlabelled.
         sample_weight : array-like of shape (n_rows,) or None
             Weights of the labelled rows; those of the others are not used.
+        **metadata : dict
+            Routed to the classifiers in ``evidence`` that request it, with
+            ``sklearn.set_config(enable_metadata_routing=True)``.
 
         Returns
         -------
         self
         """
-        self._forget()
+        self._reset()
         self.check_parameters()
-        X, labels = self._read(X, y, **self._row_checks())
+        config = _parameters.make_config(self.get_params(deep=False), self._route(sample_weight, metadata))
+        X, labels = self._read(X, y, **self._check_array_options())
         if self.cost == "precomputed":
             check_cost_matrix(X, len(X))
-            _warn_of_asymmetry(X)
-        _warn_of_binary_labels(labels)
+            _warn_if_asymmetric(X)
+        _warn_if_minus_one_is_a_class(labels)
         weights = _row_weights(sample_weight, labels)
-        way = (RowLevelFit if self.marginals == "balanced" else ClassLevelFit)(self, X, labels, weights)
-        self._report(way)
-        self.rounds_ = self._run(way.run, way.epsilon)
-        self.epsilon_ = way.epsilon
-        self.certainty_, self.round_ = way.run.certainty, way.run.round
-        self.n_iter_ = max(1, len(self.rounds_))
-        codes = way.run.codes
-        if isinstance(way, ClassLevelFit):
-            _warn_of_diffusion(way)
-            self.confidence_, self.n_hidden_ = way.confidence(), len(way.evidence.hidden)
-            if self.abstain_below is not None:
-                unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
-                codes = np.where(unsure, UNLABELED, codes)
-        self._answers = way.answers()
-        return self._set_labels(labels, codes, way.run.distributions)
+        self._cancel = Event()
+        try:
+            if isinstance(config, ClassLevelConfig):
+                self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights)
+            else:
+                fit = RowLevelFit(config, self._step).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
+                self._set_results(fit, labels, fit.rounds.codes)
+        finally:
+            del self._cancel
+        return self
+
+    def _fit_class_level(self, fit: ClassLevelFit, X: Any, labels: Labels, weights: np.ndarray) -> None:
+        key = geometry_key(X, fit.config) if self.warm_start else None
+        kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
+        geometry = kept if key is not None and key == kept_key else None
+        try:
+            fit.fit(X, labels, weights, self._on_round(len(labels.unlabeled)), geometry)
+        finally:
+            if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
+                self._kept_geometry = key, fit.geometry
+        self.reused_ = () if geometry is None else geometry.parts
+        self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
+        self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
+        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        held_out = fit.evidence.held_out
+        self.held_out_rows_, self.held_out_proba_ = held_out.rows, fit.held_out_probabilities
+        self.label_issues_ = find_label_issues(
+            held_out.rows, fit.held_out_probabilities, held_out.codes, labels.classes
+        )
+        self._rows, self._typicality = X, _typicality(fit)
+        codes = fit.rounds.codes
+        if self.abstain_below is not None:
+            unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
+            codes = np.where(unsure, UNLABELED, codes)
+        self._log_choices()
+        if self.cost == "graph" and fit.geometry is not None:
+            graph = fit.geometry.graphs[None]
+            if not graph.symmetric:
+                warn("X is not symmetric: the larger of w_ij and w_ji is used.")
+            if not graph.degrees.any():
+                warn("X has no affinity above 0: no label reaches another row.")
+        if not fit.evidence.iterative.converged:
+            warn(
+                "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
+                ConvergenceWarning,
+            )
+        if self.n_hidden_ == 0 and len(labels.unlabeled):
+            logger.warning("confidence_ is not calibrated: no label could be held out, since no class has two.")
+        self._set_results(fit, labels, codes)
+
+    def _set_results(self, fit: ClassLevelFit | RowLevelFit, labels: Labels, codes: np.ndarray) -> None:
+        """Set the attributes that both kinds of fit have."""
+        rounds = fit.rounds
+        self.epsilon_, self.rounds_, self.n_iter_ = fit.epsilon, rounds.records, max(1, len(rounds.records))
+        self.certainty_, self.round_ = rounds.certainty, rounds.round
+        self._predictor = fit.predictor
+        self._set_labels(labels, codes, rounds.distributions)
+        self._warn_if_not_converged()
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of new rows; see the notes of the class for how they come about.
@@ -275,11 +353,12 @@ class OTP(Propagator):
         """
         return self.predict_with_confidence(X)[0]
 
+    @available_if(_has_confidence)
     def predict_confidence(self, X: Any) -> np.ndarray:
-        """How probable it is that ``predict`` is right, for new rows.
+        """Probability that ``predict`` is right, for new rows; not with ``marginals="balanced"``.
 
-        By the calibration that ``confidence_`` has from the hidden labels: it holds for rows that come from where the
-        training rows came from. ``predict`` labels every row; ``abstain_below`` is not heeded there.
+        It uses the calibration of ``confidence_`` and holds for rows that come from where the training rows came
+        from. ``predict`` labels every row: ``abstain_below`` does not apply to it.
 
         Parameters
         ----------
@@ -289,10 +368,9 @@ class OTP(Propagator):
         -------
         ndarray of shape (n_rows,)
         """
-        found = self.predict_with_confidence(X)[1]
-        if found is None:
-            raise AttributeError("predict_confidence() needs confidence_, which marginals='balanced' does not have.")
-        return found
+        confidence = self.predict_with_confidence(X)[1]
+        assert confidence is not None
+        return confidence
 
     def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
         """Class probabilities and confidence of new rows in one pass.
@@ -307,29 +385,179 @@ class OTP(Propagator):
         confidence : ndarray of shape (n_rows,), or None with ``marginals="balanced"``
         """
         check_is_fitted(self)
-        X = self._read_rows(X, reset=False, **self._row_checks())
+        X = self._read_rows(X, reset=False, **self._check_array_options())
         if self.cost == "precomputed":
             check_cost_matrix(X, self.n_features_in_)
         if self.cost == "graph":
             check_values(X, "affinity")
-        return self._answers(X)
+        return self._predictor.predict(X)
 
+    @available_if(_has_confidence)
     def coverage(self) -> list[Coverage]:
-        """The error to expect when only the most confident rows are labelled, at shares from all to a tenth.
+        """Expected error when only the most confident rows are labelled, for shares of the rows from all to a tenth.
 
-        Of the rows that were labelled, that is: not of those given, nor of those left where a callback stopped.
+        It speaks of the rows labelled by the fit, not of given labels nor of rows left where a callback stopped. Not
+        with ``marginals="balanced"``.
 
         Returns
         -------
         list of Coverage
-            Each with ``share``, ``n_rows``, ``confidence`` (what ``abstain_below`` would have to be),
-            ``expected_error``, and ``low`` and ``high``, between which the real error is nine times in ten as far as
-            the number of hidden labels can tell.
+            Each with ``share``, ``n_rows``, ``confidence`` (the value of ``abstain_below`` for this share),
+            ``expected_error``, and ``low`` and ``high``, the 90 % interval of the real error.
         """
         check_is_fitted(self)
-        if self.marginals == "balanced":
-            raise AttributeError("coverage() needs confidence_, which marginals='balanced' does not have.")
         return coverage_table(self.confidence_[self.round_ > 0], self.n_hidden_)
+
+    @available_if(_has_confidence)
+    def suggest(self, n: int = 20, *, random_share: float = 0.2) -> list[Suggestion]:
+        """Rows to label next: uncertain and typical rows of different regions, and some drawn at random.
+
+        Parameters
+        ----------
+        n : int
+            At most so many; fewer where fewer rows are unlabelled.
+        random_share : float in [0, 1]
+            Share of the suggestions that is drawn at random, from which the expected error can be estimated.
+
+        Returns
+        -------
+        list of Suggestion, in the order in which to label
+        """
+        check_is_fitted(self)
+        check_count("n", n)
+        check_number("random_share", random_share, least=0, most=1)
+        if not hasattr(self, "_rows"):
+            raise RuntimeError("suggest() needs the rows, which copies and saved models do not keep: fit again.")
+        candidates = np.flatnonzero(self.round_ != 0)
+        if len(candidates) == 0:
+            raise ValueError("every row has a given label: there is no row to suggest.")
+        if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
+            raise ValueError(f"suggest() needs the features of the rows, which cost={self.cost!r} does not have.")
+        return suggest_rows(
+            self._rows,
+            candidates,
+            n,
+            distributions=self.label_distributions_,
+            typicality=self._typicality,
+            random_share=random_share,
+            seed=len(candidates),
+        )
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.
+
+        Parameters
+        ----------
+        deep : bool
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, classifier in self._named_classifiers():
+                params[name] = classifier
+                if hasattr(classifier, "get_params"):
+                    nested = classifier.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name=classifier`` and ``name__parameter=value`` reach named classifiers in ``evidence``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self
+        """
+        if "evidence" in params:
+            self.evidence = params.pop("evidence")
+        for name, _ in self._named_classifiers():
+            if name in params:
+                replaced = (name, params.pop(name))
+                self.evidence = [
+                    replaced if isinstance(entry, tuple) and entry[0] == name else entry
+                    for entry in self.evidence or ()
+                ]
+        super().set_params(**params)
+        return self
+
+    def _named_classifiers(self) -> list[tuple[str, Any]]:
+        """The pairs in `evidence`."""
+        if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
+            return []
+        return [entry for entry in self.evidence if isinstance(entry, tuple) and len(entry) == 2]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Routing of metadata to the classifiers in ``evidence``; see scikit-learn's user guide.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if isinstance(self.evidence, Sequence) and not isinstance(self.evidence, str):
+            for source in _parameters.evidence_sources(self.evidence):
+                if hasattr(source.classifier, "get_metadata_routing"):
+                    mapping = MethodMapping().add(caller="fit", callee="fit")
+                    router.add(**{source.name: source.classifier}, method_mapping=mapping)
+        return router
+
+    def _route(self, sample_weight: Any, metadata: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Metadata of each classifier in `evidence`, by its name."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **metadata)
+            kept = {name: dict(methods.fit) for name, methods in routed.items()}
+            return {name: {key: value for key, value in fit.items() if value is not None} for name, fit in kept.items()}
+        if metadata:
+            raise TypeError(
+                f"fit() got {', '.join(metadata)}, which is passed on to classifiers in evidence only with "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        return {}
+
+    def set_progress(self, callback: ProgressCallback | None) -> Self:
+        """Have `fit` report its progress; not a parameter, and not kept in copies.
+
+        Parameters
+        ----------
+        callback : callable or None
+            Called with the work done, the work in all (0 where it is not known) and the name of the current step.
+
+        Returns
+        -------
+        self
+        """
+        self._on_progress = callback
+        return self
+
+    def cancel(self) -> bool:
+        """Stop a `fit` that runs in another thread before its next step; there it raises ``FitCancelledError``.
+
+        Returns
+        -------
+        bool, whether a fit was running
+        """
+        running: Event | None = getattr(self, "_cancel", None)
+        if running is not None:
+            running.set()
+        return running is not None
+
+    def _step(self, done: float, total: float, step: str) -> None:
+        """Called before every step of a fit."""
+        if self._cancel.is_set():
+            raise FitCancelledError(f"the fit was cancelled before the step {step!r}; the estimator is not fitted.")
+        on_progress: ProgressCallback | None = getattr(self, "_on_progress", None)
+        if on_progress is not None:
+            on_progress(done, total, step)
+
+    def __getstate__(self) -> dict[str, Any]:
+        state: dict[str, Any] = dict(super().__getstate__())
+        return {name: value for name, value in state.items() if name not in _TRANSIENT}
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -338,142 +566,87 @@ class OTP(Propagator):
         return tags
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_answers")
+        return hasattr(self, "_predictor")
 
-    def _row_checks(self) -> dict[str, Any]:
-        """What X may be: whether sparse, and whether it is a matrix, of whose values messages of our own speak."""
+    def check_parameters(self) -> None:
+        """Raise a ParameterError for the first parameter that cannot be used."""
+        _parameters.check_parameters(self.get_params(deep=False))
+
+    def _check_array_options(self) -> dict[str, Any]:
+        """Options of check_array for X; a matrix between rows is checked by messages of our own."""
         if isinstance(self.cost, str) and self.cost in ("precomputed", "graph"):
             return {"accept_sparse": False if self.cost == "precomputed" else "csr", "ensure_all_finite": False}
         return {"accept_sparse": "csr"}
 
-    def _forget(self) -> None:
-        """Drop what an earlier fit left: whatever happens now, the old model is no more."""
+    def _reset(self) -> None:
+        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
         for name in list(vars(self)):
-            if name == "_answers" or (name.endswith("_") and not name.startswith("_")):
+            if name == "_predictor" or (name.endswith("_") and not name.startswith("_")):
                 delattr(self, name)
 
-    def _report(self, way: RowLevelFit | ClassLevelFit) -> None:
-        """Say what was chosen: in attributes, and in the log."""
-        if not isinstance(way, ClassLevelFit):
-            return
-        self.evidence_, self.settings_ = way.evidence.contributions, way.settings
-        self.class_prior_, self.marginal_strength_ = way.prior, way.strength
-        level = logging.INFO if self.verbose else logging.DEBUG
+    def _on_round(self, n_rows: int) -> Callable[[Round], bool]:
+        """What is done after every round: log, report progress, call back."""
+        level, done = self._log_level, 0
+
+        def on_round(round_: Round) -> bool:
+            nonlocal done
+            done += len(round_.rows)
+            _log_round(round_, level)
+            self._step(done, n_rows, f"round {round_.number}")
+            return bool(self.callback is not None and self.callback(round_))
+
+        return on_round
+
+    @property
+    def _log_level(self) -> int:
+        return logging.INFO if self.verbose else logging.DEBUG
+
+    def _log_choices(self) -> None:
+        """Log the weights of the sources, the settings of the geometry and the class shares."""
         for source in self.evidence_:
             logger.log(
-                level,
-                "%s: weight %.2f, accuracy %.3f on %d hidden labels",
+                self._log_level,
+                "%s: weight %.2f, accuracy %.3f on %d held-out labels",
                 source.name,
                 source.weight,
                 source.accuracy,
-                len(way.evidence.hidden),
+                self.n_hidden_,
             )
         for setting in self.settings_:
-            logger.log(level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
-        logger.log(level, "strength %.2f, class shares %s", way.strength, np.array2string(way.prior, precision=3))
+            logger.log(self._log_level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
+        shares = np.array2string(self.class_prior_, precision=3)
+        logger.log(self._log_level, "strength %.2f, class shares %s", self.marginal_strength_, shares)
 
-    def _run(self, run: Any, epsilon: float) -> list[Round]:
-        rounds: list[Round] = []
-        level = logging.INFO if self.verbose else logging.DEBUG
-        for round_ in run:
-            round_ = replace(round_, epsilon=epsilon)
-            rounds.append(round_)
-            log_round(round_, level)
-            if self.callback is not None and self.callback(round_):
-                break
-        missed = [round_ for round_ in rounds if not round_.converged]
+    def _warn_if_not_converged(self) -> None:
+        missed = [round_ for round_ in self.rounds_ if not round_.converged]
         if missed:
             worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
-            warnings.warn(
-                f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(rounds)} rounds (largest "
-                f"error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: {epsilon:.3g}), "
-                f"max_iter or tol.",
+            warn(
+                f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(self.rounds_)} rounds "
+                f"(largest error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: "
+                f"{self.epsilon_:.3g}), max_iter or tol.",
                 ConvergenceWarning,
-                stacklevel=3,
             )
-        return rounds
 
-    def check_parameters(self) -> None:
-        check_cost(self.cost, ("diffusion", "graph", "precomputed"))
-        check_choice("marginals", self.marginals, ("class", "balanced"))
-        check_number("marginal_strength", self.marginal_strength, least=0, most=1, words=["auto"])
-        check_number("epsilon", self.epsilon, above=0, words=["auto"])
-        check_number("alpha", self.alpha, least=0, most=1, words=["auto"])
-        check_number("diffusion", self.diffusion, above=0, below=1, words=["auto"])
-        check_number("min_round_share", self.min_round_share, least=0, most=1)
-        check_number("tol", self.tol, above=0, most=1)
-        check_count("max_iter", self.max_iter)
-        check_count("n_neighbors", self.n_neighbors, words=["auto"])
-        check_count("max_rounds", self.max_rounds, words=["auto", None])
-        check_number("abstain_below", self.abstain_below, least=0, most=1, words=[None])
-        if self.callback is not None and not callable(self.callback):
-            raise TypeError(f"callback must be None or a function of one round; got {self.callback!r}.")
-        if not isinstance(self.verbose, (bool, int, np.bool_, np.integer)):
-            raise TypeError(f"verbose must be a whole number or a boolean; got {self.verbose!r}.")
-        if self.n_jobs is not None and (not isinstance(self.n_jobs, (int, np.integer)) or int(self.n_jobs) == 0):
-            raise ValueError(f"n_jobs must be None or an integer other than 0; got {self.n_jobs!r}.")
-        try:
-            check_random_state(self.random_state)
-        except ValueError as error:
-            raise ValueError(
-                f"random_state must be None, a whole number >= 0 or a RandomState; got {self.random_state!r}."
-            ) from error
-        self._check_metric()
-        self._check_evidence()
-        if self.marginals == "balanced":
-            self._check_balanced()
-        elif self.cost != "diffusion":
-            self._refuse_idle(f"cost={self.cost!r}", metric="euclidean", n_neighbors="auto")
-            if self.cost != "graph":
-                self._refuse_idle(f"cost={self.cost!r}", diffusion="auto")
 
-    def _check_metric(self) -> None:
-        known = (*METRICS, "inner")
-        if callable(self.metric) or (isinstance(self.metric, str) and self.metric in known):
-            return
-        near = did_you_mean(self.metric, known)
-        accepted = f"metric must be a callable of two rows or one of {', '.join(known)}; got {self.metric!r}{near}."
-        raise ValueError(accepted) if isinstance(self.metric, str) else TypeError(accepted)
+def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
+    """Larger in dense regions: the inverse distance to a near neighbour; None without a neighbour graph."""
+    graphs = [] if fit.geometry is None else list(fit.geometry.graphs.values())
+    return 1.0 / graphs[-1].scales if graphs and graphs[-1].scales is not None else None
 
-    def _check_evidence(self) -> None:
-        accepted = f"'auto', None, or a list of classifiers and of names among {', '.join(map(repr, NAMED_SOURCES))}"
-        if self.evidence is None or (isinstance(self.evidence, str) and self.evidence == "auto"):
-            return
-        if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
-            raise TypeError(f"evidence must be {accepted}; got {self.evidence!r}.")
-        for place, source in enumerate(self.evidence):
-            if any(source is other or (isinstance(source, str) and source == other) for other in self.evidence[:place]):
-                raise ValueError(f"evidence holds {source!r} twice; name every source once.")
-            if isinstance(source, type) and hasattr(source, "predict_proba"):
-                raise TypeError(
-                    f"evidence holds the class {source.__name__}; put an instance of it there: {source.__name__}()."
-                )
-            named = isinstance(source, str) and source in NAMED_SOURCES
-            if not named and (isinstance(source, (str, type)) or not hasattr(source, "predict_proba")):
-                raise ValueError(
-                    f"evidence must be {accepted}; got {source!r} in it. A classifier must have predict_proba."
-                )
 
-    def _check_balanced(self) -> None:
-        """Refuse what has no meaning where every labelled row ships its own mass."""
-        if isinstance(self.cost, str) and self.cost in ("diffusion", "graph"):
-            raise ValueError(
-                f"marginals='balanced' needs a cost between rows, which cost={self.cost!r} is not. "
-                "Use cost='sqeuclidean' or another metric, or OTP.paper()."
-            )
-        with_what = "marginals='balanced'"
-        self._refuse_idle(with_what, evidence="auto" if self.evidence is not None else None, metric="euclidean")
-        self._refuse_idle(with_what, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
-        if self.marginal_strength != 1:  # the marginals bind exactly
-            self._refuse_idle(with_what, marginal_strength="auto")
-
-    def _refuse_idle(self, with_what: str, **usual: Any) -> None:
-        """Refuse parameters that something else leaves without an effect, unless they are as usual."""
-        for name, allowed in usual.items():
-            value = getattr(self, name)
-            if value is allowed or (isinstance(value, str) and value == allowed):
-                continue
-            raise ValueError(f"{name}={value!r} has no meaning with {with_what}; leave it at {allowed!r}.")
+def _log_round(round_: Round, level: int) -> None:
+    logger.log(
+        level,
+        "round %d: %d of %d rows labelled, of certainty %.4f and more, %d iterations to error %.1e in %.3f s",
+        round_.number,
+        len(round_.rows),
+        round_.n_unlabeled,
+        round_.threshold,
+        round_.iterations,
+        round_.source_error,
+        round_.seconds,
+    )
 
 
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
@@ -502,33 +675,20 @@ def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
     return weights
 
 
-def _warn_of_asymmetry(matrix: np.ndarray) -> None:
+def _warn_if_asymmetric(matrix: np.ndarray) -> None:
     for start in range(0, len(matrix), 256):  # in blocks, since the matrix may fill the memory
         if not np.allclose(matrix[start : start + 256], matrix[:, start : start + 256].T, rtol=1e-5):
-            warnings.warn(
-                "X is not symmetric: line i, column j is taken for the cost from row i to row j. If only a half of the "
-                "matrix is filled, add its transpose.",
-                UserWarning,
-                stacklevel=3,
+            warn(
+                "X is not symmetric: row i, column j is the cost from row i to row j. If only a half of the matrix is "
+                "filled, add its transpose."
             )
             return
 
 
-def _warn_of_diffusion(way: ClassLevelFit) -> None:
-    if not way.evidence.iterative.converged:
-        warnings.warn(
-            "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
-            ConvergenceWarning,
-            stacklevel=3,
-        )
-
-
-def _warn_of_binary_labels(labels: Labels) -> None:
+def _warn_if_minus_one_is_a_class(labels: Labels) -> None:
     """Labels -1 and 1 are a usual way to write two classes, but -1 means unlabelled here."""
     if labels.classes.tolist() == [1] and len(labels.unlabeled) and labels.marker == -1:
-        warnings.warn(
+        warn(
             "y holds -1 and 1 only. -1 marks an unlabelled row here, so every row gets the class 1. If both are "
-            "classes, name another marker with the parameter `unlabeled`.",
-            UserWarning,
-            stacklevel=3,
+            "classes, name another marker with the parameter `unlabeled`."
         )

@@ -16,11 +16,11 @@ class ParameterError(ValueError, TypeError):
     Attributes
     ----------
     parameter : str, its name
-    reason : str, the rest of the sentence that starts with the name
+    reason : str, the rest of the sentence that starts with the name, or with "name=value" where it starts with "="
     """
 
     def __init__(self, parameter: str, reason: str) -> None:
-        super().__init__(f"{parameter} {reason}")
+        super().__init__(f"{parameter}{'' if reason.startswith('=') else ' '}{reason}")
         self.parameter, self.reason = parameter, reason
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -1,9 +1,9 @@
-"""Choosing parameters by hiding labels, never rows.
+"""Choice of parameters by hidden labels.
 
-Cross-validation drops rows; a method that labels the rows it is given would then be tested on another
-problem. Here all rows stay, part of the given labels is hidden, and what the method says about those rows is
-compared with what was hidden. Works for every estimator with the face of scikit-learn's semi-supervised
-ones: `y` with a marker for unlabelled rows, `transduction_`, `label_distributions_`.
+Cross-validation leaves rows out, which changes the problem of a transductive method. Here all rows stay, part of the
+labels is hidden, and the labels found for those rows are compared with the hidden ones. Works for every estimator with
+the interface of scikit-learn's semi-supervised ones: `y` with a marker for unlabelled rows, `transduction_`,
+`label_distributions_`.
 """
 
 from __future__ import annotations
@@ -33,15 +33,15 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class HiddenLabelSplit:
-    """Draws, again and again, labelled rows whose label is to be hidden.
+    """Repeated random draws of labelled rows whose label is hidden.
 
-    Each class loses its share of labels as nearly as whole numbers allow, and always keeps at least one: the
-    single label of a class is never hidden.
+    Each class loses its share of labels, rounded, and keeps at least one: the single label of a class is never
+    hidden.
 
     Parameters
     ----------
     n_splits : int, default=5
-        How many times to draw.
+        Number of draws.
     hidden : float, default=0.25
         Share of the labels to hide, between 0 and 1. At least one is hidden.
     random_state : int, RandomState instance or None, default=None
@@ -70,7 +70,7 @@ class HiddenLabelSplit:
             raise ValueError(f"hidden must be a share of the labels between 0 and 1, both excluded: {self.hidden!r}.")
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
-        """How many pairs `split` yields, whatever the arguments.
+        """The number of pairs that `split` yields.
 
         Returns
         -------
@@ -105,16 +105,16 @@ class HiddenLabelSplit:
         rng = check_random_state(self.random_state)
         members = [np.flatnonzero(labels.codes == code) for code in range(len(counts))]
         for _ in range(self.get_n_splits()):
-            sizes = _how_many_to_hide(counts, self.hidden, rng)
+            sizes = _hidden_counts(counts, self.hidden, rng)
             drawn = [rng.permutation(rows)[:size] for rows, size in zip(members, sizes, strict=True)]
             hidden = np.sort(np.concatenate(drawn))
             yield np.setdiff1d(labels.labeled, hidden), hidden
 
 
-def _how_many_to_hide(counts: np.ndarray, share: float, rng: np.random.RandomState) -> np.ndarray:
-    """Labels to hide per class: whole numbers next to the share, never all of a class.
+def _hidden_counts(counts: np.ndarray, share: float, rng: np.random.RandomState) -> np.ndarray:
+    """Number of labels to hide per class, never all of a class.
 
-    The rest that rounding down leaves is drawn with the cut-off fractions as weights, then from whoever has room.
+    Shares are rounded down; the remainder is drawn with the fractions as weights, then from classes with labels left.
     """
     room = counts - 1
     total = min(max(1, round(share * counts.sum())), room.sum())
@@ -140,7 +140,7 @@ def hidden_label_score(
     scoring: Scoring = "accuracy",
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """How well an estimator finds labels that were hidden from it.
+    """Scores of an estimator on labels that were hidden from it.
 
     Parameters
     ----------
@@ -153,8 +153,8 @@ def hidden_label_score(
     splitter : HiddenLabelSplit or the like, optional
         Yields pairs (kept, hidden) of labelled rows. Default: ``HiddenLabelSplit(random_state=0)``.
     scoring : {"accuracy", "log_loss", "nmi", "ari"} or callable, default="accuracy"
-        The greater the better; "log_loss" is therefore the mean log probability of the hidden labels, the log
-        loss with its sign turned. A callable gets the hidden labels and those found, like scikit-learn's metrics.
+        The greater the better; "log_loss" is therefore the mean log probability of the hidden labels, the negative
+        log loss. A callable is called with the hidden and the found labels, like scikit-learn's metrics.
         A row left unlabelled counts as wrong; a distribution that is NaN or zero as probability 0.
     n_jobs : int, optional
         Processes to use, through joblib.
@@ -185,10 +185,7 @@ def hidden_label_score(
 
 
 def _splits(splitter: Any, X: Any, labels: Labels) -> list[np.ndarray]:
-    """The hidden rows of all splits, drawn once: every candidate must see the same ones.
-
-    The splitter is given class numbers, with -1 whatever marks an unlabelled row in `y`.
-    """
+    """The hidden rows of all splits, the same for every candidate; the splitter gets class numbers and -1."""
     if splitter is None:
         splitter = HiddenLabelSplit(random_state=0)
     splits = [np.asarray(hidden) for _, hidden in splitter.split(X, labels.codes)]
@@ -205,7 +202,7 @@ def _splits(splitter: Any, X: Any, labels: Labels) -> list[np.ndarray]:
 
 
 def _unlabeled_of(estimator: Any) -> Any:
-    """The estimator's own marker for unlabelled rows; "auto" where it has none to set."""
+    """The estimator's parameter `unlabeled`; "auto" where it has none."""
     return getattr(_last_step(estimator), "unlabeled", "auto")
 
 
@@ -264,7 +261,7 @@ def _mean_log_probability(distributions: np.ndarray, true: np.ndarray, rows: np.
 
 
 def _results(candidates: list[Params], scores: np.ndarray, seconds: np.ndarray) -> dict[str, Any]:
-    """What was tried and how it went, under the names of ``GridSearchCV``."""
+    """The candidates and their scores, with the names of ``GridSearchCV``."""
     means = scores.mean(axis=1)
     results: dict[str, Any] = {"params": candidates, "mean_fit_time": seconds.mean(axis=1)}
     for name in sorted({name for params in candidates for name in params}):
@@ -294,10 +291,10 @@ def _delegates(method: str) -> Callable[[Any], bool]:
 
 
 class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """The parameters with which an estimator best finds labels that were hidden from it.
+    """Search for the parameters with the best score on hidden labels.
 
     Like scikit-learn's ``GridSearchCV``, but every candidate is fitted on all rows, with part of the labels
-    hidden. Where too few labels are given to hide any, the declared default is used, and `chosen_by_` says so.
+    hidden. Where there are too few labels to hide any, the default is used and `chosen_by_` is "default".
 
     Parameters
     ----------
@@ -385,7 +382,7 @@ class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         _check_scoring(self.scoring)
         candidates = list(ParameterGrid(self.param_grid))
         default = dict(self.default or {})
-        for params in [default, *candidates]:  # an unknown parameter is said before anything runs
+        for params in [default, *candidates]:  # refuse unknown parameters before anything runs
             clone(self.estimator).set_params(**params)
         labels = encode_labels(y, _unlabeled_of(self.estimator))
         counts = np.bincount(labels.codes[labels.labeled])
@@ -401,12 +398,12 @@ class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
 
     def _search(self, X: Any, labels: Labels, candidates: list[Params], default: Params) -> None:
         splits = _splits(self.splitter, X, labels)
-        outcomes = Parallel(n_jobs=self.n_jobs)(
+        results = Parallel(n_jobs=self.n_jobs)(
             delayed(_fit_and_score)(self.estimator, params, X, labels, hidden, self.scoring)
             for params in candidates
             for hidden in splits
         )
-        scores, seconds = np.array(outcomes).reshape(len(candidates), len(splits), 2).transpose(2, 0, 1)
+        scores, seconds = np.array(results).reshape(len(candidates), len(splits), 2).transpose(2, 0, 1)
         self.cv_results_ = _results(candidates, scores, seconds)
         best = _best(candidates, self.cv_results_["rank_test_score"], self.estimator.get_params() | default)
         self.chosen_by_, self.best_params_ = "hidden labels", candidates[best]

@@ -11,8 +11,8 @@ from sklearn.neighbors import NearestNeighbors
 
 from otprop.baselines import LNP
 from otprop.baselines._qp import nonnegative_programs, simplex_programs
-from otprop.baselines.graph import distributions, one_hot
-from otprop.baselines.lnp import local_grams, neighborhood_graph, propagate, reconstruction_weights
+from otprop.baselines.graph import distributions, iterate, one_hot
+from otprop.baselines.lnp import local_grams, neighborhood_graph, reconstruction_weights
 from tests.baselines.conftest import hide
 
 
@@ -98,7 +98,7 @@ def test_the_limit_is_the_inverse_applied_to_the_labels(iris):
     X, _, labels = iris
     W, Y = neighborhood_graph(X, 10), one_hot(labels, 3)
     exact = 0.01 * np.linalg.inv(np.eye(len(X)) - 0.99 * W.toarray()) @ Y
-    found = propagate(W, Y, alpha=0.99, tol=1e-10, max_iter=100_000)
+    found = iterate(W, Y, alpha=0.99, tol=1e-10, max_iter=100_000)
     assert found.converged
     np.testing.assert_allclose(found.scores, exact, atol=1e-10)
     expected = distributions(exact, Y)[labels < 0]
@@ -139,6 +139,6 @@ def test_ten_thousand_rows_take_seconds_once_neighbours_are_known():
     labels = hide(y, 0.05)
     places = (np.repeat(np.arange(len(X)), 10), neighbors.reshape(-1))
     graph = sparse.csr_array((weights.reshape(-1), places), shape=(len(X), len(X)))
-    scores = propagate(graph, one_hot(labels, 10), alpha=0.9).scores  # at 0.99 the ones flood the other digits
+    scores = iterate(graph, one_hot(labels, 10), alpha=0.9).scores  # at 0.99 the ones flood the other digits
     hidden = labels < 0
     assert np.mean(distributions(scores, one_hot(labels, 10)).argmax(axis=1)[hidden] == y[hidden]) > 0.88

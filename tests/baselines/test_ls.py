@@ -3,8 +3,8 @@ import pytest
 import sklearn.semi_supervised as peer
 
 from otprop.baselines import LabelSpreading
-from otprop.baselines.graph import affinity, distributions, one_hot, squared_distances
-from otprop.baselines.ls import spread, spread_exact
+from otprop.baselines.graph import affinity, distributions, iterate, one_hot, squared_distances
+from otprop.baselines.ls import spread_exact
 from tests.baselines.conftest import hide
 
 
@@ -37,7 +37,7 @@ def test_splits_side_by_side_give_what_each_gives_alone(iris):
     S, _ = affinity(squared_distances(X), 0.5)
     tables = [one_hot(hide(y, share, seed), 3) for seed, share in enumerate([0.05, 0.1, 0.3])]
     stacked = np.stack(tables, axis=1)
-    for solve in (spread, spread_exact):
+    for solve in (iterate, spread_exact):
         together = solve(S, stacked, alpha=0.9).scores
         for split, Y in enumerate(tables):
             np.testing.assert_allclose(together[:, split], solve(S, Y, alpha=0.9).scores, rtol=1e-3, atol=1e-12)
@@ -48,7 +48,7 @@ def test_iterating_ends_within_tol_of_the_exact_distributions(iris):
     S, Y = affinity(squared_distances(X), 0.3)[0], one_hot(labels, 3)
     exact = distributions(spread_exact(S, Y, alpha=0.99).scores, Y)
     for tol in (1e-2, 1e-4, 1e-6):
-        solution = spread(S, Y, alpha=0.99, tol=tol)
+        solution = iterate(S, Y, alpha=0.99, tol=tol)
         assert solution.converged
         assert np.abs(distributions(solution.scores, Y) - exact).max() <= 3 * tol
 

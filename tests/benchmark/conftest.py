@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from otprop.benchmark.jobs import Plan
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.prepared import PreparedData
+from otprop.benchmark.tasks import Plan
 from otprop.datasets import Dataset, load
 
 
@@ -21,13 +21,13 @@ def blobs(n_per_class: tuple[int, ...], seed: int = 0, name: str = "blobs") -> D
 
 
 @pytest.fixture(scope="session")
-def small() -> Data:
-    return Data.of(blobs((40, 30, 30)))
+def small() -> PreparedData:
+    return PreparedData.from_dataset(blobs((40, 30, 30)))
 
 
 @pytest.fixture(scope="session")
-def iris() -> Data:
-    return Data.of(load("iris"))
+def iris() -> PreparedData:
+    return PreparedData.from_dataset(load("iris"))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Results are kept as long as the code that decides them is the same, and no longer."""
+"""Stored results are used as long as the code that determines them is unchanged."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ from pathlib import Path
 
 import pytest
 
+from otprop._methods import METHODS as REGISTRY
 from otprop.benchmark.methods import METHODS
 
 ALWAYS = {"otprop._base", "otprop._labels"}  # in the fingerprint of every method
-NO_SAY_IN_ALGORITHM_1 = {
+WITHOUT_INFLUENCE = {
     "otprop._validation": "refuses parameters, changes none",
     "otprop._progress": "shows the rounds",
-    "otprop.propagation.row_predictor": "answers for new rows; the benchmark has none",
-    "otprop.propagation.class_level": "the other way, marginals='class'",
-    "otprop.propagation.calibration": "with marginals='class' alone",
-    "otprop.geometry.row_matching": "for the automatic epsilon and for new rows; the benchmark gives epsilon",
+    "otprop._warnings": "warns",
+    "otprop.loop.label_issues": "reads what the fit found",
+    "otprop.loop.suggestions": "reads what the fit found",
 }
 
 
@@ -60,17 +60,19 @@ def _reached(start: str, not_through: set[str]) -> set[str]:
 
 
 @pytest.mark.parametrize("name", METHODS)
-def test_every_module_that_decides_a_method_is_there(name: str) -> None:
-    assert [module for module in METHODS[name].sources if not _exists(module)] == []
+def test_every_module_in_the_fingerprint_exists(name: str) -> None:
+    assert [module for module in METHODS[name].code_modules if not _exists(module)] == []
 
 
-def test_the_paper_method_counts_all_it_goes_through_and_nothing_else() -> None:
-    listed = set(METHODS["otp-paper"].sources) | ALWAYS
-    reached = _reached("otprop._otp", ALWAYS | set(NO_SAY_IN_ALGORITHM_1))
-    assert reached - set(NO_SAY_IN_ALGORITHM_1) - listed == set(), "add to its sources, or say here why not"
-    assert listed - reached - ALWAYS == set(), "not used any more"
+@pytest.mark.parametrize("name", ["otp", "otp-paper"])
+def test_the_fingerprint_covers_every_module_that_otp_imports(name: str) -> None:
+    listed = METHODS[name].code_modules
+    reached = _reached("otprop._otp", ALWAYS | set(WITHOUT_INFLUENCE)) - ALWAYS - set(WITHOUT_INFLUENCE)
+    covered = {module for module in reached if module in listed or module.rpartition(".")[0] in listed}
+    assert reached - covered == set(), "add to its code_modules, or state in WITHOUT_INFLUENCE why not"
+    assert {module for module in listed if not any(f"{r}.".startswith(f"{module}.") for r in reached)} == set()
 
 
-def test_work_on_the_default_leaves_the_results_of_the_paper_method_valid() -> None:
-    assert not any("evidence" in module or "diffusion" in module for module in METHODS["otp-paper"].sources)
-    assert METHODS["otp-paper"].code() != METHODS["otp"].code()
+def test_a_method_takes_name_and_title_from_the_registry() -> None:
+    for name, method in REGISTRY.items():
+        assert (METHODS[name].name, METHODS[name].title) == (name, method.title)

@@ -10,16 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otprop.benchmark.jobs import Plan
 from otprop.benchmark.output import Origin, csv_text, read_csv, write_files
+from otprop.benchmark.prepared import PreparedData
 from otprop.benchmark.reliability import N_BINS, SHARES, reliabilities, summarise
-from otprop.benchmark.run import Outcome, run
+from otprop.benchmark.run import BenchmarkResult, run
 from otprop.benchmark.store import Store
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import Plan
 
 
 @pytest.fixture(scope="module")
-def outcome(small: Data, tmp_path_factory: pytest.TempPathFactory) -> Outcome:
+def result(small: PreparedData, tmp_path_factory: pytest.TempPathFactory) -> BenchmarkResult:
     with Store(tmp_path_factory.mktemp("store")) as store:
         return run(Plan(("otp", "1nn"), (10.0, 30.0), n_splits=2), [small], store)
 
@@ -58,12 +58,12 @@ def test_the_most_confident_rows_come_first() -> None:
     assert wrong[-1] == pytest.approx(0.5)
 
 
-def test_a_run_keeps_it_for_methods_with_a_confidence_alone(outcome: Outcome) -> None:
-    for line in outcome.lines["honest"]:
+def test_a_run_keeps_it_for_methods_with_a_confidence_alone(result: BenchmarkResult) -> None:
+    for line in result.rows["honest"]:
         assert (line["reliability"] is not None) == (line["method"] == "otp")
         assert np.isnan(line["ece"]) == (line["method"] == "1nn")
         json.dumps(line["reliability"])
-    kept = reliabilities(outcome.lines["honest"])
+    kept = reliabilities(result.rows["honest"])
     assert list(kept) == [("blobs", "otp")]
     assert [(one.percent, one.n_splits, sum(one.n_rows)) for one in kept["blobs", "otp"]] == [
         (10.0, 2, 180),
@@ -71,32 +71,34 @@ def test_a_run_keeps_it_for_methods_with_a_confidence_alone(outcome: Outcome) ->
     ]
 
 
-def test_the_accuracy_of_all_bins_together_is_that_of_the_table(outcome: Outcome) -> None:
-    lines = [line for line in outcome.lines["honest"] if line["method"] == "otp"]
+def test_the_accuracy_of_all_bins_together_is_that_of_the_table(result: BenchmarkResult) -> None:
+    lines = [line for line in result.rows["honest"] if line["method"] == "otp"]
     for one in reliabilities(lines)["blobs", "otp"]:
         expected = np.mean([line["accuracy_unlabelled"] for line in lines if line["percent"] == one.percent])
         assert np.average(one.accuracy, weights=one.n_rows) == pytest.approx(expected, abs=1e-5)
         assert one.risk[-1] == pytest.approx(1 - expected, abs=1e-5)
 
 
-def test_the_csv_has_the_calibration_error_and_nothing_where_there_is_none(outcome: Outcome, tmp_path: Path) -> None:
-    lines = outcome.lines["honest"]
+def test_the_csv_has_the_calibration_error_and_nothing_where_there_is_none(
+    result: BenchmarkResult, tmp_path: Path
+) -> None:
+    lines = result.rows["honest"]
     [path] = write_files(tmp_path, "run", {"csv": csv_text(lines, Origin("", "", "", ""))})
     for line, back in zip(lines, read_csv(path), strict=True):
         assert back["ece"] == pytest.approx(line["ece"], nan_ok=True)
 
 
-def test_results_stored_before_it_was_kept_can_still_be_read(small: Data, tmp_path: Path) -> None:
+def test_results_stored_before_it_was_kept_can_still_be_read(small: PreparedData, tmp_path: Path) -> None:
     plan = Plan(("otp",), (30.0,), n_splits=1)
     with Store(tmp_path) as store:
-        [line] = run(plan, [small], store).lines["honest"]
+        [line] = run(plan, [small], store).rows["honest"]
     path = tmp_path / "cells.jsonl"
     entries = [json.loads(text) for text in path.read_text().split("\n") if text]
     for entry in entries:
         del entry["value"]["reliability"]
     path.write_text("\n".join(map(json.dumps, entries)) + "\n")
     with Store(tmp_path) as store:
-        [old] = run(plan, [small], store).lines["honest"]
+        [old] = run(plan, [small], store).rows["honest"]
     assert old["nmi_all"] == line["nmi_all"]
     assert old["reliability"] is None
     assert np.isnan(old["ece"])

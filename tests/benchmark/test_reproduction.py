@@ -11,7 +11,7 @@ import pytest
 
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.output import Origin, csv_text
-from otprop.benchmark.paper import printed
+from otprop.benchmark.paper import published_score
 from tests.benchmark.test_tables import line
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "reproduction.py"
@@ -47,7 +47,7 @@ def write(folder: Path, value: Value) -> str:
 
 def as_printed(score: str, dataset: str, percent: float, method: str, where: str) -> float:
     """The paper's own figures; 0.1 for methods that it does not have, all rows 0.05 higher."""
-    value = printed(score, dataset, percent, METHODS[method].paper) or 0.1
+    value = published_score(score, dataset, percent, METHODS[method].paper) or 0.1
     return value + 0.05 * (where == "all")
 
 
@@ -55,7 +55,7 @@ def below(score: str, dataset: str, percent: float, method: str, where: str) -> 
     """Worse with more labels, OTP last, all rows as printed, and MNIST not run."""
     if dataset == "mnist10k":
         return None
-    value = printed(score, dataset, percent, METHODS[method].paper)
+    value = published_score(score, dataset, percent, METHODS[method].paper)
     if where == "all" and value is not None:
         return value
     return (0.05 if METHODS[method].paper == "OTP" else 0.9) - percent / 1000
@@ -110,7 +110,7 @@ def test_every_cell_of_every_method_is_in_both_tables_run_or_not(agreeing: str, 
 
 
 def test_thinned_cells_are_marked_and_explained(agreeing: str) -> None:
-    assert f"{printed('nmi', 'mnist10k', 5, 'OTP'):.4f}†" in agreeing
+    assert f"{published_score('nmi', 'mnist10k', 5, 'OTP'):.4f}†" in agreeing
     assert "- † OTP released on mnist10k: one split." in agreeing
 
 

@@ -9,48 +9,48 @@ import numpy as np
 import pytest
 
 from otprop.baselines import PLCC
-from otprop.benchmark import jobs
-from otprop.benchmark.choose import best, honest
+from otprop.benchmark import tasks
 from otprop.benchmark.grids import Grid
-from otprop.benchmark.jobs import Plan, first_jobs, parts, scores
 from otprop.benchmark.methods import METHODS, Thinning, find_method
 from otprop.benchmark.output import Origin, markdown_text
+from otprop.benchmark.prepared import PreparedData
 from otprop.benchmark.protocol import Cell, draw, hidden_draws
-from otprop.benchmark.run import Outcome, check_plan, run
+from otprop.benchmark.run import BenchmarkResult, check_plan, run
 from otprop.benchmark.store import Store
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import Plan, cell_key, scores, tuning_tasks
+from otprop.benchmark.tuning import best_candidate, tune_by_hidden_labels
 from otprop.model_selection import hidden_label_score
 from tests.benchmark.conftest import blobs
 
 
 @pytest.fixture
-def outcome(plan: Plan, small: Data, tmp_path: Path) -> Outcome:
+def result(plan: Plan, small: PreparedData, tmp_path: Path) -> BenchmarkResult:
     with Store(tmp_path) as store:
         return run(plan, [small], store)
 
 
-def test_there_is_a_line_for_every_method_percentage_split_and_way_of_tuning(outcome: Outcome) -> None:
+def test_there_is_a_line_for_every_method_percentage_split_and_way_of_tuning(result: BenchmarkResult) -> None:
     for tuning in ("honest", "oracle"):
-        lines = outcome.lines[tuning]
+        lines = result.rows[tuning]
         assert len(lines) == 4 * 2 * 2
         assert {line["tuning"] for line in lines} == {tuning}
         assert all(0 <= line["nmi_unlabelled"] <= 1 for line in lines)
 
 
 def test_what_a_run_took_counts_every_labelling_whenever_it_was_done(
-    plan: Plan, small: Data, tmp_path: Path, outcome: Outcome
+    plan: Plan, small: PreparedData, tmp_path: Path, result: BenchmarkResult
 ) -> None:
     with Store(tmp_path) as store:
         sets = sum(value.get("draws", 1) for value in store._results.values())
         again = run(plan, [small], store)
-    assert (outcome.labelings, outcome.seconds) == (again.labelings, again.seconds)
-    assert outcome.labelings == sets
-    assert outcome.seconds > 0
+    assert (result.labelings, result.seconds) == (again.labelings, again.seconds)
+    assert result.labelings == sets
+    assert result.seconds > 0
 
 
-def test_the_oracle_is_at_least_as_good_on_the_mean_as_any_honest_choice(outcome: Outcome) -> None:
+def test_the_oracle_is_at_least_as_good_on_the_mean_as_any_honest_choice(result: BenchmarkResult) -> None:
     def mean(tuning: str, method: str, percent: float) -> float:
-        chosen = [x for x in outcome.lines[tuning] if x["method"] == method and x["percent"] == percent]
+        chosen = [x for x in result.rows[tuning] if x["method"] == method and x["percent"] == percent]
         return float(np.mean([x["nmi_unlabelled"] for x in chosen]))
 
     for method in ("ls", "plcc"):
@@ -58,20 +58,18 @@ def test_the_oracle_is_at_least_as_good_on_the_mean_as_any_honest_choice(outcome
             assert mean("oracle", method, percent) >= mean("honest", method, percent) - 1e-12
 
 
-def test_the_oracle_makes_one_choice_a_percentage_the_honest_way_one_a_split(outcome: Outcome) -> None:
-    for line in outcome.lines["oracle"]:
-        others = [
-            x for x in outcome.lines["oracle"] if (x["method"], x["percent"]) == (line["method"], line["percent"])
-        ]
+def test_the_oracle_makes_one_choice_a_percentage_the_honest_way_one_a_split(result: BenchmarkResult) -> None:
+    for line in result.rows["oracle"]:
+        others = [x for x in result.rows["oracle"] if (x["method"], x["percent"]) == (line["method"], line["percent"])]
         assert all(other["params"] == line["params"] for other in others)
-    assert {x["chosen_by"] for x in outcome.lines["oracle"]} == {"truth", "nothing to choose"}
-    assert {x["chosen_by"] for x in outcome.lines["honest"]} == {"hidden labels", "nothing to choose"}
+    assert {x["chosen_by"] for x in result.rows["oracle"]} == {"truth", "nothing to choose"}
+    assert {x["chosen_by"] for x in result.rows["honest"]} == {"hidden labels", "nothing to choose"}
 
 
-def test_the_honest_score_is_that_of_model_selection(small: Data, tmp_path: Path) -> None:
+def test_the_honest_score_is_that_of_model_selection(small: PreparedData, tmp_path: Path) -> None:
     plan = Plan(("plcc",), (30.0,), 1)
     with Store(tmp_path) as store:
-        [line] = run(plan, [small], store).lines["honest"]
+        [line] = run(plan, [small], store).rows["honest"]
     codes = draw(small.y, Cell(30.0, 0))
 
     class Same:
@@ -82,58 +80,62 @@ def test_the_honest_score_is_that_of_model_selection(small: Data, tmp_path: Path
     assert line["hidden_score"] == pytest.approx(expected.mean())
 
 
-def test_honest_tuning_alone_never_scores_more_than_it_uses(small: Data, tmp_path: Path) -> None:
+def test_honest_tuning_alone_never_scores_more_than_it_uses(small: PreparedData, tmp_path: Path) -> None:
     plan = Plan(("plcc",), (30.0,), 2, tunings=("honest",))
     with Store(tmp_path) as store:
-        lines = run(plan, [small], store).lines["honest"]
+        lines = run(plan, [small], store).rows["honest"]
         setting = plan.setting("plcc", small)
         for params in setting.grid.candidates():
             for cell in plan.cells(setting):
                 used = any(x["params"] == params and x["split"] == cell.split for x in lines)
-                assert (parts(small, "plcc", params, cell, "truth", setting.draws) in store) == used
+                assert (cell_key(small, "plcc", params, cell, "truth", setting.draws) in store) == used
 
 
 def test_the_default_is_used_and_said_where_a_class_has_one_label(tmp_path: Path) -> None:
-    rare = Data.of(blobs((60, 36, 4)))
+    rare = PreparedData.from_dataset(blobs((60, 36, 4)))
     with Store(tmp_path) as store:
-        lines = run(Plan(("plcc",), (25.0,), 2), [rare], store).lines["honest"]
+        lines = run(Plan(("plcc",), (25.0,), 2), [rare], store).rows["honest"]
     assert {line["chosen_by"] for line in lines} == {"default"}
     assert all(line["params"] == {"strength": 100.0} for line in lines)
     assert all(np.isnan(line["hidden_score"]) for line in lines)
 
 
-def test_nothing_is_computed_twice(plan: Plan, small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_is_computed_twice(
+    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     with Store(tmp_path) as store:
         first = run(plan, [small], store)
-        assert first_jobs(plan, small, store) == []
-    monkeypatch.setattr(jobs, "run_job", lambda job: pytest.fail("a finished job was run again"))
+        assert tuning_tasks(plan, small, store) == []
+    monkeypatch.setattr(tasks, "run_task", lambda task: pytest.fail("a finished task was run again"))
     with Store(tmp_path) as store:
-        assert str(run(plan, [small], store).lines) == str(first.lines)
+        assert str(run(plan, [small], store).rows) == str(first.rows)
 
 
 def test_another_version_of_the_package_or_the_code_starts_afresh(
-    plan: Plan, small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with Store(tmp_path) as store:
         run(plan, [small], store)
-        monkeypatch.setattr(jobs, "__version__", "9.9")
-        assert {job.method for job in first_jobs(plan, small, store)} == set(plan.methods)
+        monkeypatch.setattr(tasks, "__version__", "9.9")
+        assert {task.method for task in tuning_tasks(plan, small, store)} == set(plan.methods)
         monkeypatch.undo()
-        monkeypatch.setattr("otprop.benchmark.methods._code_of", lambda modules: "changed" * ("otprop" in modules))
-        assert "otp" in {job.method for job in first_jobs(plan, small, store)}
+        monkeypatch.setattr(
+            "otprop.benchmark.methods.code_fingerprint", lambda modules: "changed" * ("otprop._otp" in modules)
+        )
+        assert "otp" in {task.method for task in tuning_tasks(plan, small, store)}
 
 
-def test_the_same_name_with_other_rows_is_another_data_set(plan: Plan, small: Data, tmp_path: Path) -> None:
+def test_the_same_name_with_other_rows_is_another_data_set(plan: Plan, small: PreparedData, tmp_path: Path) -> None:
     with Store(tmp_path) as store:
         run(plan, [small], store)
-        assert first_jobs(plan, Data.of(blobs((40, 30, 30), seed=1)), store)
+        assert tuning_tasks(plan, PreparedData.from_dataset(blobs((40, 30, 30), seed=1)), store)
 
 
-def test_two_workers_find_what_one_finds(plan: Plan, small: Data, tmp_path: Path) -> None:
-    def without_times(outcome: Outcome) -> list[dict[str, object]]:
+def test_two_workers_find_what_one_finds(plan: Plan, small: PreparedData, tmp_path: Path) -> None:
+    def without_times(result: BenchmarkResult) -> list[dict[str, object]]:
         return [
             {k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")}
-            for lines in outcome.lines.values()
+            for lines in result.rows.values()
             for x in lines
         ]
 
@@ -153,18 +155,18 @@ def test_scores_are_taken_on_the_unlabelled_rows_and_on_all() -> None:
 def test_of_equally_good_candidates_the_one_nearest_to_the_default_is_taken() -> None:
     grid = Grid({"k": (1, 2, 3, 4)}, {"k": 3})
     candidates = grid.candidates()
-    assert candidates[best(grid, candidates, [0.9, 0.9, 0.5, 0.2])] == {"k": 2}
-    assert candidates[best(grid, candidates, [0.9, 0.9, 0.9, 0.9])] == {"k": 3}
-    assert candidates[best(grid, candidates, [0.9, 0.9, 0.9, 0.95])] == {"k": 4}
+    assert candidates[best_candidate(grid, candidates, [0.9, 0.9, 0.5, 0.2])] == {"k": 2}
+    assert candidates[best_candidate(grid, candidates, [0.9, 0.9, 0.9, 0.9])] == {"k": 3}
+    assert candidates[best_candidate(grid, candidates, [0.9, 0.9, 0.9, 0.95])] == {"k": 4}
 
 
-def test_the_honest_choice_cannot_be_made_before_labels_were_hidden(small: Data, tmp_path: Path) -> None:
+def test_the_honest_choice_cannot_be_made_before_labels_were_hidden(small: PreparedData, tmp_path: Path) -> None:
     plan = Plan(("plcc",), (30.0,), 1)
     with Store(tmp_path) as store, pytest.raises(LookupError, match="not been computed"):
-        honest(small, "plcc", plan.setting("plcc", small), Cell(30.0, 0), store)
+        tune_by_hidden_labels(small, "plcc", plan.setting("plcc", small), Cell(30.0, 0), store)
 
 
-def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: Data) -> None:
+def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: PreparedData) -> None:
     large = replace(small, y=np.zeros(10_000, dtype=int))
     plan = Plan(tuple(METHODS), (5.0,), 10)
     assert plan.setting("otp-paper", large).thinned
@@ -180,7 +182,7 @@ def test_large_data_sets_thin_the_slowest_methods_and_say_so(small: Data) -> Non
         assert grid.default in grid.candidates()
 
 
-def test_the_released_epsilon_is_used_where_the_authors_gave_one(iris: Data, small: Data) -> None:
+def test_the_released_epsilon_is_used_where_the_authors_gave_one(iris: PreparedData, small: PreparedData) -> None:
     assert find_method("released").setting("iris", 150).grid.candidates() == [{"raw_epsilon": 0.016}]
     assert len(find_method("released").setting("heart", 270).grid.candidates()) == 7
     assert not find_method("released").setting("digits", 5620).thinned  # one value: nothing to thin
@@ -192,14 +194,14 @@ def test_an_unknown_method_is_refused_with_the_known_ones() -> None:
 
 
 def test_percentages_can_be_thinned_and_that_is_said(
-    small: Data, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     thinning = Thinning(0, "one split", {"strength": (100.0,)}, 1, 1, (10.0, 30.0))
-    monkeypatch.setitem(METHODS, "plcc", replace(METHODS["plcc"], thin=(thinning,)))
+    monkeypatch.setitem(METHODS, "plcc", replace(METHODS["plcc"], thinnings=(thinning,)))
     plan = Plan(("1nn", "plcc"), (10.0, 20.0, 30.0), 2, tunings=("honest", "oracle"))
     with Store(tmp_path) as store:
-        outcome = run(plan, [small], store)
-    for lines in outcome.lines.values():
+        result = run(plan, [small], store)
+    for lines in result.rows.values():
         assert [line["percent"] for line in lines if line["method"] == "plcc"] == [10.0, 30.0]
         assert {line["thinned"] for line in lines if line["method"] == "plcc"} == {"one split; 10, 30 % only"}
         text = markdown_text(lines, Origin("", "", "", ""), "A run")

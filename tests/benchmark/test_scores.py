@@ -1,4 +1,4 @@
-"""The scores are the paper's formulas, and those are scikit-learn's."""
+"""The scores are the formulas printed in the paper."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from otprop.benchmark.scores import accuracy, ari, nmi
 
@@ -40,20 +39,12 @@ def printed_ari(truth: list[int], found: list[int]) -> float:
 
 @given(labellings)
 @settings(deadline=None)
-def test_nmi_equals_scikit_learns(pair: tuple[list[int], list[int]]) -> None:
-    assert nmi(*pair) == pytest.approx(normalized_mutual_info_score(*pair), abs=1e-12)
-
-
-@given(labellings)
-@settings(deadline=None)
-def test_ari_equals_scikit_learns(pair: tuple[list[int], list[int]]) -> None:
-    assert ari(*pair) == pytest.approx(adjusted_rand_score(*pair), abs=1e-12)
-
-
-def test_both_equal_the_printed_formulas_on_an_example() -> None:
-    truth, found = [0, 0, 0, 1, 1, 2, 2, 2, 2], [0, 0, 1, 1, 1, 2, 2, 0, 2]
-    assert nmi(truth, found) == pytest.approx(printed_nmi(truth, found), abs=1e-14)
-    assert ari(truth, found) == pytest.approx(printed_ari(truth, found), abs=1e-14)
+def test_both_equal_the_printed_formulas(pair: tuple[list[int], list[int]]) -> None:
+    truth, found = pair
+    if len(set(truth)) > 1 or len(set(found)) > 1:  # elsewhere the formulas give 0/0
+        assert nmi(truth, found) == pytest.approx(printed_nmi(truth, found), abs=1e-12)
+    if 1 < len(set(truth)) < len(truth) or 1 < len(set(found)) < len(found):
+        assert ari(truth, found) == pytest.approx(printed_ari(truth, found), abs=1e-12)
 
 
 @given(labellings, st.permutations(range(6)))

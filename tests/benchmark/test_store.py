@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from otprop.benchmark.store import Store, StoreError, write_whole
+from otprop.benchmark.store import Store, StoreError
 
 A, B = {"method": "a", "split": 0}, {"method": "b", "split": 0}
 
@@ -66,17 +66,3 @@ def test_a_full_disk_is_said_and_what_was_saved_is_whole(tmp_path: Path, monkeyp
         monkeypatch.undo()
     with Store(tmp_path) as store:
         assert len(store) == 1
-
-
-def test_a_file_that_cannot_be_finished_leaves_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "results.csv"
-    write_whole(path, "old")
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("otprop.benchmark.store.os.fsync", full)
-    with pytest.raises(StoreError, match="could not be written"):
-        write_whole(path, "new and longer")
-    assert path.read_text() == "old"
-    assert list(tmp_path.iterdir()) == [path]

@@ -17,14 +17,17 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 
-from otprop.evidence import classifier as module
-from otprop.evidence.classifier import ClassifierSource, Features, ForestSource, LinearSource
+from otprop.evidence import classifier, forest, linear
+from otprop.evidence.classifier import ClassifierSource
+from otprop.evidence.forest import ForestSource
 from otprop.evidence.held_out import make_folds
+from otprop.evidence.linear import LinearSource
+from otprop.evidence.scaling import ColumnScaler
 
 
 @pytest.fixture(autouse=True)
 def few_trees(monkeypatch):
-    monkeypatch.setattr(module, "N_TREES", 40)
+    monkeypatch.setattr(forest, "N_TREES", 40)
 
 
 def table(n_rows=60, n_classes=2, gap=3.0, seed=0):
@@ -36,7 +39,7 @@ def table(n_rows=60, n_classes=2, gap=3.0, seed=0):
 
 
 def sources(X, n_classes):
-    features = Features(X)
+    features = ColumnScaler().fit(X)
     return [
         ForestSource(features, X, n_classes, 0, 1),
         LinearSource(features, X, n_classes, 0),
@@ -50,7 +53,7 @@ def sources(X, n_classes):
 def test_a_source_says_probabilities_of_every_row_and_of_the_hidden_ones(number, labels):
     X, codes, truth = table(labels * 3 // 2, n_classes=3)
     hidden = make_folds(codes, 3, 0)
-    assert hidden.alone == (labels == 40)
+    assert hidden.leave_one_out == (labels == 40)
     source = sources(X, 3)[number]
     says = source.fit(codes, np.ones(len(X)), hidden)
     assert says.rows.shape == (len(X), 3)
@@ -145,9 +148,9 @@ def test_one_class_leaves_nothing_to_tell_apart():
 
 
 def test_of_many_labels_some_are_enough(monkeypatch):
-    monkeypatch.setattr(module, "MOST_LINEAR", 20)
-    monkeypatch.setattr(module, "MOST_OUT_OF_BAG", 50)
-    monkeypatch.setattr(module, "ROWS_AT_ONCE", 7)
+    monkeypatch.setattr(linear, "MAX_LABELS", 20)
+    monkeypatch.setattr(forest, "MAX_OUT_OF_BAG", 50)
+    monkeypatch.setattr(classifier, "ROWS_PER_BLOCK", 7)
     X, codes, truth = table(150)
     for source in sources(X, 2)[:2]:
         says = source.fit(codes, np.ones(150), make_folds(codes, 2, 0))
@@ -157,10 +160,10 @@ def test_of_many_labels_some_are_enough(monkeypatch):
 @pytest.mark.parametrize(
     ("answer", "message"),
     [
-        (lambda shares: shares * np.nan, "gave what are no probabilities: .* got values from nan to nan"),
-        (lambda shares: shares * 100, "gave what are no probabilities: .* sum to 1 in every line"),
-        (lambda shares: shares * 3 - 1, "gave what are no probabilities"),
-        (np.log, "gave what are no probabilities"),
+        (lambda shares: shares * np.nan, "gave values that are not probabilities: .* got values from nan to nan"),
+        (lambda shares: shares * 100, "gave values that are not probabilities: .* sum to 1 in every row"),
+        (lambda shares: shares * 3 - 1, "gave values that are not probabilities"),
+        (np.log, "gave values that are not probabilities"),
         (lambda shares: shares[1:], r"gave probabilities of shape \(\d+, 2\) for \d+ rows and its 2 classes"),
         (lambda shares: shares[:, :1], "gave probabilities of shape"),
     ],
@@ -211,40 +214,40 @@ def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        LinearSource(Features(X), X, 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
+        LinearSource(ColumnScaler().fit(X), X, 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 @settings(deadline=None)
 @given(X=arrays(float, (5, 2), elements=st.floats(allow_nan=False, allow_infinity=False)))
 def test_features_of_any_size_are_brought_to_a_size_for_single_precision(X):
-    features = Features(X)
+    features = ColumnScaler().fit(X)
     for rows in (X, X[:1] * 0.5, np.full((1, 2), 1.7e308), np.full((1, 2), -5e-324)):
-        scaled = features(rows)
+        scaled = features.transform(rows)
         assert scaled.dtype == np.float32
         assert np.isfinite(scaled).all()
         assert np.isfinite(scaled**2).all()
-    sparse = Features(sp.csr_array(X))
+    sparse = ColumnScaler().fit(sp.csr_array(X))
     for rows in (X, np.full((1, 2), 1.7e308)):
-        assert np.isfinite(sparse(sp.csr_array(rows)).toarray()).all()
+        assert np.isfinite(sparse.transform(sp.csr_array(rows)).toarray()).all()
 
 
 @pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e150, 0.0), (1e-150, 0.0), (1e-320, 0.0), (1.0, 1e9)])
 def test_features_do_not_depend_on_their_units(scale, shift):
     X = np.random.default_rng(0).normal(size=(50, 3))
     expected = (X - X.mean(axis=0)) / X.std(axis=0)
-    scaled = Features(X * scale + shift)(X * scale + shift)
+    scaled = ColumnScaler().fit(X * scale + shift).transform(X * scale + shift)
     np.testing.assert_allclose(scaled, expected, atol=1e-2 if scale == 1e-320 else 1e-5)
 
 
 def test_a_constant_feature_is_zero_whatever_a_new_row_has_there():
     X = np.column_stack([np.full(9, 1e-200), np.full(9, 0.1), np.arange(9.0)])
-    features = Features(X)
-    np.testing.assert_array_equal(features(X)[:, :2], 0)
-    np.testing.assert_array_equal(features(np.array([[1e200, -1e200, 4.0]])), 0)
+    features = ColumnScaler().fit(X)
+    np.testing.assert_array_equal(features.transform(X)[:, :2], 0)
+    np.testing.assert_array_equal(features.transform(np.array([[1e200, -1e200, 4.0]])), 0)
 
 
 def test_sparse_features_keep_their_zeros():
     X = sp.random_array((20, 5), density=0.3, rng=0, format="csr") * 1e5
-    scaled = Features(X)(X)
+    scaled = ColumnScaler().fit(X).transform(X)
     assert scaled.nnz == X.nnz
     assert abs(scaled).max() == pytest.approx(1)

@@ -81,8 +81,8 @@ def test_each_contribution_says_how_good_it_was_on_hidden_labels():
 
 def test_the_hidden_rows_are_answered_for_with_the_same_weights():
     evidence, _ = combine(nearness(), Oracle("forest", np.array([0, 0, 1, 1, 0, 1])))
-    alone = nearness().fit(CODES, WEIGHTS, evidence.hidden)
-    said = np.log(np.where(np.eye(2)[evidence.hidden.codes] == 1, 0.9, 0.1))
+    alone = nearness().fit(CODES, WEIGHTS, evidence.held_out)
+    said = np.log(np.where(np.eye(2)[evidence.held_out.codes] == 1, 0.9, 0.1))
     np.testing.assert_allclose(
         evidence.held_out_log_proba, evidence.weights[0] * alone.held_out + evidence.weights[1] * said
     )

@@ -35,7 +35,7 @@ def source_of(X, *settings):
 
 def inverse(setting):
     """The whole of ``(I - strength S)^-1``."""
-    return setting.graph.block(np.arange(setting.graph.n_rows), setting.strength, tol=1e-13, n_jobs=1)
+    return setting.graph.inverse_block(np.arange(setting.graph.n_rows), setting.strength, tol=1e-13, n_jobs=1).values
 
 
 def masses_of(codes, weights):
@@ -50,7 +50,7 @@ def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
     codes = np.where(np.arange(100) < n_labels, truth, -1)
     weights = np.random.default_rng(0).uniform(0.5, 1.0, 100)
     hidden = make_folds(codes, 2, 0)
-    assert hidden.alone == (n_labels == 12)
+    assert hidden.leave_one_out == (n_labels == 12)
     source = source_of(X, (6, 0.9))
     says = source.fit(codes, weights, hidden)
     spread = inverse(source.settings[0])
@@ -126,7 +126,7 @@ def test_without_hidden_labels_all_settings_weigh_the_same():
     says = source.fit(codes, np.ones(30), make_folds(codes, 2, 0))
     assert says.held_out.shape == (0, 2)
     assert [setting.weight for setting in source.settings] == [0.5, 0.5]
-    assert {setting.power for setting in source.settings} == {module.USUAL_POWER}
+    assert {setting.power for setting in source.settings} == {module.START_POWER}
 
 
 def test_rows_in_a_part_of_the_graph_without_labels_are_not_reached():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.evidence import held_out as module
-from otprop.evidence.held_out import FOLDS, LEAVE_ONE_OUT, make_folds
+from otprop.evidence.held_out import MAX_LEAVE_ONE_OUT, N_FOLDS, make_folds
 
 
 @settings(deadline=None)
@@ -26,19 +26,19 @@ def test_a_class_keeps_a_label_whichever_fold_is_hidden(codes, seed):
 
 
 def test_few_labels_are_hidden_one_by_one_and_many_in_folds_that_share_out_every_class():
-    few, many = np.arange(LEAVE_ONE_OUT) % 2, np.arange(10 * LEAVE_ONE_OUT) % 2
-    assert make_folds(few, 2, 0).alone
-    assert sorted(make_folds(few, 2, 0).fold) == list(range(LEAVE_ONE_OUT))
+    few, many = np.arange(MAX_LEAVE_ONE_OUT) % 2, np.arange(10 * MAX_LEAVE_ONE_OUT) % 2
+    assert make_folds(few, 2, 0).leave_one_out
+    assert sorted(make_folds(few, 2, 0).fold) == list(range(MAX_LEAVE_ONE_OUT))
     hidden = make_folds(many, 2, 0)
-    assert not hidden.alone
-    assert hidden.n_folds == FOLDS
-    sizes = [np.bincount(hidden.codes[hidden.fold == fold]).tolist() for fold in range(FOLDS)]
-    assert sizes == [[50, 50]] * FOLDS
+    assert not hidden.leave_one_out
+    assert hidden.n_folds == N_FOLDS
+    sizes = [np.bincount(hidden.codes[hidden.fold == fold]).tolist() for fold in range(N_FOLDS)]
+    assert sizes == [[50, 50]] * N_FOLDS
 
 
 def test_of_many_rows_two_folds_are_enough_and_never_more_than_the_limit(monkeypatch):
     monkeypatch.setattr(module, "MANY_ROWS", 1000)
-    monkeypatch.setattr(module, "MOST_HIDDEN", 300)
+    monkeypatch.setattr(module, "MAX_HELD_OUT", 300)
     hidden = make_folds(np.arange(2000) % 2, 2, 0)
     assert hidden.n_folds == 2
     assert set(hidden.fold) == {0, 1}
@@ -49,7 +49,7 @@ def test_of_many_rows_two_folds_are_enough_and_never_more_than_the_limit(monkeyp
 def test_without_a_second_label_nothing_can_be_hidden():
     hidden = make_folds(np.array([0, 1, 2, -1]), 3, 0)
     assert len(hidden) == 0
-    assert hidden.alone
+    assert hidden.leave_one_out
 
 
 def test_the_seed_decides_who_shares_a_fold():
@@ -63,18 +63,18 @@ def test_the_seed_decides_who_shares_a_fold():
 def test_all_labels_of_a_class_lie_in_different_folds_of_a_classifier_as_far_as_possible(n_classes):
     hidden = make_folds(np.arange(3 * n_classes) % n_classes, n_classes, 0)
     for code in range(n_classes):
-        assert len(set(hidden.fold[hidden.codes == code] % FOLDS)) == 3
+        assert len(set(hidden.fold[hidden.codes == code] % N_FOLDS)) == 3
 
 
 def test_what_is_left_of_a_class_speaks_for_what_was_hidden_of_it():
     codes = np.array([0, 0, 0, 1, 1, 2, -1])
     hidden = make_folds(codes, 3, 0)  # each alone, so that of three labels two are left and of two one
     expected = np.array([[1.5, 1, 1]] * 3 + [[1, 2, 1]] * 2)
-    np.testing.assert_allclose(hidden.lift(), expected)
-    np.testing.assert_allclose(hidden.own_lift(), expected)
+    np.testing.assert_allclose(hidden.class_mass_correction(), expected)
+    np.testing.assert_allclose(hidden.leave_one_out_correction(), expected)
 
 
 def test_in_folds_every_class_is_lifted_by_what_the_fold_took_from_it():
     hidden = make_folds(np.arange(200) % 2, 2, 0)
-    np.testing.assert_allclose(hidden.lift(), 100 / 80)  # a fifth of each class, whichever the fold
-    np.testing.assert_allclose(hidden.own_lift()[np.arange(200), hidden.codes], 100 / 99)
+    np.testing.assert_allclose(hidden.class_mass_correction(), 100 / 80)  # a fifth of each class, whichever the fold
+    np.testing.assert_allclose(hidden.leave_one_out_correction()[np.arange(200), hidden.codes], 100 / 99)

@@ -12,7 +12,7 @@ from otprop.evidence.held_out import make_folds
 from otprop.evidence.nearness import NearnessSource
 from otprop.geometry.pairwise import MatrixCost, make_pairwise_cost
 
-NOTHING_HIDDEN = make_folds(np.array([-1]), 3, 0)
+NOTHING_HELD_OUT = make_folds(np.array([-1]), 3, 0)
 
 
 def table(n_rows=30, n_classes=3, seed=0):
@@ -42,7 +42,7 @@ def source_of(X, n_classes=3, epsilon=0.5):
 
 def test_a_class_is_as_near_as_its_rows_together():
     X, codes, weights = table()
-    says = source_of(X).fit(codes, weights, NOTHING_HIDDEN)
+    says = source_of(X).fit(codes, weights, NOTHING_HELD_OUT)
     np.testing.assert_allclose(says.rows, by_definition(X, codes, weights, 0.5, 3), rtol=1e-5)
 
 
@@ -51,12 +51,12 @@ def test_a_class_is_as_near_as_its_rows_together():
 def test_growing_with_the_rounds_is_the_same_as_summing_anew(seed, cut):
     X, given_codes, weights = table(seed=seed)
     growing = source_of(X)
-    growing.fit(given_codes, weights, NOTHING_HIDDEN)
+    growing.fit(given_codes, weights, NOTHING_HELD_OUT)
     for end, joining in ((cut, [0.3, 0.2, 0.4]), (30, [0.1, 0.5, 0.2])):  # what joins is weighed anew in every round
         codes = np.where((given_codes < 0) & (np.arange(30) < end), np.arange(30) % 3, given_codes)
         weights = np.where(given_codes < 0, np.array(joining)[np.arange(30) % 3], weights)
         grown = growing.update(codes, weights)
-        anew = source_of(X).fit(codes, weights, NOTHING_HIDDEN).rows
+        anew = source_of(X).fit(codes, weights, NOTHING_HELD_OUT).rows
         np.testing.assert_allclose(grown, anew, atol=1e-5)
         np.testing.assert_allclose(growing.predict_log_proba(((X[:, None] - X) ** 2).sum(axis=-1)), anew, atol=1e-5)
 
@@ -65,7 +65,7 @@ def test_a_hidden_label_is_answered_for_without_its_fold():
     X, codes, weights = table(90)
     codes = np.where(np.arange(90) < 80, np.arange(90) % 3, -1)
     hidden = make_folds(codes, 3, 0)
-    assert not hidden.alone
+    assert not hidden.leave_one_out
     says = source_of(X).fit(codes, weights, hidden)
     fold_of = dict(zip(hidden.rows, hidden.fold, strict=True))
     folds = {fold: hidden.rows[hidden.fold == fold] for fold in range(hidden.n_folds)}
@@ -77,8 +77,8 @@ def test_rows_of_weight_zero_say_nothing():
     X, codes, weights = table()
     weights[:3] = 0
     without = np.where(np.arange(30) < 3, -1, codes)
-    first = source_of(X).fit(codes, weights, NOTHING_HIDDEN).rows
-    np.testing.assert_array_equal(first, source_of(X).fit(without, weights, NOTHING_HIDDEN).rows)
+    first = source_of(X).fit(codes, weights, NOTHING_HELD_OUT).rows
+    np.testing.assert_array_equal(first, source_of(X).fit(without, weights, NOTHING_HELD_OUT).rows)
 
 
 def test_epsilon_is_chosen_to_suit_the_hidden_labels():
@@ -106,7 +106,7 @@ def test_new_rows_are_asked_in_the_same_way(cost):
 def test_a_row_too_far_for_a_float_is_answered_for_all_the_same():
     X, codes, weights = table()
     source = NearnessSource(make_pairwise_cost(X, "sqeuclidean"), 30, 3, 1e-300)
-    says = source.fit(codes, weights, NOTHING_HIDDEN)
+    says = source.fit(codes, weights, NOTHING_HELD_OUT)
     assert np.isfinite(says.rows).all()
     far = source.predict_log_proba(np.array([[1e200, -1e200]]))
     assert np.isfinite(far).all()

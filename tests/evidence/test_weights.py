@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.evidence.output import log_floored
-from otprop.evidence.weights import weigh
+from otprop.evidence.weights import fit_weights
 
 
 def answers(codes, n_classes, accuracy, rng):
@@ -30,7 +30,7 @@ def answers(codes, n_classes, accuracy, rng):
 def test_weights_are_finite_and_never_negative(accuracies, n_hidden, n_classes, seed):
     rng = np.random.default_rng(seed)
     codes = rng.integers(0, n_classes, n_hidden)
-    weights = weigh([answers(codes, n_classes, a, rng) for a in accuracies], codes, [0.5] * len(accuracies))
+    weights = fit_weights([answers(codes, n_classes, a, rng) for a in accuracies], codes, [0.5] * len(accuracies))
     assert weights.shape == (len(accuracies),)
     assert np.isfinite(weights).all()
     assert (weights >= 0).all()
@@ -39,7 +39,7 @@ def test_weights_are_finite_and_never_negative(accuracies, n_hidden, n_classes, 
 def test_the_better_source_weighs_more_and_one_that_is_always_wrong_nothing():
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 3, 300)
-    good, fair, bad = weigh([answers(codes, 3, a, rng) for a in (0.9, 0.6, 0.0)], codes, [0.4, 0.4, 0.4])
+    good, fair, bad = fit_weights([answers(codes, 3, a, rng) for a in (0.9, 0.6, 0.0)], codes, [0.4, 0.4, 0.4])
     assert good > fair > bad
     assert bad == 0
 
@@ -47,15 +47,15 @@ def test_the_better_source_weighs_more_and_one_that_is_always_wrong_nothing():
 def test_a_source_that_says_nothing_stays_where_it_starts():
     codes = np.arange(40) % 2
     rng = np.random.default_rng(0)
-    weights = weigh([answers(codes, 2, 0.9, rng), np.full((40, 2), np.log(0.5))], codes, [0.6, 0.3])
+    weights = fit_weights([answers(codes, 2, 0.9, rng), np.full((40, 2), np.log(0.5))], codes, [0.6, 0.3])
     assert weights[1] == pytest.approx(0.3, abs=1e-6)
 
 
 def test_without_hidden_labels_the_start_decides_and_few_hardly_move_it():
-    assert weigh([np.empty((0, 2))] * 2, np.empty(0, dtype=int), [0.6, 0.2]).tolist() == [0.6, 0.2]
+    assert fit_weights([np.empty((0, 2))] * 2, np.empty(0, dtype=int), [0.6, 0.2]).tolist() == [0.6, 0.2]
     rng = np.random.default_rng(0)
     few, many = np.array([0, 1]), np.arange(500) % 2
-    moved = [abs(weigh([answers(codes, 2, 0.95, rng)], codes, [0.2])[0] - 0.2) for codes in (few, many)]
+    moved = [abs(fit_weights([answers(codes, 2, 0.95, rng)], codes, [0.2])[0] - 0.2) for codes in (few, many)]
     assert moved[0] < moved[1]
 
 
@@ -70,6 +70,6 @@ def test_the_weights_maximise_the_penalised_likelihood():
         total = total - np.log(np.exp(total).sum(axis=1, keepdims=True))
         return total[np.arange(50), codes].sum() - 2.0 * ((weights - np.array([0.6, 0.4])) ** 2).sum()
 
-    found = weigh(logs, codes, [0.6, 0.4], pull=2.0)
+    found = fit_weights(logs, codes, [0.6, 0.4], penalty=2.0)
     for step in ([0.02, 0], [-0.02, 0], [0, 0.02], [0, -0.02]):
         assert value(found) >= value(np.maximum(found + step, 0)) - 1e-9

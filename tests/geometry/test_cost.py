@@ -46,14 +46,14 @@ def test_after_any_number_of_rounds_the_blocks_are_the_matrix(matrix, monkeypatc
     monkeypatch.setattr(otprop.geometry.cost, "BLOCK_BYTES", block_bytes)
     rng = np.random.default_rng(1)
     cost = RowCost(MatrixCost(matrix), np.arange(10, 60), np.arange(10), memory_limit)
-    while len(cost.targets):
-        np.testing.assert_array_equal(assembled(cost), matrix[np.ix_(cost.targets, cost.sources)])
-        moved = rng.random(len(cost.targets)) < 0.3
+    while len(cost.unlabeled):
+        np.testing.assert_array_equal(assembled(cost), matrix[np.ix_(cost.unlabeled, cost.labeled)])
+        moved = rng.random(len(cost.unlabeled)) < 0.3
         moved[0] = True
-        leaving = cost.targets[moved]
+        leaving = cost.unlabeled[moved]
         cost.advance(moved)
-        assert cost.sources[-len(leaving) :].tolist() == leaving.tolist()
-        assert len(cost.targets) + len(cost.sources) == 60
+        assert cost.labeled[-len(leaving) :].tolist() == leaving.tolist()
+        assert len(cost.unlabeled) + len(cost.labeled) == 60
 
 
 def test_no_cost_is_computed_twice(matrix):
@@ -81,7 +81,7 @@ def test_costs_that_grow_beyond_the_limit_are_let_go_of(matrix):
     assert cost.stored
     cost.advance(np.arange(55) < 20)
     assert not cost.stored
-    np.testing.assert_array_equal(assembled(cost), matrix[np.ix_(cost.targets, cost.sources)])
+    np.testing.assert_array_equal(assembled(cost), matrix[np.ix_(cost.unlabeled, cost.labeled)])
 
 
 def test_only_small_costs_are_kept_in_single_precision(matrix, monkeypatch):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from otprop.geometry import diffusion, systems
+from otprop.geometry import diffusion, diffusion_solver
 from otprop.geometry.affinity import check_affinity, local_scales, self_tuned_weights
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
@@ -212,7 +212,7 @@ def test_a_start_near_the_solution_saves_the_way(graph):
 def test_many_columns_are_the_same_as_few(graph, monkeypatch):
     sources = labels(250, 20, 2)
     together = graph.solve(sources, 0.9)
-    monkeypatch.setattr(systems, "MANY_COLUMNS", 6)
+    monkeypatch.setattr(diffusion_solver, "COLUMNS_PER_BLOCK", 6)
     apart = graph.solve(sources, 0.9)
     assert apart.converged
     assert_close_by_rows(apart.values, together.values, 2e-6)
@@ -221,14 +221,14 @@ def test_many_columns_are_the_same_as_few(graph, monkeypatch):
 def test_many_columns_keep_their_shares_far_from_all_sources(monkeypatch):
     sources = np.zeros((400, 5))
     sources[np.arange(5) * 3, np.arange(5)] = 1.0
-    monkeypatch.setattr(systems, "MANY_COLUMNS", 2)
+    monkeypatch.setattr(diffusion_solver, "COLUMNS_PER_BLOCK", 2)
     assert_close_by_rows(DiffusionGraph(line(400)).solve(sources, 0.7).values, series(line(400), 0.7, sources), 1e-6)
 
 
 def test_neither_threads_nor_the_order_of_rows_matter(monkeypatch, neighbors, graph):
     plain = graph.solve(labels(250), 0.95)
     monkeypatch.setattr(diffusion, "REORDERED_ROWS", 10)
-    monkeypatch.setattr(systems, "ROWS_AT_ONCE", 40)
+    monkeypatch.setattr(diffusion_solver, "ROWS_PER_BLOCK", 40)
     reordered = DiffusionGraph.from_neighbors(neighbors)
     one, three = (reordered.solve(labels(250), 0.95, n_jobs=n) for n in (1, 3))
     np.testing.assert_array_equal(one.values, three.values)
@@ -255,7 +255,7 @@ def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct):
     chosen = np.random.default_rng(0).choice(250, 40, replace=False)
     matrix = np.eye(250) - 0.9 * normalized(self_tuned_weights(neighbors))
     exact = np.linalg.inv(matrix)[np.ix_(chosen, chosen)]
-    block = DiffusionGraph.from_neighbors(neighbors).block(chosen, 0.9, n_jobs=2)
+    block = DiffusionGraph.from_neighbors(neighbors).inverse_block(chosen, 0.9, n_jobs=2).values
     np.testing.assert_allclose(block, exact, rtol=1e-4, atol=1e-9)
     np.testing.assert_array_equal(block, block.T)
 
@@ -264,7 +264,7 @@ def test_a_block_leaves_a_label_out(graph):
     """Without a row's own label its values change by its entry of the inverse, and by nothing else."""
     sources = labels(250)
     labelled = np.flatnonzero(sources.any(axis=1))
-    block = graph.block(labelled, 0.9, tol=1e-8)
+    block = graph.inverse_block(labelled, 0.9, tol=1e-8).values
     left_out = (block - np.diag(np.diag(block))) @ sources[labelled]
     for number, row in enumerate(labelled):
         without = sources.copy()
@@ -272,8 +272,19 @@ def test_a_block_leaves_a_label_out(graph):
         np.testing.assert_allclose(left_out[number], graph.solve(without, 0.9).values[row], rtol=1e-4)
 
 
+def test_a_block_reports_whether_it_converged(monkeypatch, graph):
+    monkeypatch.setattr(diffusion, "DIRECT_ROWS", 0)
+    stopped = graph.inverse_block(np.arange(40), 0.9, max_iter=2)
+    assert not stopped.converged
+    assert stopped.residual > 1e-4
+    solved = graph.inverse_block(np.arange(40), 0.9)
+    assert solved.converged
+    assert 0 < solved.residual <= 1e-4
+    assert solved.iterations > stopped.iterations
+
+
 def test_no_rows_no_block(graph):
-    assert graph.block(np.array([], dtype=int), 0.9).shape == (0, 0)
+    assert graph.inverse_block(np.array([], dtype=int), 0.9).values.shape == (0, 0)
 
 
 # new rows
@@ -318,10 +329,12 @@ def test_affinities_are_refused_in_words():
         DiffusionGraph(sp.csr_array(np.array([[0.0, np.nan], [1.0, 0.0]])))
 
 
-def test_of_two_affinities_the_larger_counts_and_that_is_said():
-    with pytest.warns(UserWarning, match="X is not symmetric: the larger"):
-        W = check_affinity(np.array([[5.0, 2.0], [1.0, 0.0]]), "X")
+def test_of_two_affinities_the_larger_is_used_and_the_graph_records_it():
+    W, symmetric = check_affinity(np.array([[5.0, 2.0], [1.0, 0.0]]))
     np.testing.assert_array_equal(W.toarray(), [[0.0, 2.0], [2.0, 0.0]])
+    assert not symmetric
+    assert not DiffusionGraph(np.array([[5.0, 2.0], [1.0, 0.0]])).symmetric
+    assert DiffusionGraph(np.array([[5.0, 2.0], [2.0, 0.0]])).symmetric
 
 
 def test_the_largest_floats_are_affinities(neighbors, graph):
@@ -334,11 +347,11 @@ def test_the_largest_floats_are_affinities(neighbors, graph):
 def test_arguments_are_refused_in_words(graph):
     with pytest.raises(ValueError, match="strength must be a finite number > 0 and < 1"):
         graph.solve(labels(250), 1.0)
-    with pytest.raises(ValueError, match=r"sources must have shape \(250, n_columns\); got \(250,\)"):
+    with pytest.raises(ValueError, match=r"initial must have shape \(250, n_columns\); got \(250,\)"):
         graph.solve(np.ones(250), 0.5)
-    with pytest.raises(ValueError, match="sources must be finite and not negative"):
+    with pytest.raises(ValueError, match="initial must be finite and not negative"):
         graph.solve(-labels(250), 0.5)
-    with pytest.raises(ValueError, match="start must have the shape of sources"):
+    with pytest.raises(ValueError, match="start must have the shape of initial"):
         graph.solve(labels(250), 0.5, start=np.ones((250, 1)))
     with pytest.raises(ValueError, match="scale_neighbor must be"):
         self_tuned_weights(Neighbors(np.ones((2, 1), dtype=int), np.ones((2, 1))), scale_neighbor=0)

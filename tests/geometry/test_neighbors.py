@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 from sklearn.neighbors import NearestNeighbors
 
-from otprop.geometry import measures
+from otprop.geometry import exact_search
 from otprop.geometry import neighbors as module
 from otprop.geometry.neighbors import NeighborIndex
 
@@ -108,9 +108,9 @@ def test_sparse_rows_that_share_little_are_still_given_enough_neighbours(metric)
 def test_few_features_are_searched_with_a_tree_and_give_the_same(monkeypatch, metric):
     X = np.random.default_rng(0).normal(size=(700, 3))
     plain = NeighborIndex(X, metric).graph(8)
-    monkeypatch.setattr(measures, "TREE_ROWS", 100)
+    monkeypatch.setattr(exact_search, "TREE_ROWS", 100)
     index = NeighborIndex(X * 1e200, metric)
-    assert isinstance(index._measure, measures.Tree)
+    assert isinstance(index._exact, exact_search.TreeSearch)
     np.testing.assert_array_equal(index.graph(8).indices, plain.indices)
     np.testing.assert_allclose(index.graph(8).distances / 1e200, plain.distances, rtol=1e-9)
     np.testing.assert_array_equal(index.query(X[:9] * 1e200, 8).indices[:, 1:], plain.indices[:9, :7])
@@ -228,7 +228,7 @@ def test_many_features_are_searched_in_few_directions(clusters):
     X = np.hstack([clusters, 0.05 * np.random.default_rng(2).normal(size=(len(clusters), 90))])
     index = NeighborIndex(X)
     found = index.graph(10)
-    assert next(iter(index._plans.values())).points.shape[1] < 50
+    assert next(iter(index._approximate.values())).points.shape[1] < 50
     assert true_recall(found, X, 10) >= 0.95
 
 
@@ -332,7 +332,7 @@ def test_a_search_that_would_take_too_long_ends_with_fewer_of_the_neighbours_and
     X = np.random.default_rng(0).normal(size=(3000, 30))  # no cell is like another
     monkeypatch.setattr("otprop.geometry.neighbors.EXACT_WORK", 0.0)
     patient = NeighborIndex(X).graph(10)
-    monkeypatch.setattr("otprop.geometry.cells.MOST_WORK", 0.1 * 3000**2 * 70)
+    monkeypatch.setattr("otprop.geometry.approximate_search.MAX_WORK", 0.1 * 3000**2 * 70)
     hasty = NeighborIndex(X).graph(10)
     assert patient.recall >= 0.95
     assert not hasty.exact

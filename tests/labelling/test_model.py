@@ -194,7 +194,7 @@ def test_a_file_that_names_another_class_is_refused_and_nothing_runs(content, na
     assert not Bomb.fired
 
 
-@pytest.mark.parametrize("name", ["otprop.geometry.measures.cKDTree", "otprop._otp.replace"])
+@pytest.mark.parametrize("name", ["otprop.geometry.exact_search.cKDTree", "otprop._otp.replace"])
 def test_names_that_our_modules_import_are_no_classes_of_a_model(content, name):
     def change(text):
         next(every_object(text))["object"] = name

@@ -118,7 +118,7 @@ def test_the_ledger_has_the_mass_that_every_class_shipped_or_its_rows_where_shar
     for round_, (n_left, owed) in zip(rounds, asked, strict=True):
         counts = np.bincount(labeled[labeled >= 0], minlength=3)
         booked = counts if strength == 1 else run.distributions[labeled >= 0].sum(axis=0)
-        expected = np.maximum(200 * prior - booked, module.LEDGER_FLOOR * n_left * prior)
+        expected = np.maximum(200 * prior - booked, module.MIN_OWED_SHARE * n_left * prior)
         assert n_left == (labeled < 0).sum()
         np.testing.assert_allclose(owed, expected * n_left / expected.sum())
         labeled[round_.rows] = run.codes[round_.rows]
@@ -147,12 +147,12 @@ def test_shares_that_bind_are_met_more_nearly():
 def test_left_to_itself_a_round_labels_the_probable_rows_and_at_least_a_tenth_of_those_left():
     logits, codes = problem(n_rows=106)
     run, rounds = propagate(logits, codes, strength=0.0, max_rounds=None)
-    sure = run.distributions.max(axis=1) > module.SURE
+    sure = run.distributions.max(axis=1) > module.AUTO_PROBABILITY
     np.testing.assert_array_equal(np.sort(rounds[0].rows), np.flatnonzero(sure & (codes < 0)))
     assert not rounds[0].lowered
     assert all(round_.lowered for round_ in rounds[1:])
     for round_ in rounds[1:]:
-        part = np.ceil(max(module.AUTO_SHARE * round_.n_unlabeled, module.AUTO_PART * 100))
+        part = np.ceil(max(module.MIN_SHARE_LEFT * round_.n_unlabeled, module.MIN_SHARE_ALL * 100))
         assert len(round_.rows) == min(part, round_.n_unlabeled)
     assert (np.diff([run.certainty[round_.rows].min() for round_ in rounds]) < 0).all()
 

@@ -16,7 +16,7 @@ from otprop import OTP
 from otprop.geometry.cost import ArrayCost, RowCost
 from otprop.geometry.euclidean import EuclideanCost
 from otprop.propagation.rounds import certainty
-from otprop.propagation.row_rounds import Propagation
+from otprop.propagation.row_rounds import RowLevelRounds
 from otprop.transport import TransportResult, sinkhorn
 
 
@@ -121,7 +121,7 @@ def test_algorithm_1_can_be_run_round_by_round_and_left():
     rows = np.random.default_rng(0).normal(size=(40, 2))
     codes = np.where(np.arange(40) < 6, np.arange(40) % 2, -1)
     cost = RowCost(EuclideanCost(rows), np.arange(6, 40), np.arange(6))
-    run = Propagation(cost, codes, np.ones(40), 2, epsilon=0.1, alpha=0.95)
+    run = RowLevelRounds(cost, codes, np.ones(40), 2, epsilon=0.1, alpha=0.95)
     rounds = iter(run)
     first = next(rounds)
     assert (run.round[first.rows] == 1).all()

@@ -176,9 +176,7 @@ def test_what_only_class_level_transport_has_is_not_there(iris):
     model.set_params(cost="sqeuclidean", marginals="balanced").fit(X, y)
     for name in ("confidence_", "evidence_", "settings_", "class_prior_", "marginal_strength_"):
         assert not hasattr(model, name)
-    with pytest.raises(
-        AttributeError, match=r"coverage\(\) needs confidence_, which marginals='balanced' does not have"
-    ):
+    with pytest.raises(AttributeError, match="coverage"):
         model.coverage()
 
 

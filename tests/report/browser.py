@@ -159,6 +159,17 @@ class Browser:
         for kind in ("rawKeyDown", "keyUp"):
             self.call("Input.dispatchKeyEvent", type=kind, key=name, code=name, windowsVirtualKeyCode=_KEYS[name])
 
+    def press(self, name: str) -> None:
+        """Press a key that writes or triggers."""
+        code = {" ": "Space"}.get(name, name)
+        shared = {"key": name, "code": code, "windowsVirtualKeyCode": ord(name) if len(name) == 1 else _KEYS[name]}
+        self.call("Input.dispatchKeyEvent", type="keyDown", text={"Enter": "\r"}.get(name, name), **shared)
+        self.call("Input.dispatchKeyEvent", type="keyUp", **shared)
+
+    def downloads_to(self, folder: Path) -> None:
+        """Save downloads in a folder."""
+        self.call("Page.setDownloadBehavior", behavior="allow", downloadPath=str(folder))
+
     def picture(self, out: Path, whole: bool = True) -> None:
         """Save what the page looks like."""
         self.evaluate("0")
@@ -191,4 +202,4 @@ class Browser:
         return found
 
 
-_KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27, "Tab": 9}
+_KEYS = {"ArrowLeft": 37, "ArrowUp": 38, "ArrowRight": 39, "ArrowDown": 40, "Escape": 27, "Tab": 9, "Enter": 13}

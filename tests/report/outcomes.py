@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, fields
 from types import SimpleNamespace
 from typing import Any
 
@@ -11,11 +12,16 @@ import numpy as np
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
 from otprop.propagation.calibration import coverage_table
-from otprop.report.label_template import labelled_page, map_rows, rows_to_draw
+from otprop.report.label_page import render_label_page
+from otprop.report.row_map import map_rows, rows_to_draw
 
 USES = (
-    SimpleNamespace(name="lot", role="left out", why="identifier: a different value in every row", width=0),
-    SimpleNamespace(name="weight", role="number", why="3 % missing, filled by the median and flagged", width=2),
+    SimpleNamespace(
+        name="lot", role="left out", left_out=True, why="identifier: a different value in every row", width=0
+    ),
+    SimpleNamespace(
+        name="weight", role="number", left_out=False, why="3 % missing, filled by the median and flagged", width=2
+    ),
 )
 
 
@@ -62,6 +68,28 @@ def made_outcome(
     return outcome, X
 
 
+@dataclass(frozen=True)
+class ExplainedOutcome(Outcome):
+    """An outcome with everything the page can show."""
+
+    explanations: dict[int, Any]
+    confusion: tuple[np.ndarray, list[str]]
+
+
+def explained(outcome: Outcome) -> ExplainedOutcome:
+    """The outcome with an explanation of every row, and with a confusion of held-out labels."""
+    classes, labelled = outcome.classes, np.flatnonzero(outcome.given)
+    even = dict.fromkeys(classes, 1 / len(classes))
+    nearest = [(int(row), classes[outcome.codes[row]], 0.5 + number) for number, row in enumerate(labelled[:3])]
+    why = {
+        row: {"sources": {"diffusion": dict(zip(classes, shares, strict=True)), "forest": even}, "nearest": nearest}
+        for row, shares in enumerate(outcome.distributions.tolist())
+    }
+    confusion = 7 * np.eye(len(classes), dtype=int) + np.eye(len(classes), k=1, dtype=int)
+    stored = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
+    return ExplainedOutcome(**(stored | {"explanations": why, "confusion": (confusion, classes)}))
+
+
 def made_page(
     outcome: Outcome, X: np.ndarray, columns: dict[str, Callable[[int], object]] | None = None, **other: Any
 ) -> str:
@@ -72,13 +100,13 @@ def made_page(
     shown: dict[str, Any] = {
         "points": map_rows(X, drawn),
         "drawn": drawn,
-        "hover": {name: [cell(int(row)) for row in drawn] for name, cell in columns.items()},
+        "cells": {name: [cell(int(row)) for row in drawn] for name, cell in columns.items()},
         "review": review,
         "review_cells": {name: [cell(row) for row in review] for name, cell in columns.items()},
-        "uses": USES,
+        "columns": USES,
         "facts": {"file": "orchard.csv", "rows": str(len(X))},
         "notes": ["a label with a single row: Cox"],
         "command": "otprop label orchard.csv --target variety",
         "versions": {"otprop": "0.1.0"},
     }
-    return labelled_page(outcome, **(shown | other))
+    return render_label_page(outcome, **(shown | other))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from otprop.transport.newton import conjugate_gradient, factorised
+from otprop.transport.newton import conjugate_gradient, factorized
 
 
 def newton_system(seed=0, density=1.0):
@@ -34,7 +34,7 @@ def test_conjugate_gradients_solve_the_singular_system_on_gradients_that_sum_to_
 def test_the_factorisation_solves_the_same_system():
     plan, r, b, hessian, gradient = newton_system(density=0.2)
     gradient -= gradient.mean()
-    step = factorised(sp.csr_array(plan), r, b, gradient)
+    step = factorized(sp.csr_array(plan), r, b, gradient)
     assert step is not None
     assert_solves(step, hessian, gradient, 1e-6)
 

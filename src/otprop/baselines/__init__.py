@@ -1,4 +1,4 @@
-"""Peers to compare with, all with the face of the package's own estimators."""
+"""Other label propagation methods and classifiers, with the interface of the estimators of this package."""
 
 from otprop.baselines.cnmf import CNMF
 from otprop.baselines.lnp import LNP

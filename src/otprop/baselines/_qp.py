@@ -48,7 +48,7 @@ def nonnegative_programs(G: np.ndarray, b: np.ndarray) -> np.ndarray:
 
 
 def _trial(G: np.ndarray, b: np.ndarray, positive: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Solve for the variables taken to be positive; say which variables break their sign condition."""
+    """Solve for the variables taken to be positive; and mark the variables that violate their sign condition."""
     both = positive[:, :, None] & positive[:, None, :]
     A = np.where(both, G, 0.0)
     diagonal = np.arange(G.shape[1])

@@ -1,4 +1,4 @@
-"""Constrained non-negative matrix factorisation (Liu, Wu, Cai & Huang 2010): one code for all rows of a class."""
+"""Constrained non-negative matrix factorisation (Liu, Wu, Cai & Huang 2010): labelled rows of a class share a code."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
-from otprop.baselines._clusters import classes_of_clusters
+from otprop.baselines._cluster_labels import match_clusters_to_classes
 from otprop.baselines._qp import nonnegative_programs
 
 TINY = 1e-300  # keeps a division finite where numerator and denominator vanish together
@@ -40,17 +40,7 @@ class Factors:
 
 
 def code_groups(codes: np.ndarray, n_classes: int) -> np.ndarray:
-    """The number of the code that each row uses: its class where labelled, one of its own where not.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows,), class numbers, -1 where unlabelled
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
-    """
+    """The number of the code of each row: its class where labelled, a code of its own where unlabelled (-1)."""
     groups = codes.copy()
     free = np.flatnonzero(codes < 0)
     groups[free] = n_classes + np.arange(free.size)
@@ -109,7 +99,7 @@ class CNMF(Propagator):
     """Constrained non-negative matrix factorisation, then k-means on the codes.
 
     The features are scaled to [0, 1]; rows of one class share one code. Clusters are named after classes by the
-    one-to-one map that fits the labelled rows best. The method assigns, it does not weigh: distributions are
+    one-to-one map that fits the labelled rows best. Each row gets one class: distributions are
     one-hot. The factorisation has many local optima and its labels can differ much between random starts: judge it by
     several values of `random_state`.
 
@@ -183,7 +173,7 @@ class CNMF(Propagator):
         -------
         self
         """
-        self._check_parameters()
+        self.check_parameters()
         X, labels = self._read(X, y)
         rng = check_random_state(self.random_state)
         n_classes = len(labels.classes)
@@ -210,7 +200,7 @@ class CNMF(Propagator):
         self.n_iter_ = len(factors.objective) - 1
         return self._name_clusters(labels, rng)
 
-    def _check_parameters(self) -> None:
+    def check_parameters(self) -> None:
         if self.n_components is not None:
             check_count("n_components", self.n_components)
         check_count("max_iter", self.max_iter)
@@ -223,7 +213,7 @@ class CNMF(Propagator):
         means = KMeans(n_clusters, n_init=self.n_init, random_state=rng).fit(self.codes_)
         self.clusters_ = means.labels_.astype(np.intp)
         self._centers = means.cluster_centers_
-        self._class_of = classes_of_clusters(self.clusters_, labels.codes, n_clusters, n_classes)
+        self._class_of = match_clusters_to_classes(self.clusters_, labels.codes, n_clusters, n_classes)
         codes = self._class_of[self.clusters_]
         return self._set_labels(labels, codes, np.eye(n_classes)[codes])
 

@@ -18,7 +18,7 @@ from scipy import sparse
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.neighbors import NearestNeighbors
 
-from otprop.baselines._rows import blocks, squared_distances, typical_distance
+from otprop.baselines._frame import blocks, squared_distances, typical_distance
 
 __all__ = [
     "Solution",
@@ -48,7 +48,7 @@ class Solution:
     converged: bool
 
     def warn(self, name: str, max_iter: int, tol: float) -> None:
-        """Say so if the iteration stopped early."""
+        """Warn if the iteration stopped early."""
         if not self.converged:
             warnings.warn(
                 f"{name} stopped after max_iter={max_iter} iterations with a change of {self.change:.2g}, above "
@@ -147,7 +147,7 @@ def knn_graph(X: Any, n_neighbors: int) -> sparse.csr_array:
     return graph
 
 
-def iterate(W: Any, Y: np.ndarray, *, alpha: float, tol: float, max_iter: int) -> Solution:
+def iterate(W: Any, Y: np.ndarray, *, alpha: float, tol: float = 1e-4, max_iter: int = 10_000) -> Solution:
     """Repeat F <- alpha W F + (1 - alpha) Y until no row's distribution can move by more than about `tol`.
 
     `W`, dense or sparse, has a spectral radius of at most one; the remaining error is then bounded by the change

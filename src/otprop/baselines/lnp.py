@@ -1,4 +1,4 @@
-"""Linear neighbourhood propagation (Wang & Zhang 2007): each row is rebuilt from its neighbours, labels follow."""
+"""Linear neighbourhood propagation (Wang & Zhang 2007): labels follow the weights that reconstruct each row."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
+from otprop.baselines._frame import Frame, blocks
 from otprop.baselines._qp import simplex_programs
-from otprop.baselines._rows import BLOCK_ENTRIES, Frame
-from otprop.baselines.graph import Solution, distributions, iterate, one_hot
+from otprop.baselines.graph import distributions, iterate, one_hot
 
 RIDGE = 0.1  # of the trace, where neighbours outnumber features
 LEAST_RIDGE = 1e-9  # of the trace, always: repeated neighbours make the Gram matrix singular
@@ -53,11 +53,8 @@ def reconstruction_weights(X: np.ndarray, targets: np.ndarray, neighbors: np.nda
     -------
     ndarray of shape (n_targets, k), non-negative, rows summing to one
     """
-    step = max(1, BLOCK_ENTRIES // max(1, neighbors.shape[1] * max(X.shape[1], neighbors.shape[1])))
-    parts = [
-        simplex_programs(local_grams(X, targets[start : start + step], neighbors[start : start + step]))
-        for start in range(0, len(targets), step)
-    ]
+    entries = neighbors.shape[1] * max(X.shape[1], neighbors.shape[1])
+    parts = [simplex_programs(local_grams(X, targets[rows], neighbors[rows])) for rows in blocks(len(targets), entries)]
     return np.concatenate(parts)
 
 
@@ -83,25 +80,6 @@ def neighborhood_graph(X: np.ndarray, n_neighbors: int) -> sparse.csr_array:
     return graph
 
 
-def propagate(W: Any, Y: np.ndarray, *, alpha: float, tol: float = 1e-4, max_iter: int = 10_000) -> Solution:
-    """Repeat F <- alpha W F + (1 - alpha) Y to its limit.
-
-    Parameters
-    ----------
-    W : sparse array of shape (n_rows, n_rows), row-stochastic
-    Y : ndarray of shape (n_rows, n_classes) or (n_rows, n_splits, n_classes)
-        One-hot labels of one split, or of several side by side; zero rows where unlabelled.
-    alpha : float in [0, 1)
-    tol : float, how far a row's distribution may still be from the limit
-    max_iter : int
-
-    Returns
-    -------
-    Solution with scores of the shape of `Y`
-    """
-    return iterate(W, Y, alpha=alpha, tol=tol, max_iter=max_iter)
-
-
 class LNP(Propagator):
     """Linear neighbourhood propagation.
 
@@ -114,8 +92,8 @@ class LNP(Propagator):
     n_neighbors : int, default=10
         Neighbours of a row, itself not among them; at most all other rows.
     alpha : float, default=0.99
-        How much a row listens to its neighbours rather than to its own label, in (0, 1). The graph is directed: run
-        to the limit near 1, a class from whose rows few paths lead out can flood the others; 0.9 stays local.
+        The weight of the neighbours of a row against its own label, in (0, 1). The graph is directed: near 1, a class
+        from whose rows few paths lead out can spread over the others; 0.9 stays local.
     max_iter : int, default=10000
     tol : float, default=1e-4
         The iteration ends when no probability can change by about more.
@@ -158,6 +136,12 @@ class LNP(Propagator):
         self.tol = tol
         self.unlabeled = unlabeled
 
+    def check_parameters(self) -> None:
+        check_count("n_neighbors", self.n_neighbors)
+        check_number("alpha", self.alpha, above=0, below=1)
+        check_count("max_iter", self.max_iter)
+        check_number("tol", self.tol, above=0)
+
     def fit(self, X: Any, y: Any) -> Self:
         """Label every row.
 
@@ -170,16 +154,13 @@ class LNP(Propagator):
         -------
         self
         """
-        check_count("n_neighbors", self.n_neighbors)
-        check_number("alpha", self.alpha, above=0, below=1)
-        check_count("max_iter", self.max_iter)
-        check_number("tol", self.tol, above=0)
+        self.check_parameters()
         X, labels = self._read(X, y)
-        self._frame = Frame.around(X)
-        self._rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        self._rows = self._frame.transform(X)
         Y = one_hot(labels.codes, len(labels.classes))
         graph = neighborhood_graph(self._rows, self.n_neighbors)
-        solution = propagate(graph, Y, alpha=self.alpha, tol=self.tol, max_iter=self.max_iter)
+        solution = iterate(graph, Y, alpha=self.alpha, tol=self.tol, max_iter=self.max_iter)
         solution.warn(type(self).__name__, self.max_iter, self.tol)
         self.n_iter_ = solution.n_iter
         shares = distributions(solution.scores, Y)
@@ -197,7 +178,7 @@ class LNP(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        targets = self._frame.place(self._read_rows(X, reset=False))
+        targets = self._frame.transform(self._read_rows(X, reset=False))
         k = min(self.n_neighbors, len(self._rows))
         neighbors = NearestNeighbors(n_neighbors=k).fit(self._rows).kneighbors(targets, return_distance=False)
         weights = reconstruction_weights(self._rows, targets, neighbors)

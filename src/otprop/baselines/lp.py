@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
-from otprop.baselines._kernels import GraphPropagator
-from otprop.baselines.graph import Solution, affinity, distributions, knn_graph, log_transitions, one_hot
+from otprop.baselines._graph_propagator import GraphPropagator
+from otprop.baselines.graph import Solution, affinity, knn_graph, log_transitions
 
 LEAK = {"float32": 1e-5, "float64": 1e-10}  # the share of labels lost at each step of the exact solve
 
@@ -40,8 +40,8 @@ def transition(sq: np.ndarray, sigma: float, out: np.ndarray | None = None) -> t
 def propagate(T: Any, Y: np.ndarray, *, weight: np.ndarray | None = None, tol: float, max_iter: int) -> Solution:
     """Solve F = T F on the unlabelled rows with F = Y on the labelled ones.
 
-    The plain iteration F <- T F, labelled rows reset, is certified by its own change; where `weight` says that
-    weight_i T_ij is symmetric, conjugate gradients in that inner product take it near the end first.
+    The plain iteration F <- T F, labelled rows reset, ends the solve and bounds its error; where `weight` is given,
+    weight_i T_ij is symmetric and conjugate gradients in that inner product run first.
 
     Parameters
     ----------
@@ -219,31 +219,12 @@ class LabelPropagation(GraphPropagator):
         self.tol = tol
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Label every row.
+    def _solve_rbf(self, Y: np.ndarray) -> Solution:
+        sq, sigma = self._squared_distances()
+        S, log_degree = affinity(sq, sigma, out=sq)
+        return propagate_exact(S, log_degree, Y, overwrite=True)
 
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), labels, and the marker where unlabelled
-
-        Returns
-        -------
-        self
-        """
-        self.check_parameters()
-        X, labels = self._read(X, y, accept_sparse="csr")
-        self._place(X)
-        Y = one_hot(labels.codes, len(labels.classes))
-        if self.kernel == "rbf":
-            sq, sigma = self._squared_distances()
-            S, log_degree = affinity(sq, sigma, out=sq)
-            solution = propagate_exact(S, log_degree, Y, overwrite=True)
-        else:
-            graph = knn_graph(self._rows, self.n_neighbors)
-            T = sparse.diags_array(1.0 / graph.sum(axis=1)) @ graph
-            solution = propagate(T.tocsr(), Y, tol=self.tol, max_iter=self.max_iter)
-            solution.warn(type(self).__name__, self.max_iter, self.tol)
-        self.n_iter_ = solution.n_iter
-        shares = distributions(solution.scores, Y)
-        return self._set_labels(labels, shares.argmax(axis=1), shares)
+    def _solve_knn(self, Y: np.ndarray) -> Solution:
+        graph = knn_graph(self._rows, self.n_neighbors)
+        T = sparse.diags_array(1.0 / graph.sum(axis=1)) @ graph
+        return propagate(T.tocsr(), Y, tol=self.tol, max_iter=self.max_iter)

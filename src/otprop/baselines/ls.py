@@ -2,35 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
 from scipy import linalg, sparse
 
 from otprop._validation import check_number
-from otprop.baselines._kernels import GraphPropagator
-from otprop.baselines.graph import Solution, affinity, distributions, iterate, knn_graph, one_hot
+from otprop.baselines._graph_propagator import GraphPropagator
+from otprop.baselines.graph import Solution, affinity, iterate, knn_graph
 
 FLOAT32_ALPHA = 0.9999  # the system of a larger alpha is too badly conditioned for a float32 factor
-
-
-def spread(S: Any, Y: np.ndarray, *, alpha: float, tol: float = 1e-4, max_iter: int = 10_000) -> Solution:
-    """Label spreading by its iteration F <- alpha S F + (1 - alpha) Y, for a dense or sparse `S`.
-
-    Parameters
-    ----------
-    S : ndarray or sparse array of shape (n_rows, n_rows)
-    Y : ndarray of shape (n_rows, n_classes) or (n_rows, n_splits, n_classes)
-        One-hot labels of one split, or of several side by side; zero rows where unlabelled.
-    alpha : float in [0, 1)
-    tol : float, how far a row's distribution may still be from the limit
-    max_iter : int
-
-    Returns
-    -------
-    Solution with scores of the shape of `Y`
-    """
-    return iterate(S, Y, alpha=alpha, tol=tol, max_iter=max_iter)
 
 
 def spread_exact(S: np.ndarray, Y: np.ndarray, *, alpha: float, overwrite: bool = False) -> Solution:
@@ -85,7 +66,7 @@ class LabelSpreading(GraphPropagator):
     n_neighbors : int, default=7
         Neighbours of "knn", the row itself being the first, as in scikit-learn.
     alpha : float, default=0.99
-        How much a row listens to its neighbours rather than to its own label, in (0, 1). 0.99 is the value of the
+        The weight of the neighbours of a row against its own label, in (0, 1). 0.99 is the value of the
         paper; scikit-learn's default is 0.2.
     max_iter : int, default=10000
         Most iterations of "knn".
@@ -135,31 +116,15 @@ class LabelSpreading(GraphPropagator):
         self.tol = tol
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Label every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), labels, and the marker where unlabelled
-
-        Returns
-        -------
-        self
-        """
-        self.check_parameters()
+    def check_parameters(self) -> None:
+        super().check_parameters()
         check_number("alpha", self.alpha, above=0, below=1)
-        X, labels = self._read(X, y, accept_sparse="csr")
-        self._place(X)
-        Y = one_hot(labels.codes, len(labels.classes))
-        if self.kernel == "rbf":
-            sq, sigma = self._squared_distances(np.float64 if self.alpha > FLOAT32_ALPHA else None)
-            S, _ = affinity(sq, sigma, out=sq)
-            solution = spread_exact(S, Y, alpha=self.alpha, overwrite=True)
-        else:
-            S = normalized_knn(knn_graph(self._rows, self.n_neighbors))
-            solution = spread(S, Y, alpha=self.alpha, tol=self.tol, max_iter=self.max_iter)
-            solution.warn(type(self).__name__, self.max_iter, self.tol)
-        self.n_iter_ = solution.n_iter
-        shares = distributions(solution.scores, Y)
-        return self._set_labels(labels, shares.argmax(axis=1), shares)
+
+    def _solve_rbf(self, Y: np.ndarray) -> Solution:
+        sq, sigma = self._squared_distances(np.float64 if self.alpha > FLOAT32_ALPHA else None)
+        S, _ = affinity(sq, sigma, out=sq)
+        return spread_exact(S, Y, alpha=self.alpha, overwrite=True)
+
+    def _solve_knn(self, Y: np.ndarray) -> Solution:
+        S = normalized_knn(knn_graph(self._rows, self.n_neighbors))
+        return iterate(S, Y, alpha=self.alpha, tol=self.tol, max_iter=self.max_iter)

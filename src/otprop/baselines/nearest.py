@@ -1,4 +1,4 @@
-"""Two methods that look at labelled rows only: the nearest one, and a vote of all weighted by the Gibbs kernel."""
+"""Methods that use the labelled rows only: the nearest one, and a vote weighted by the Gibbs kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_number
-from otprop.baselines._rows import Frame, blocks, typical_distance
+from otprop.baselines._frame import Frame, blocks, typical_distance
 
 
 def class_potentials(sq: np.ndarray, codes: np.ndarray, n_classes: int, epsilon: float) -> np.ndarray:
@@ -38,19 +38,37 @@ def class_potentials(sq: np.ndarray, codes: np.ndarray, n_classes: int, epsilon:
     return top + np.log(np.add.reduceat(np.exp(exponents), starts, axis=1))
 
 
-class _FromLabeled(Propagator):
-    """Keeps the labelled rows and answers from them, for training rows and new ones alike."""
+class LabeledRowsPropagator(Propagator):
+    """Base of the methods that predict training rows and new rows from the labelled rows."""
 
-    def _keep(self, X: Any, y: Any) -> tuple[Any, Any]:
+    def fit(self, X: Any, y: Any) -> Self:
+        """Label every row.
+
+        Parameters
+        ----------
+        X : {array-like, sparse matrix} of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), labels, and the marker where unlabelled
+
+        Returns
+        -------
+        self
+        """
+        self.check_parameters()
         X, labels = self._read(X, y, accept_sparse="csr")
-        self._frame = Frame.around(X)
-        rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        rows = self._frame.transform(X)
         self._labeled = rows[labels.labeled]
         self._codes = labels.codes[labels.labeled]
         self.classes_ = labels.classes
-        return rows, labels
+        self._set_width(rows)
+        shares = self._shares(rows)
+        return self._set_labels(labels, shares.argmax(axis=1), shares)
+
+    def _set_width(self, rows: Any) -> None:
+        """Set the width of the kernel, where there is one."""
 
     def _shares(self, rows: Any) -> np.ndarray:
+        """Class probabilities of scaled rows."""
         raise NotImplementedError
 
     def predict_proba(self, X: Any) -> np.ndarray:
@@ -66,7 +84,7 @@ class _FromLabeled(Propagator):
         """
         check_is_fitted(self)
         X = self._read_rows(X, accept_sparse="csr", reset=False)
-        return self._shares(self._frame.place(X))
+        return self._shares(self._frame.transform(X))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -74,7 +92,7 @@ class _FromLabeled(Propagator):
         return tags
 
 
-class NearestNeighbor(_FromLabeled):
+class NearestNeighbor(LabeledRowsPropagator):
     """The class of the nearest labelled row.
 
     Parameters
@@ -100,28 +118,12 @@ class NearestNeighbor(_FromLabeled):
     def __init__(self, *, unlabeled: Any = "auto") -> None:
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Label every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), labels, and the marker where unlabelled
-
-        Returns
-        -------
-        self
-        """
-        rows, labels = self._keep(X, y)
-        shares = self._shares(rows)
-        return self._set_labels(labels, shares.argmax(axis=1), shares)
-
     def _shares(self, rows: Any) -> np.ndarray:
         nearest = NearestNeighbors(n_neighbors=1).fit(self._labeled).kneighbors(rows, return_distance=False)[:, 0]
         return np.eye(len(self.classes_))[self._codes[nearest]]
 
 
-class KernelVote(_FromLabeled):
+class KernelVote(LabeledRowsPropagator):
     """All labelled rows vote with the weight exp(-d^2 / epsilon): optimal transport without the transport.
 
     The votes are summed per class in log space, so no `epsilon` leaves a row without a vote.
@@ -154,20 +156,10 @@ class KernelVote(_FromLabeled):
         self.epsilon = epsilon
         self.unlabeled = unlabeled
 
-    def fit(self, X: Any, y: Any) -> Self:
-        """Label every row.
-
-        Parameters
-        ----------
-        X : {array-like, sparse matrix} of shape (n_rows, n_features)
-        y : array-like of shape (n_rows,), labels, and the marker where unlabelled
-
-        Returns
-        -------
-        self
-        """
+    def check_parameters(self) -> None:
         check_number("epsilon", self.epsilon, above=0, words=("auto",))
-        rows, labels = self._keep(X, y)
+
+    def _set_width(self, rows: Any) -> None:
         extent = self._frame.extent
         if self.epsilon == "auto":
             nearest = NearestNeighbors(n_neighbors=1).fit(rows).kneighbors()[0][:, 0]
@@ -177,8 +169,6 @@ class KernelVote(_FromLabeled):
             epsilon = float(self.epsilon) / extent / extent
             self.epsilon_ = float(self.epsilon)
         self._epsilon = min(max(epsilon, 1e-50), 1e50)
-        shares = self._shares(rows)
-        return self._set_labels(labels, shares.argmax(axis=1), shares)
 
     def _shares(self, rows: Any) -> np.ndarray:
         n_classes = len(self.classes_)

@@ -1,4 +1,4 @@
-"""Partition level constrained clustering (Liu, Tao & Fu 2017): k-means that also hears the labels."""
+"""Partition level constrained clustering (Liu, Tao & Fu 2017): k-means with a penalty for labels."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._validation import check_count, check_number
-from otprop.baselines._clusters import classes_of_clusters
-from otprop.baselines._rows import Frame
+from otprop.baselines._cluster_labels import match_clusters_to_classes
+from otprop.baselines._frame import Frame
 from otprop.baselines.graph import one_hot
 
 
@@ -127,10 +127,9 @@ def constrained_kmeans(
 class PLCC(Propagator):
     """Partition level constrained clustering.
 
-    K-means over the rows, as many clusters as classes, in which a labelled row also pays for standing beside labels
-    that differ from its own. It starts from the class means of the labelled rows. Clusters are named after classes
-    by the one-to-one map that fits the labelled rows best. The method assigns, it does not weigh: distributions are
-    one-hot.
+    K-means with as many clusters as classes, in which a labelled row also pays for a cluster whose labels differ from
+    its own. It starts from the class means of the labelled rows. Clusters are named after classes by the one-to-one map
+    that fits the labelled rows best. Each row gets one class: distributions are one-hot.
 
     Written from secondary descriptions of the method, not from the authors' code: details such as the start and
     what an empty cluster does may differ from theirs. A cluster without a labelled row has a label mean of zero.
@@ -170,6 +169,10 @@ class PLCC(Propagator):
         self.max_iter = max_iter
         self.unlabeled = unlabeled
 
+    def check_parameters(self) -> None:
+        check_number("strength", self.strength, least=0)
+        check_count("max_iter", self.max_iter)
+
     def fit(self, X: Any, y: Any) -> Self:
         """Label every row.
 
@@ -182,11 +185,10 @@ class PLCC(Propagator):
         -------
         self
         """
-        check_number("strength", self.strength, least=0)
-        check_count("max_iter", self.max_iter)
+        self.check_parameters()
         X, labels = self._read(X, y)
-        self._frame = Frame.around(X)
-        rows = self._frame.place(X)
+        self._frame = Frame.fit(X)
+        rows = self._frame.transform(X)
         n_classes = len(labels.classes)
         Y = one_hot(labels.codes, n_classes)
         extent = self._frame.extent
@@ -204,7 +206,7 @@ class PLCC(Propagator):
         self.clusters_ = found.clusters.astype(np.intp)
         self.objective_ = found.objective
         self.n_iter_ = len(found.objective)
-        self._class_of = classes_of_clusters(self.clusters_, labels.codes, n_classes, n_classes)
+        self._class_of = match_clusters_to_classes(self.clusters_, labels.codes, n_classes, n_classes)
         codes = self._class_of[self.clusters_]
         return self._set_labels(labels, codes, np.eye(n_classes)[codes])
 
@@ -220,6 +222,6 @@ class PLCC(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        rows = self._frame.place(self._read_rows(X, reset=False))
+        rows = self._frame.transform(self._read_rows(X, reset=False))
         nearest = euclidean_distances(rows, self._means, squared=True).argmin(axis=1)
         return np.eye(len(self.classes_))[self._class_of[nearest]]

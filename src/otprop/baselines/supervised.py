@@ -1,4 +1,4 @@
-"""What one would do without propagation: train a classifier on the labelled rows, perhaps teach it its own answers."""
+"""Methods without propagation: a classifier trained on the labelled rows, or self-trained."""
 
 from __future__ import annotations
 
@@ -23,19 +23,7 @@ NAMED = ("logistic", "extra_trees")
 
 
 def make_classifier(classifier: Any, random_state: Any = None, *, sparse_rows: bool = False) -> Any:
-    """An unfitted classifier, from a name or a scikit-learn classifier.
-
-    Parameters
-    ----------
-    classifier : "logistic", "extra_trees" or a classifier
-        Logistic regression on standardised features, 200 extremely randomised trees, or what was given, cloned.
-    random_state : int, RandomState or None, for the named ones
-    sparse_rows : bool, scale without shifting
-
-    Returns
-    -------
-    classifier
-    """
+    """An unfitted classifier from a name or a clone of a scikit-learn classifier; sparse rows are scaled only."""
     if isinstance(classifier, str):
         check_choice("classifier", classifier, NAMED)
         if classifier == "extra_trees":
@@ -50,18 +38,7 @@ def make_classifier(classifier: Any, random_state: Any = None, *, sparse_rows: b
 
 
 def class_shares(model: Any, X: Any, n_classes: int) -> np.ndarray:
-    """A fitted classifier's class probabilities, or its predictions as one-hot rows where it has none.
-
-    Parameters
-    ----------
-    model : classifier fitted on class numbers
-    X : rows
-    n_classes : int
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes), rows sum to 1
-    """
+    """Class probabilities by a classifier fitted on class numbers; one-hot where it has only `predict`."""
     if not hasattr(model, "predict_proba"):
         return np.eye(n_classes)[np.asarray(model.predict(X), dtype=np.intp)]
     out = np.zeros((X.shape[0], n_classes))
@@ -120,13 +97,13 @@ class Supervised(Propagator):
         X, labels = self._read(X, y, accept_sparse="csr")
         self.classes_ = labels.classes
         self.classifier_ = self._train(model, X, labels) if len(labels.classes) > 1 else None
-        shares = self._answer(X)
+        shares = self._class_shares(X)
         return self._set_labels(labels, shares.argmax(axis=1), shares)
 
     def _train(self, model: Any, X: Any, labels: Labels) -> Any:
         return model.fit(X[labels.labeled], labels.codes[labels.labeled])
 
-    def _answer(self, X: Any) -> np.ndarray:
+    def _class_shares(self, X: Any) -> np.ndarray:
         if self.classifier_ is None:
             return np.ones((X.shape[0], 1))
         return class_shares(self.classifier_, X, len(self.classes_))
@@ -143,7 +120,7 @@ class Supervised(Propagator):
         ndarray of shape (n_rows, n_classes), in the order of ``classes_``
         """
         check_is_fitted(self)
-        return self._answer(self._read_rows(X, accept_sparse="csr", reset=False))
+        return self._class_shares(self._read_rows(X, accept_sparse="csr", reset=False))
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -152,13 +129,13 @@ class Supervised(Propagator):
 
 
 class SelfTraining(Supervised):
-    """A classifier that is trained again on its own confident answers, by scikit-learn's ``SelfTrainingClassifier``.
+    """A classifier trained again on its confident predictions, by scikit-learn's ``SelfTrainingClassifier``.
 
     Parameters
     ----------
     classifier : "logistic", "extra_trees" or a scikit-learn classifier with `predict_proba`, default="logistic"
     threshold : float, default=0.75
-        Answers at least this probable are taken for labels, in [0, 1).
+        Predictions at least this probable are used as labels, in [0, 1).
     max_iter : int, default=10
         Most rounds.
     unlabeled : "auto" or a label, default="auto"
@@ -172,7 +149,7 @@ class SelfTraining(Supervised):
     transduction_ : ndarray of shape (n_rows,), a label for every training row
     label_distributions_ : ndarray of shape (n_rows, n_classes), rows sum to 1
     classifier_ : the fitted classifier, on class numbers; None if only one class is labelled
-    n_iter_ : int, the times the classifier was trained
+    n_iter_ : int, number of times the classifier was trained
 
     Examples
     --------
@@ -196,8 +173,12 @@ class SelfTraining(Supervised):
         self.threshold = threshold
         self.max_iter = max_iter
 
+    def check_parameters(self) -> None:
+        check_number("threshold", self.threshold, least=0, below=1)
+        check_count("max_iter", self.max_iter)
+
     def fit(self, X: Any, y: Any) -> Self:
-        """Train on the labelled rows, then on confident answers too, and label every row.
+        """Train on the labelled rows, then on confident predictions too, and label every row.
 
         Parameters
         ----------
@@ -208,8 +189,7 @@ class SelfTraining(Supervised):
         -------
         self
         """
-        check_number("threshold", self.threshold, least=0, below=1)
-        check_count("max_iter", self.max_iter)
+        self.check_parameters()
         self.n_iter_ = 1
         return super().fit(X, y)
 
@@ -219,7 +199,7 @@ class SelfTraining(Supervised):
                 f"classifier must have predict_proba for self-training; got {model!r}. Wrap it in scikit-learn's "
                 "CalibratedClassifierCV, or use one that has."
             )
-        if labels.unlabeled.size == 0:  # nothing to teach itself: scikit-learn would only warn
+        if labels.unlabeled.size == 0:  # scikit-learn would warn
             return super()._train(model, X, labels)
         trainer = SelfTrainingClassifier(model, threshold=self.threshold, max_iter=self.max_iter)
         trainer.fit(X, labels.codes)

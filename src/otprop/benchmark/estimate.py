@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from time import perf_counter
 
-from otprop.benchmark.jobs import TRUTH, Job, Plan, first_jobs, run_job
 from otprop.benchmark.methods import find_method
+from otprop.benchmark.prepared import PreparedData
 from otprop.benchmark.protocol import draw, hidden_draws
 from otprop.benchmark.store import Store
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import TRUTH, CellTask, Plan, run_task, tuning_tasks
 
 
 @dataclass(frozen=True)
-class Guess:
+class TimeEstimate:
     """The time that a method needs on a data set.
 
     Attributes
@@ -29,79 +29,57 @@ class Guess:
     seconds: float
 
 
-def guesses(plan: Plan, data: list[Data], store: Store) -> list[Guess]:
+def time_estimates(plan: Plan, data: list[PreparedData], store: Store) -> list[TimeEstimate]:
     """Time a few labellings of each method on each data set and scale them up.
 
-    Splits that share work are timed with one set of labels and with three: what does not grow is counted once a
-    candidate. The sample is the first and the last candidate, at the smallest and the largest percentage.
-
-    Parameters
-    ----------
-    plan : Plan
-    data : list of Data
-    store : Store, what it has is not counted
-
-    Returns
-    -------
-    list of Guess
+    Methods that share computations are timed with one set of labels and with three: the part that does not grow is
+    counted once per candidate.
     """
     out = []
     for one in data:
-        by_method: dict[str, list[Job]] = {}
-        for job in first_jobs(plan, one, store):
-            by_method.setdefault(job.method, []).append(job)
-        out += [_guess(method, jobs) for method, jobs in by_method.items()]
+        by_method: dict[str, list[CellTask]] = {}
+        for task in tuning_tasks(plan, one, store):
+            by_method.setdefault(task.method, []).append(task)
+        out += [_time_estimate(method, tasks) for method, tasks in by_method.items()]
     return out
 
 
-def _guess(method: str, jobs: list[Job]) -> Guess:
-    sample = jobs[0] if len(jobs) == 1 else jobs[len(jobs) // 2]
-    sets = sum(_sets(job) * len(job.candidates) for job in jobs)
-    candidates = sum(len(job.candidates) for job in jobs)
+def _time_estimate(method: str, tasks: list[CellTask]) -> TimeEstimate:
+    sample = tasks[0] if len(tasks) == 1 else tasks[len(tasks) // 2]
+    sets = sum(_n_sets(task) * len(task.candidates) for task in tasks)
+    candidates = sum(len(task.candidates) for task in tasks)
     one = replace(sample, candidates=sample.candidates[-1:], cells=sample.cells[:1], kinds=(TRUTH,))
     first = _time(one)  # with what is computed once for the data set
     once = _time(one)
-    if find_method(method).together is None:
+    if find_method(method).shared_parameter is None:
         seconds = sets * once
     else:
         three = _time(replace(one, cells=sample.cells[: min(3, len(sample.cells))]))
         more = max(0.0, (three - once) / 2) if len(sample.cells) >= 3 else once
         seconds = candidates * max(once - more, 0.0) + sets * more
-    return Guess(sample.data.name, method, sets, seconds + max(first - once, 0.0))
+    return TimeEstimate(sample.data.name, method, sets, seconds + max(first - once, 0.0))
 
 
-def _time(job: Job) -> float:
+def _time(task: CellTask) -> float:
     start = perf_counter()
-    run_job(job)
+    run_task(task)
     return perf_counter() - start
 
 
-def _sets(job: Job) -> int:
-    """How many sets of labels a job has."""
+def _n_sets(task: CellTask) -> int:
+    """Number of label sets of a task."""
     total = 0
-    for cell in job.cells:
-        total += TRUTH in job.kinds
-        if len(job.kinds) > 1 or TRUTH not in job.kinds:
-            total += len(hidden_draws(draw(job.data.y, cell), cell.split, job.draws))
+    for cell in task.cells:
+        total += TRUTH in task.kinds
+        if len(task.kinds) > 1 or TRUTH not in task.kinds:
+            total += len(hidden_draws(draw(task.data.y, cell), cell.split, task.draws))
     return total
 
 
-def estimate(plan: Plan, data: list[Data], store: Store, n_jobs: int) -> str:
-    """The guesses in words.
-
-    Parameters
-    ----------
-    plan : Plan
-    data : list of Data
-    store : Store
-    n_jobs : int
-
-    Returns
-    -------
-    str
-    """
-    found = guesses(plan, data, store)
+def estimate(plan: Plan, data: list[PreparedData], store: Store, n_jobs: int) -> str:
+    """The estimates as text."""
+    found = time_estimates(plan, data, store)
     lines = [f"{g.dataset:<16.16} {g.method:<14} {g.labelings:>7} labellings {g.seconds:>10.0f} s" for g in found]
-    total = sum(guess.seconds for guess in found)
+    total = sum(one.seconds for one in found)
     lines.append(f"in all {total / 3600:.2f} hours of one core, {total / 3600 / n_jobs:.2f} hours with {n_jobs} jobs")
     return "\n".join(lines) + "\n"

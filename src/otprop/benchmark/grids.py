@@ -1,4 +1,4 @@
-"""The declared grids: fixed before any tuning, in units of the data's own scale, blind to the labels."""
+"""The grids of parameters, declared before any tuning, in units of the scale of the data."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.neighbors import NearestNeighbors
 
-from otprop.baselines._rows import typical_distance
+from otprop.baselines._frame import typical_distance
 
 Params = dict[str, Any]
 
@@ -36,40 +36,17 @@ class Grid:
     default: Params
 
     def candidates(self) -> list[Params]:
-        """All combinations, in order; one empty one where there is nothing to choose.
-
-        Returns
-        -------
-        list of dict
-        """
+        """All combinations, in order; one empty one where there is nothing to choose."""
         return [dict(zip(self.axes, values, strict=True)) for values in product(*self.axes.values())]
 
     def steps_from_default(self, params: Params) -> int:
-        """How many steps along the axes lie between `params` and the default.
-
-        Parameters
-        ----------
-        params : dict
-
-        Returns
-        -------
-        int
-        """
+        """How many steps along the axes lie between `params` and the default."""
         return sum(
             abs(values.index(params[name]) - values.index(self.default[name])) for name, values in self.axes.items()
         )
 
     def thinned(self, **axes: tuple[Any, ...]) -> Grid:
-        """The same grid with fewer values of some parameters; a default left out becomes the nearest one kept.
-
-        Parameters
-        ----------
-        **axes : tuple
-
-        Returns
-        -------
-        Grid
-        """
+        """The same grid with fewer values of some parameters; a default left out becomes the nearest one kept."""
         default = dict(self.default)
         for name, values in axes.items():
             steps = {
@@ -89,18 +66,8 @@ COST = Grid({"C": COSTS}, {"C": 1.0})
 LEAF = Grid({"leaf": LEAVES}, {"leaf": 1})
 
 
-def typical_gap(X: np.ndarray) -> float:
-    """The median distance of a row to its nearest other row: the unit of sigma, its square that of epsilon.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n_rows, n_features)
-
-    Returns
-    -------
-    float
-        Where most rows repeat, the median over those that do not; 1 where all do.
-    """
+def median_neighbor_distance(X: np.ndarray) -> float:
+    """The median distance of a row to its nearest other row: the unit of sigma, its square that of epsilon."""
     nearest = NearestNeighbors(n_neighbors=1).fit(X).kneighbors()[0][:, 0]
     extent = float(np.ptp(X, axis=0).max()) or 1.0
     return typical_distance(nearest, extent)

@@ -1,4 +1,4 @@
-"""The methods in the table: how each is run for many sets of labels, its grid, and where it is thinned."""
+"""The methods of the benchmark: how each is run for many sets of labels, its grid, and where it is thinned."""
 
 from __future__ import annotations
 
@@ -8,112 +8,33 @@ import importlib.util
 import warnings
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from time import perf_counter
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from otprop import OTP
+from otprop import _methods
 from otprop._validation import did_you_mean
-from otprop.baselines import CNMF, PLCC, NearestNeighbor, SelfTraining, Supervised
 from otprop.baselines.supervised import make_classifier
-from otprop.benchmark import grids, shared
-from otprop.benchmark.authors import RELEASED_EPSILON, import_pot, released_loop
+from otprop.benchmark import grids, shared_graphs
 from otprop.benchmark.grids import Grid, Params
+from otprop.benchmark.prepared import DatasetCache, Labelings
 from otprop.benchmark.protocol import MOST_DRAWS
-from otprop.benchmark.workspace import Labelled, Workspace
+from otprop.benchmark.released_code import RELEASED_EPSILON, import_pot, released_loop
 
-
-class Answers(NamedTuple):
-    """What a method says with one candidate.
-
-    Attributes
-    ----------
-    params : dict
-    found : ndarray of int of shape (n_sets, n_rows), for each set of labels the class of every row
-    seconds : float, for all sets
-    confidence : ndarray of shape (n_sets, n_rows) or None, how probable each label is right, where the method says it
-    """
-
-    params: Params
-    found: np.ndarray
-    seconds: float
-    confidence: np.ndarray | None = None
-
-
-Runner = Callable[[Workspace, list[Params], list[np.ndarray], list[int]], Iterator[Answers]]
+Runner = Callable[[DatasetCache, list[Params], list[np.ndarray], list[int]], Iterator[Labelings]]
+EstimatorParams = Callable[[DatasetCache, Params, int], dict[str, Any]]
 
 MANY_ROWS = 4000  # thinning where declared: Waveform, Digits and MNIST
 MOST_ROWS = 8000  # MNIST alone
 
 
 @dataclass(frozen=True)
-class Method:
-    """One line of the table.
-
-    Attributes
-    ----------
-    name : str, as in the command
-    title : str, as in the tables
-    paper : str or None, the column of the paper's tables it answers to
-    run : callable, labels every row for each candidate and each set of labels
-    grid : Grid
-    sources : tuple of str, the modules that decide its results
-    together : str or None
-        The parameter whose candidates are one job over all splits; None: splits share nothing, each is a job.
-    thin : tuple of Thinning, from which number of rows on it runs with fewer splits or candidates
-    needs : callable, raises where something it needs is not installed
-    """
-
-    name: str
-    title: str
-    paper: str | None
-    run: Runner
-    grid: Grid
-    sources: tuple[str, ...]
-    together: str | None = None
-    thin: tuple[Thinning, ...] = ()
-    needs: Callable[[], Any] = lambda: None
-
-    def setting(self, name: str, n_rows: int) -> Setting:
-        """The grid, splits and draws that the method has on a data set.
-
-        Parameters
-        ----------
-        name : str, of the data set
-        n_rows : int
-
-        Returns
-        -------
-        Setting
-        """
-        grid = self.grid
-        if self.name == "released" and name in RELEASED_EPSILON:
-            grid = Grid({"raw_epsilon": (RELEASED_EPSILON[name],)}, {"raw_epsilon": RELEASED_EPSILON[name]})
-        setting = Setting(grid)
-        for thinning in self.thin:
-            if n_rows >= thinning.rows and thinning.axes.keys() <= grid.axes.keys():
-                setting = Setting(
-                    grid.thinned(**thinning.axes), thinning.splits, thinning.draws, thinning.note, thinning.percents
-                )
-        return setting
-
-    def code(self) -> str:
-        """A fingerprint of the code that decides the results; comments and docstrings do not count.
-
-        Returns
-        -------
-        str
-        """
-        return _code_of(("otprop._base", "otprop._labels", "otprop.benchmark.workspace", *self.sources))
-
-
-@dataclass(frozen=True)
 class Thinning:
-    """Fewer splits, hidden draws, percentages or candidates from `rows` rows on."""
+    """Fewer splits, hidden draws, percentages or candidates for data sets of at least `rows` rows."""
 
     rows: int
     note: str
@@ -124,8 +45,8 @@ class Thinning:
 
 
 @dataclass(frozen=True)
-class Setting:
-    """What a method does on one data set.
+class MethodSetting:
+    """How a method is run on one data set.
 
     Attributes
     ----------
@@ -143,23 +64,67 @@ class Setting:
     percents: tuple[float, ...] | None = None
 
 
+@dataclass(frozen=True)
+class BenchmarkMethod:
+    """A method as the benchmark runs it.
+
+    Attributes
+    ----------
+    name : str, as in the command
+    title : str, as in the tables
+    paper : str or None, its column in the paper's tables
+    run : callable, labels every row for each candidate and each set of labels
+    grid : Grid
+    code_modules : tuple of str, modules and packages whose code determines its results
+    shared_parameter : str or None
+        The parameter whose candidates share computations over all splits, which are then one task; None where
+        splits share nothing.
+    thinnings : tuple of Thinning, the last that applies is used
+    check_installed : callable, raises ImportError where an optional dependency is missing
+    """
+
+    name: str
+    title: str
+    paper: str | None
+    run: Runner
+    grid: Grid
+    code_modules: tuple[str, ...]
+    shared_parameter: str | None = None
+    thinnings: tuple[Thinning, ...] = ()
+    check_installed: Callable[[], Any] = lambda: None
+
+    def setting(self, dataset: str, n_rows: int) -> MethodSetting:
+        """The grid, splits and draws for a data set."""
+        grid = self.grid
+        if self.name == "released" and dataset in RELEASED_EPSILON:
+            grid = Grid({"raw_epsilon": (RELEASED_EPSILON[dataset],)}, {"raw_epsilon": RELEASED_EPSILON[dataset]})
+        setting = MethodSetting(grid)
+        for thinning in self.thinnings:
+            if n_rows >= thinning.rows and thinning.axes.keys() <= grid.axes.keys():
+                setting = MethodSetting(
+                    grid.thinned(**thinning.axes), thinning.splits, thinning.draws, thinning.note, thinning.percents
+                )
+        return setting
+
+    def code(self) -> str:
+        """Fingerprint of the code that determines the results; comments and docstrings do not count."""
+        return code_fingerprint(("otprop._base", "otprop._labels", "otprop.benchmark.prepared", *self.code_modules))
+
+
 @cache
-def _code_of(modules: tuple[str, ...]) -> str:
+def code_fingerprint(modules: tuple[str, ...]) -> str:
     digest = hashlib.sha256()
     for module in modules:
         spec = importlib.util.find_spec(module)
         if spec is None or spec.origin is None:
             raise ImportError(f"the module {module!r} was not found.")
-        paths = [Path(spec.origin)]
-        if spec.submodule_search_locations:  # of the package itself the private modules, not what is around them
-            paths = sorted(Path(spec.origin).parent.glob("_[a-z]*.py" if module == "otprop" else "*.py"))
-        for path in paths:
-            digest.update(ast.dump(_bare(ast.parse(path.read_text(encoding="utf-8")))).encode())
+        path = Path(spec.origin)
+        for file in sorted(path.parent.glob("*.py")) if spec.submodule_search_locations else [path]:
+            digest.update(ast.dump(_without_docstrings(ast.parse(file.read_text(encoding="utf-8")))).encode())
     return digest.hexdigest()[:12]
 
 
-def _bare(tree: ast.Module) -> ast.Module:
-    """Without docstrings."""
+def _without_docstrings(tree: ast.Module) -> ast.Module:
     for node in ast.walk(tree):
         if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)):
             first = node.body[0] if node.body else None
@@ -168,221 +133,201 @@ def _bare(tree: ast.Module) -> ast.Module:
     return tree
 
 
-def _each(make: Callable[[Workspace, Params, int], Any]) -> Runner:
-    """A runner that fits an estimator for each candidate and set of labels."""
-
-    def run(work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]) -> Iterator[Answers]:
-        for params in candidates:
-            start = perf_counter()
-            models = []
-            for codes, seed in zip(sets, seeds, strict=True):
-                with warnings.catch_warnings():
-                    warnings.simplefilter("ignore", ConvergenceWarning)
-                    model = make(work, params, seed).fit(work.data.X, codes)
-                models.append((model.transduction_, getattr(model, "confidence_", None)))
-            seconds = perf_counter() - start
-            found, confidence = zip(*models, strict=True)
-            yield Answers(params, np.stack(found), seconds, None if confidence[0] is None else np.stack(confidence))
-
-    return run
-
-
-def _shared(run: Callable[[Workspace, list[Params], list[np.ndarray]], Iterator[Labelled]]) -> Runner:
-    return lambda work, candidates, sets, seeds: (Answers(*one) for one in run(work, candidates, sets))
-
-
-def _released(work: Workspace, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]) -> Iterator[Answers]:
+def _fit_each(
+    name: str,
+    estimator_params: EstimatorParams,
+    cache: DatasetCache,
+    candidates: list[Params],
+    sets: list[np.ndarray],
+    seeds: list[int],
+) -> Iterator[Labelings]:
+    """Fit the registered estimator for each candidate and set of labels."""
     for params in candidates:
         start = perf_counter()
-        epsilon = params["raw_epsilon"] if "raw_epsilon" in params else work.epsilon(params["epsilon"])
-        found = np.stack([released_loop(work.costs, codes, epsilon) for codes in sets])
-        yield Answers(params, found, perf_counter() - start)
+        fitted = []
+        for codes, seed in zip(sets, seeds, strict=True):
+            model = _methods.METHODS[name].make().set_params(**estimator_params(cache, params, seed))
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ConvergenceWarning)
+                model.fit(cache.data.X, codes)
+            fitted.append((model.transduction_, getattr(model, "confidence_", None)))
+        seconds = perf_counter() - start
+        found, confidence = zip(*fitted, strict=True)
+        yield Labelings(params, np.stack(found), seconds, None if confidence[0] is None else np.stack(confidence))
 
 
-def _logistic(params: Params, seed: int) -> Any:
-    return make_classifier("logistic", seed).set_params(logisticregression__C=params["C"])
+def _run_released(
+    cache: DatasetCache, candidates: list[Params], sets: list[np.ndarray], seeds: list[int]
+) -> Iterator[Labelings]:
+    for params in candidates:
+        start = perf_counter()
+        epsilon = params["raw_epsilon"] if "raw_epsilon" in params else cache.epsilon(params["epsilon"])
+        found = np.stack([released_loop(cache.costs, codes, epsilon) for codes in sets])
+        yield Labelings(params, found, perf_counter() - start)
 
 
-def _trees(params: Params, seed: int) -> Any:
-    return make_classifier("extra_trees", seed).set_params(min_samples_leaf=params["leaf"])
+def _registered(
+    name: str,
+    run: Any,
+    grid: Grid,
+    code_modules: tuple[str, ...],
+    *thinnings: Thinning,
+    paper: bool = False,
+    shared_parameter: str | None = None,
+) -> BenchmarkMethod:
+    """A method of `otprop._methods`.
+
+    `run` labels all sets together where a parameter is shared; else it gives the parameters of the estimator.
+    """
+    method = _methods.METHODS[name]
+    runner: Any = partial(_fit_each, name, run) if shared_parameter is None else _without_seeds(run)
+    column = method.title.removesuffix(".paper") if paper else None
+    return BenchmarkMethod(name, method.title, column, runner, grid, code_modules, shared_parameter, thinnings)
 
 
-_OTP = ("otprop", "otprop.geometry", "otprop.transport", "otprop.evidence")
-_OTP_PAPER = (  # what Algorithm 1 goes through: work on the default leaves its results valid
-    *("otprop._otp", "otprop.propagation.row_level", "otprop.propagation.row_rounds", "otprop.propagation.rounds"),
-    *("otprop.geometry.cost", "otprop.geometry.euclidean", "otprop.geometry.pairwise"),
-    *("otprop.transport.sinkhorn", "otprop.transport.stage", "otprop.transport.kernel", "otprop.transport.newton"),
-    "otprop.transport.result",
+def _without_seeds(run: Any) -> Runner:
+    return lambda cache, candidates, sets, seeds: run(cache, candidates, sets)
+
+
+def _logistic(cache: DatasetCache, params: Params, seed: int) -> dict[str, Any]:
+    return {"classifier": make_classifier("logistic", seed).set_params(logisticregression__C=params["C"])}
+
+
+def _trees(cache: DatasetCache, params: Params, seed: int) -> dict[str, Any]:
+    return {"classifier": make_classifier("extra_trees", seed).set_params(min_samples_leaf=params["leaf"])}
+
+
+def _paper_params(cache: DatasetCache, params: Params, seed: int) -> dict[str, Any]:
+    return {"epsilon": cache.epsilon(params["epsilon"]), "alpha": 0.9}
+
+
+_OTP = (
+    "otprop._otp",
+    "otprop._parameters",
+    "otprop.propagation",
+    "otprop.evidence",
+    "otprop.transport",
+    "otprop.geometry",
 )
-_GRAPH = ("otprop.baselines.graph", "otprop.baselines._rows", "otprop.benchmark.shared")
+_GRAPH = ("otprop.baselines.graph", "otprop.baselines._frame", "otprop.benchmark.shared_graphs")
 _SUPERVISED = ("otprop.baselines.supervised",)
-_SMALL_EPSILON = "epsilon 0.01 only"
+_CLUSTERS = ("otprop.baselines._cluster_labels",)
 _FEW_SIGMAS = Thinning(MOST_ROWS, "every third sigma", {"sigma": grids.SIGMAS[1::3]})
+_ONE_EPSILON = {"epsilon": (0.01,)}
 
-_METHODS = (
-    Method("otp", "OTP", "OTP", _each(lambda work, params, seed: OTP(n_jobs=1)), grids.NOTHING, _OTP),
-    Method(
+_ALL = (
+    _registered("otp", lambda cache, params, seed: {"n_jobs": 1}, grids.NOTHING, _OTP, paper=True),
+    _registered(
         "otp-paper",
-        "OTP.paper",
-        "OTP",
-        _each(lambda work, params, seed: OTP.paper(epsilon=work.epsilon(params["epsilon"]), alpha=0.9)),
+        _paper_params,
         grids.EPSILON,
-        _OTP_PAPER,
-        thin=(Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, three splits", {"epsilon": (0.01,)}, 3, 1),),
+        _OTP,
+        Thinning(MANY_ROWS, "epsilon 0.01 only, three splits", _ONE_EPSILON, 3, 1),
+        paper=True,
     ),
-    Method(
+    BenchmarkMethod(
         "released",
         "OTP released",
         "OTP",
-        _released,
+        _run_released,
         grids.EPSILON,
-        ("otprop.benchmark.authors",),
-        thin=(
-            Thinning(MANY_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0, 35.0)),
-            Thinning(MOST_ROWS, f"{_SMALL_EPSILON}, one split", {"epsilon": (0.01,)}, 1, 1, (5.0,)),
+        ("otprop.benchmark.released_code",),
+        thinnings=(
+            Thinning(MANY_ROWS, "epsilon 0.01 only, one split", _ONE_EPSILON, 1, 1, (5.0, 35.0)),
+            Thinning(MOST_ROWS, "epsilon 0.01 only, one split", _ONE_EPSILON, 1, 1, (5.0,)),
         ),
-        needs=import_pot,
+        check_installed=import_pot,
     ),
-    Method(
+    _registered(
         "lp",
-        "LP",
-        "LP",
-        _shared(shared.label_propagation),
+        shared_graphs.label_propagation,
         grids.SIGMA,
         ("otprop.baselines.lp", *_GRAPH),
-        "sigma",
-        thin=(_FEW_SIGMAS,),
+        _FEW_SIGMAS,
+        paper=True,
+        shared_parameter="sigma",
     ),
-    Method(
+    _registered(
         "ls",
-        "LS",
-        "LS",
-        _shared(shared.label_spreading),
+        shared_graphs.label_spreading,
         grids.SPREADING,
         ("otprop.baselines.ls", *_GRAPH),
-        "sigma",
-        thin=(_FEW_SIGMAS,),
+        _FEW_SIGMAS,
+        paper=True,
+        shared_parameter="sigma",
     ),
-    Method(
+    BenchmarkMethod(
         "ls-knn",
         "LS, neighbours",
         None,
-        _shared(shared.neighbor_spreading),
+        _without_seeds(shared_graphs.neighbor_spreading),
         grids.NEIGHBORHOOD,
         ("otprop.baselines.ls", *_GRAPH),
         "n_neighbors",
-        thin=(Thinning(MANY_ROWS, "5, 10, 20 neighbours only", {"n_neighbors": (5, 10, 20)}),),
+        (Thinning(MANY_ROWS, "5, 10, 20 neighbours only", {"n_neighbors": (5, 10, 20)}),),
     ),
-    Method(
+    _registered(
         "lnp",
-        "LNP",
-        "LNP",
-        _shared(shared.linear_neighborhoods),
+        shared_graphs.linear_neighborhoods,
         grids.NEIGHBORHOOD,
         ("otprop.baselines.lnp", "otprop.baselines._qp", *_GRAPH),
-        "n_neighbors",
+        paper=True,
+        shared_parameter="n_neighbors",
     ),
-    Method(
+    _registered(
         "cnmf",
-        "CNMF",
-        "CNMF",
-        _each(lambda work, params, seed: CNMF(random_state=seed)),
+        lambda cache, params, seed: {"random_state": seed},
         grids.NOTHING,
-        ("otprop.baselines.cnmf", "otprop.baselines._clusters"),
+        ("otprop.baselines.cnmf", *_CLUSTERS),
+        paper=True,
     ),
-    Method(
+    _registered(
         "plcc",
-        "PLCC",
-        "PLCC",
-        _each(lambda work, params, seed: PLCC(params["strength"])),
+        lambda cache, params, seed: params,
         grids.LAMBDA,
-        ("otprop.baselines.plcc", "otprop.baselines._clusters", "otprop.baselines._rows"),
+        ("otprop.baselines.plcc", "otprop.baselines._frame", *_CLUSTERS),
+        paper=True,
     ),
-    Method(
-        "1nn",
-        "1-NN",
-        None,
-        _each(lambda work, params, seed: NearestNeighbor()),
-        grids.NOTHING,
-        ("otprop.baselines.nearest", "otprop.baselines._rows"),
+    _registered(
+        "1nn", lambda cache, params, seed: {}, grids.NOTHING, ("otprop.baselines.nearest", "otprop.baselines._frame")
     ),
-    Method(
+    _registered(
         "vote",
-        "kernel vote",
-        None,
-        _shared(shared.kernel_vote),
+        shared_graphs.kernel_vote,
         grids.SIGMA,
         ("otprop.baselines.nearest", *_GRAPH),
-        "sigma",
+        shared_parameter="sigma",
     ),
-    Method(
-        "logistic",
-        "logistic",
-        None,
-        _each(lambda work, params, seed: Supervised(_logistic(params, seed))),
-        grids.COST,
-        _SUPERVISED,
-    ),
-    Method(
-        "trees",
-        "extra trees",
-        None,
-        _each(lambda work, params, seed: Supervised(_trees(params, seed))),
-        grids.LEAF,
-        _SUPERVISED,
-    ),
-    Method(
+    _registered("logistic", _logistic, grids.COST, _SUPERVISED),
+    _registered("trees", _trees, grids.LEAF, _SUPERVISED),
+    _registered(
         "self-logistic",
-        "self-trained logistic",
-        None,
-        _each(lambda work, params, seed: SelfTraining(_logistic(params, seed))),
+        _logistic,
         grids.COST,
         _SUPERVISED,
-        thin=(Thinning(MANY_ROWS, "C = 1 only; three splits", {"C": (1.0,)}, 3, 1),),
+        Thinning(MANY_ROWS, "C = 1 only; three splits", {"C": (1.0,)}, 3, 1),
     ),
-    Method(
+    _registered(
         "self-trees",
-        "self-trained trees",
-        None,
-        _each(lambda work, params, seed: SelfTraining(_trees(params, seed))),
+        _trees,
         grids.LEAF,
         _SUPERVISED,
-        thin=(
-            Thinning(0, "hidden labels drawn once", {}, None, 1),
-            Thinning(MANY_ROWS, "leaf size 1 only; three splits", {"leaf": (1,)}, 3, 1),
-        ),
+        Thinning(0, "hidden labels drawn once", {}, None, 1),
+        Thinning(MANY_ROWS, "leaf size 1 only; three splits", {"leaf": (1,)}, 3, 1),
     ),
 )
 
-METHODS: dict[str, Method] = {method.name: method for method in _METHODS}
+METHODS: dict[str, BenchmarkMethod] = {method.name: method for method in _ALL}
 
 
-def find_method(name: str) -> Method:
-    """A method by its name in the command.
-
-    Parameters
-    ----------
-    name : str
-
-    Returns
-    -------
-    Method
-    """
+def find_method(name: str) -> BenchmarkMethod:
+    """The method with this name in the command."""
     if name.lower() not in METHODS:
         hint = did_you_mean(name.lower(), METHODS) or "."
         raise ValueError(f"{name!r} is not a known method{hint} Known: {', '.join(METHODS)}.")
     return METHODS[name.lower()]
 
 
-def without_thinning(method: Method) -> Method:
-    """The same method with its whole grid and all splits, whatever the data set.
-
-    Parameters
-    ----------
-    method : Method
-
-    Returns
-    -------
-    Method
-    """
-    return replace(method, thin=())
+def without_thinning(method: BenchmarkMethod) -> BenchmarkMethod:
+    """The same method with its whole grid and all splits, whatever the data set."""
+    return replace(method, thinnings=())

@@ -1,4 +1,4 @@
-"""The files a run leaves behind: CSV with all lines, Markdown with the tables."""
+"""The files of a run: CSV with all rows, Markdown with the tables."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from typing import Any
 
 from otprop.benchmark.methods import METHODS
 from otprop.benchmark.ranks import mean_ranks
-from otprop.benchmark.store import write_whole
-from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table
+from otprop.benchmark.tables import NOT_RUN, ResultRow, ScoreEntry, ScoreTable, make_table
+from otprop.files.atomic import write_atomic
 
 COLUMNS = (
     *("dataset", "method", "percent", "split", "labels", "tuning"),
@@ -25,15 +25,15 @@ COLUMNS = (
 
 @dataclass(frozen=True)
 class Origin:
-    """Where results come from, for the head of every file.
+    """The command, version and commit of a run, for the head of every file.
 
     Attributes
     ----------
     command : str
     version : str
-    commit : str, empty where it is not known
+    commit : str, empty where unknown
     date : str
-    work : str, what it took; empty where it is not known
+    work : str, the number of labelled tables and the time; empty where unknown
     """
 
     command: str
@@ -43,36 +43,21 @@ class Origin:
     work: str = ""
 
     def items(self) -> list[tuple[str, str]]:
-        """PairwiseCost of what and which, those not known left out.
-
-        Returns
-        -------
-        list of (str, str)
-        """
+        """Names and values, unknown ones left out."""
         pairs = [("command", self.command), ("version", self.version), ("commit", self.commit), ("date", self.date)]
         pairs.append(("work", self.work))
         return [(name, " ".join(value.split())) for name, value in pairs if value]
 
 
-def csv_text(lines: Sequence[Line], origin: Origin) -> str:
-    """All lines as CSV, behind '#' lines that say where they come from.
-
-    Parameters
-    ----------
-    lines : sequence of dict
-    origin : Origin
-
-    Returns
-    -------
-    str
-    """
+def csv_text(rows: Sequence[ResultRow], origin: Origin) -> str:
+    """All rows as CSV, after '#' lines with their origin."""
     out = io.StringIO()
     for name, value in origin.items():
         out.write(f"# {name}: {value}\n")
     writer = csv.writer(out, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for line in lines:
-        writer.writerow([_field(name, line[name]) for name in COLUMNS])
+    for row in rows:
+        writer.writerow([_field(name, row[name]) for name in COLUMNS])
     return out.getvalue()
 
 
@@ -86,23 +71,14 @@ def _field(name: str, value: Any) -> Any:
     return value
 
 
-def read_csv(path: Path) -> list[Line]:
-    """Lines as `csv_text` wrote them.
-
-    Parameters
-    ----------
-    path : Path
-
-    Returns
-    -------
-    list of dict
-    """
+def read_csv(path: Path) -> list[ResultRow]:
+    """The rows that `csv_text` wrote."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(line for line in file if not line.startswith("#")))
     return [{name: _value(name, text) for name, text in row.items()} for row in rows]
 
 
-_WORDS = ("dataset", "method", "labels", "tuning", "chosen_by", "thinned", "version", "code", "data")
+_TEXTS = ("dataset", "method", "labels", "tuning", "chosen_by", "thinned", "version", "code", "data")
 _COUNTS = ("split", "n_rows", "n_labelled", "n_candidates")
 
 
@@ -111,26 +87,15 @@ def _value(name: str, text: str) -> Any:
         return json.loads(text)
     if name in _COUNTS:
         return int(text)
-    return text if name in _WORDS else float(text or "nan")
+    return text if name in _TEXTS else float(text or "nan")
 
 
-def markdown_text(lines: Sequence[Line], origin: Origin, heading: str) -> str:
-    """The tables in Markdown.
-
-    Parameters
-    ----------
-    lines : sequence of dict
-    origin : Origin
-    heading : str
-
-    Returns
-    -------
-    str
-    """
+def markdown_text(rows: Sequence[ResultRow], origin: Origin, heading: str) -> str:
+    """The tables in Markdown."""
     blocks = [f"# {_plain(heading)}", "\n".join(f"- {name}: `{_plain(value)}`" for name, value in origin.items())]
     for where in ("unlabelled", "all"):
         for score in ("nmi", "ari", "accuracy"):
-            table = make_table(lines, score, where)
+            table = make_table(rows, score, where)
             blocks += [f"## {table.title}", _markdown_table(table)]
             if where == "unlabelled":
                 blocks.append(_rank_sentence(table))
@@ -139,11 +104,11 @@ def markdown_text(lines: Sequence[Line], origin: Origin, heading: str) -> str:
 
 
 def _plain(text: str) -> str:
-    """Text that Markdown takes for text: a file's name may hold anything."""
+    """Text with Markdown's special characters escaped."""
     return text.replace("\\", "\\\\").replace("|", "\\|").replace("`", "'").replace("<", "&lt;").replace("\n", " ")
 
 
-def _markdown_table(table: Table) -> str:
+def _markdown_table(table: ScoreTable) -> str:
     """Ours, in brackets the difference to the paper's printed figure; the best in bold."""
     head = ["data set", "labelled", *(METHODS[method].title for method in table.methods)]
     body = [["---", "---:", *("---:" for _ in table.methods)]]
@@ -163,14 +128,14 @@ def _markdown_table(table: Table) -> str:
     return "\n".join("| " + " | ".join(row) + " |" for row in [head, *body])
 
 
-def _cell(entry: Entry | None) -> str:
+def _cell(entry: ScoreEntry | None) -> str:
     if entry is None:
         return NOT_RUN
     text = f"**{entry.ours:.4f}**" if entry.best else f"{entry.ours:.4f}"
     return text + ("†" if entry.thinned else "")
 
 
-def _rank_sentence(table: Table) -> str:
+def _rank_sentence(table: ScoreTable) -> str:
     ranks = mean_ranks(table)
     listed = ", ".join(f"{METHODS[m].title} {mean:.2f}" for m, mean in zip(ranks.methods, ranks.means, strict=True))
     where = f"{ranks.n_cells} cells" + (" that have all methods" if ranks.n_cells < len(table.cells) else "")
@@ -185,21 +150,10 @@ def _rank_sentence(table: Table) -> str:
 
 
 def write_files(folder: Path, stem: str, texts: dict[str, str]) -> list[Path]:
-    """Write `<stem>.<suffix>` for each suffix, each whole or not at all.
-
-    Parameters
-    ----------
-    folder : Path
-    stem : str
-    texts : dict of suffix to text
-
-    Returns
-    -------
-    list of Path
-    """
+    """Write `<stem>.<suffix>` for each suffix, each whole or not at all."""
     paths = []
     for suffix, text in texts.items():
         path = folder / f"{stem}.{suffix}"
-        write_whole(path, text)
+        write_atomic(path, text, force=True)
         paths.append(path)
     return paths

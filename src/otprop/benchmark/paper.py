@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-METHODS = ("LP", "LS", "LNP", "CNMF", "PLCC", "OTP")
+COLUMNS = ("LP", "LS", "LNP", "CNMF", "PLCC", "OTP")
 
 # data set, percentage, then the methods in that order
 _NMI = """
@@ -72,7 +72,7 @@ def _read(text: str) -> dict[tuple[str, float, str], float]:
     out = {}
     for line in text.strip().splitlines():
         dataset, percent, *values = line.split()
-        for method, value in zip(METHODS, values, strict=True):
+        for method, value in zip(COLUMNS, values, strict=True):
             out[dataset, float(percent), method] = float(value)
     return out
 
@@ -80,24 +80,13 @@ def _read(text: str) -> dict[tuple[str, float, str], float]:
 _TABLES = {"nmi": _read(_NMI), "ari": _read(_ARI)}
 
 
-def printed(metric: str, dataset: str, percent: float, method: str | None) -> float | None:
+def published_score(metric: str, dataset: str, percent: float, method: str | None) -> float | None:
     """The paper's figure for a cell, None where it has none.
-
-    Parameters
-    ----------
-    metric : {"nmi", "ari"}
-    dataset : str
-    percent : float
-    method : str or None, a column of the paper's tables
-
-    Returns
-    -------
-    float or None
 
     Examples
     --------
-    >>> from otprop.benchmark.paper import printed
-    >>> printed("nmi", "iris", 5, "OTP")
+    >>> from otprop.benchmark.paper import published_score
+    >>> published_score("nmi", "iris", 5, "OTP")
     0.7372
     """
     return None if method is None else _TABLES[metric].get((dataset, float(percent), method))

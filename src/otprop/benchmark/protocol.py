@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, get_args
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -12,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from otprop._labels import UNLABELED
 from otprop.model_selection import HiddenLabelSplit
 
-PROTOCOL = 1  # raised when splits, draws or scores change their meaning: old results are then not used
+PROTOCOL = 1  # part of every key: raise it when splits, draws or scores change
 PERCENTS = (5, 15, 25, 35)
 N_SPLITS = 10
 HIDDEN_SHARE = 0.25  # of the given labels, hidden in each draw
@@ -20,17 +19,16 @@ MOST_DRAWS = 5
 ENOUGH_HIDDEN = 250  # hidden labels in all draws together that are enough to compare two candidates
 LEAST_TO_TUNE = 2  # labels of every class; with fewer the declared default is used
 
-How = Literal["stratified", "random", "equal"]
-HOWS: tuple[str, ...] = get_args(How)
+LABEL_DRAWS = ("stratified", "random", "equal")
 
 
 class ProtocolError(ValueError):
-    """A data set that the protocol cannot be run on, said before anything runs."""
+    """The protocol cannot be run on a data set."""
 
 
 @dataclass(frozen=True)
 class Cell:
-    """One drawing of labels on one data set.
+    """One draw of labels of a data set.
 
     Attributes
     ----------
@@ -45,33 +43,15 @@ class Cell:
 
 
 def n_labels(n_rows: int, percent: float) -> int:
-    """How many rows are labelled: the share rounded down, as `train_test_split` does.
-
-    Parameters
-    ----------
-    n_rows : int
-    percent : float
-
-    Returns
-    -------
-    int
-    """
+    """Number of labelled rows, rounded down as in `train_test_split`."""
     return int(np.floor(n_rows * percent / 100 + 1e-9))
 
 
 def draw(y: np.ndarray, cell: Cell) -> np.ndarray:
     """The class numbers of the rows that a cell labels, -1 for the others.
 
-    Parameters
-    ----------
-    y : ndarray of int, the class number of every row
-    cell : Cell
-        "stratified" is ``train_test_split(stratify=y, random_state=split)``, "random" draws any rows but at
-        least one of each class, "equal" the same number of each class as far as its rows go.
-
-    Returns
-    -------
-    ndarray of int of shape (n_rows,)
+    "stratified" is `train_test_split` with the split as seed, "random" any rows but at least one of each class, "equal"
+    the same number of each class as far as half of its rows allow.
 
     Examples
     --------
@@ -103,7 +83,7 @@ def _random_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarr
 
 
 def _equal_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarray:
-    """Class by class in turn, one row of each until `size` are drawn; a class that has given half its rows is out."""
+    """One row of each class in turn until `size` are drawn, at most half of the rows of a class."""
     members = [rng.permutation(np.flatnonzero(y == code)) for code in range(int(y.max()) + 1)]
     members = [rows[: max(1, len(rows) // 2)] for rows in members]
     order = rng.permutation(len(members))
@@ -112,33 +92,13 @@ def _equal_rows(y: np.ndarray, size: int, rng: np.random.Generator) -> np.ndarra
 
 
 def n_draws(n_labeled: int) -> int:
-    """How often labels are hidden: as often as it takes to hide 250 in all, at most five times.
-
-    Parameters
-    ----------
-    n_labeled : int
-
-    Returns
-    -------
-    int
-    """
+    """Number of draws of hidden labels: enough to hide 250 in all, at most five."""
     per_draw = max(1, round(HIDDEN_SHARE * n_labeled))
     return int(np.clip(np.ceil(ENOUGH_HIDDEN / per_draw), 1, MOST_DRAWS))
 
 
 def hidden_draws(codes: np.ndarray, split: int, most: int = MOST_DRAWS) -> list[np.ndarray]:
-    """The rows whose label is hidden, draw by draw; none where a class has a single label.
-
-    Parameters
-    ----------
-    codes : ndarray of int, class numbers, -1 where unlabelled
-    split : int, the seed
-    most : int, draw no more often than this
-
-    Returns
-    -------
-    list of ndarray of int
-    """
+    """The rows with a hidden label, for each draw; no draw where a class has a single label."""
     given = codes[codes != UNLABELED]
     if np.bincount(given).min() < LEAST_TO_TUNE:
         return []
@@ -154,17 +114,7 @@ def check_drawable(
     labels: str,
     class_names: Sequence[str] | None = None,
 ) -> None:
-    """Refuse a data set of which some split could not be drawn.
-
-    Parameters
-    ----------
-    name : str, for the message
-    y : ndarray of int
-    percents : tuple of float
-    n_splits : int
-    labels : {"stratified", "random", "equal"}
-    class_names : sequence of str or None, what messages call the classes
-    """
+    """Refuse a data set if some split cannot be drawn; `class_names` are for the message."""
     counts = np.bincount(y)
     called = [f"class {code}" for code in range(len(counts))] if class_names is None else [repr(n) for n in class_names]
     if np.count_nonzero(counts) < 2:

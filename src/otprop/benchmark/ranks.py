@@ -1,4 +1,4 @@
-"""Which methods differ: mean ranks, Friedman's test and Nemenyi's critical difference (Demsar 2006)."""
+"""Mean ranks, Friedman's test and Nemenyi's critical difference (Demsar 2006)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy import stats
 
-from otprop.benchmark.tables import Table
+from otprop.benchmark.tables import ScoreTable
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,7 @@ class Ranks:
     means : tuple of float, 1 is the best possible
     n_cells : int
     p_value : float, of Friedman's test that all methods are alike; NaN with fewer than three methods or two cells
-    critical : float, mean ranks nearer than this are not told apart at the 5 % level; NaN likewise
+    critical : float, mean ranks that differ by less are not significantly different at the 5 % level; NaN likewise
     """
 
     methods: tuple[str, ...]
@@ -30,12 +30,7 @@ class Ranks:
     critical: float
 
     def groups(self) -> list[tuple[int, int]]:
-        """Stretches of methods (first, last) that are not told apart, none inside another.
-
-        Returns
-        -------
-        list of (int, int)
-        """
+        """Maximal ranges (first, last) of methods that do not differ significantly."""
         out: list[tuple[int, int]] = []
         if np.isnan(self.critical):
             return out
@@ -46,17 +41,8 @@ class Ranks:
         return out
 
 
-def mean_ranks(table: Table) -> Ranks:
-    """Rank the methods in every row of a table, ties sharing their ranks.
-
-    Parameters
-    ----------
-    table : Table
-
-    Returns
-    -------
-    Ranks
-    """
+def mean_ranks(table: ScoreTable) -> Ranks:
+    """Rank the methods in every row of a table, ties sharing their ranks."""
     values = [
         [table.entries[dataset, percent, method].ours for method in table.methods]
         for dataset, percent in table.cells
@@ -76,16 +62,6 @@ def mean_ranks(table: Table) -> Ranks:
 
 def critical_difference(n_methods: int, n_cells: int, level: float = 0.05) -> float:
     """Nemenyi's critical difference of two mean ranks.
-
-    Parameters
-    ----------
-    n_methods : int
-    n_cells : int
-    level : float
-
-    Returns
-    -------
-    float
 
     Examples
     --------

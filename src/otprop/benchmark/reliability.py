@@ -1,4 +1,4 @@
-"""Whether a method's confidence can be believed: kept small for every cell, pooled over the splits for the page."""
+"""Calibration of a method's confidence: a summary of every cell, pooled over the splits for the page."""
 
 from __future__ import annotations
 
@@ -8,26 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from otprop.benchmark.tables import Line
+from otprop.benchmark.tables import ResultRow
 
 N_BINS = 15  # of equal mass
 SHARES = tuple(number / 20 for number in range(1, 21))  # of the unlabelled rows, the most confident first
 
 
 def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
-    """What is kept of the confidence in a cell, as JSON can hold it.
-
-    Parameters
-    ----------
-    confidence : ndarray of shape (n_rows,), of the rows whose label was not given
-    right : ndarray of bool of shape (n_rows,), whether each one's label is the true one
-
-    Returns
-    -------
-    dict
-        "bins": the mean confidence, the accuracy and the number of rows of up to 15 bins of equal mass, the least
-        confident first. "risk": the share of wrong labels and the share to expect among the most confident rows, for
-        each of `SHARES`. "ece": the expected calibration error over the bins.
+    """Summary of the confidence in a cell, for JSON.
 
     Examples
     --------
@@ -37,10 +25,10 @@ def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
     0.5
     """
     order = np.argsort(confidence, kind="stable")
-    said, was = confidence[order].astype(np.float64), right[order].astype(np.float64)
+    stated, correct = confidence[order].astype(np.float64), right[order].astype(np.float64)
     parts = [part for part in np.array_split(np.arange(len(order)), N_BINS) if len(part)]
-    bins = [(float(said[part].mean()), float(was[part].mean()), len(part)) for part in parts]
-    wrong, expected = (np.cumsum(1.0 - values[::-1]) for values in (was, said))
+    bins = [(float(stated[part].mean()), float(correct[part].mean()), len(part)) for part in parts]
+    wrong, expected = (np.cumsum(1.0 - values[::-1]) for values in (correct, stated))
     sizes = [max(1, round(share * len(order))) for share in SHARES]
     return {
         "bins": [[round(mean, 6), round(share, 6), size] for mean, share, size in bins],
@@ -51,16 +39,16 @@ def summarise(confidence: np.ndarray, right: np.ndarray) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class Reliability:
-    """The confidence of a method on a data set at one percentage, over the splits that kept it.
+    """The confidence of a method on a data set at one percentage, over the splits.
 
     Attributes
     ----------
     percent : float
-    n_splits : int, that kept a summary
+    n_splits : int, number of splits with a confidence
     confidence, accuracy : tuple of float, of each bin, its rows in all splits taken together
     n_rows : tuple of int, of each bin
-    risk, expected : tuple of float, share of wrong labels at each of `SHARES` and what the confidence says it is
-    ece : float, mean over the splits of each one's own calibration error
+    risk, expected : tuple of float, share of wrong labels at each of `SHARES`, and the share expected by the confidence
+    ece : float, mean calibration error of the splits
     """
 
     percent: float
@@ -73,22 +61,13 @@ class Reliability:
     ece: float
 
 
-def reliabilities(lines: Sequence[Line]) -> dict[tuple[str, str], list[Reliability]]:
-    """What the page draws, for each data set and method whose cells kept their confidence.
-
-    Parameters
-    ----------
-    lines : sequence of dict
-
-    Returns
-    -------
-    dict of (dataset, method) to list of Reliability, one a percentage
-    """
+def reliabilities(rows: Sequence[ResultRow]) -> dict[tuple[str, str], list[Reliability]]:
+    """The calibration by percentage, for each data set and method with a confidence."""
     groups: dict[tuple[str, str], dict[float, list[dict[str, Any]]]] = {}
-    for line in lines:
-        if line.get("reliability"):
-            by_percent = groups.setdefault((line["dataset"], line["method"]), {})
-            by_percent.setdefault(line["percent"], []).append(line["reliability"])
+    for row in rows:
+        if row.get("reliability"):
+            by_percent = groups.setdefault((row["dataset"], row["method"]), {})
+            by_percent.setdefault(row["percent"], []).append(row["reliability"])
     return {
         key: [_pooled(percent, kept) for percent, kept in sorted(by_percent.items())]
         for key, by_percent in groups.items()

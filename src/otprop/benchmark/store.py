@@ -1,4 +1,4 @@
-"""Finished results on disk: appended as they come, never rewritten, whole after any kill."""
+"""Results on disk: an append-only file that stays readable when a run is killed."""
 
 from __future__ import annotations
 
@@ -14,33 +14,24 @@ LOCK_NAME = ".lock"
 
 
 class StoreError(OSError):
-    """The folder of results cannot be used."""
+    """The folder of results cannot be read or written."""
 
 
 def key_of(parts: Mapping[str, Any]) -> str:
-    """The identity of a result: whatever could change it, in one canonical text.
-
-    Parameters
-    ----------
-    parts : mapping
-
-    Returns
-    -------
-    str
-    """
+    """The key as canonical JSON."""
     return json.dumps(parts, sort_keys=True, separators=(",", ":"))
 
 
 class Store:
     """An append-only file of results, each under its key.
 
-    A result is one line, written in one go behind a line break of its own. A line cut off by a kill is not JSON and
-    is passed over; the next one begins on a new line all the same. Of two results under one key the first counts.
+    A result is one line of JSON, written by one call after a line break. A line that a killed run left incomplete is
+    skipped. Of two results with one key the first is used.
 
     Parameters
     ----------
     folder : path
-        Made if it is not there. One process may write at a time.
+        Created where missing. One process may write at a time.
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -52,7 +43,7 @@ class Store:
             self._file = os.open(self.path, os.O_CREAT | os.O_APPEND | os.O_WRONLY, 0o666)
         except OSError as error:
             raise StoreError(
-                f"the folder {self.folder} cannot be written ({error.strerror}): choose another --out."
+                f"the folder {self.folder} cannot be written ({error.strerror}): choose another folder."
             ) from (error)
         self._take_lock()
         self._results = dict(self._read())
@@ -60,14 +51,14 @@ class Store:
     def _take_lock(self) -> None:
         try:
             import fcntl
-        except ImportError:  # no such locks on this system
+        except ImportError:  # not available on this system
             return
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
             self.close()
             raise StoreError(
-                f"another benchmark is writing to {self.folder}: wait for it, or choose another --out."
+                f"another benchmark is writing to {self.folder}: wait for it, or choose another folder."
             ) from (None)
 
     def _read(self) -> Iterable[tuple[str, dict[str, Any]]]:
@@ -90,25 +81,11 @@ class Store:
         return len(self._results)
 
     def get(self, parts: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The result under these parts, None if there is none.
-
-        Parameters
-        ----------
-        parts : mapping
-
-        Returns
-        -------
-        dict or None
-        """
+        """The result with this key, None where there is none."""
         return self._results.get(key_of(parts))
 
     def add(self, results: Iterable[tuple[Mapping[str, Any], dict[str, Any]]]) -> None:
-        """Save results: when this returns they are on disk.
-
-        Parameters
-        ----------
-        results : iterable of pairs (parts, value)
-        """
+        """Write results to the disk."""
         fresh = {key_of(parts): value for parts, value in results}
         lines = [json.dumps({"key": key, "value": value}, allow_nan=True) for key, value in fresh.items()]
         payload = ("\n" + "\n".join(lines) + "\n").encode()
@@ -119,14 +96,14 @@ class Store:
             os.fsync(self._file)
         except OSError as error:
             raise StoreError(
-                f"a result could not be saved to {self.path} ({error.strerror}). What was saved before is whole: "
+                f"a result could not be saved to {self.path} ({error.strerror}). Earlier results are intact: "
                 "make room and run the same command again."
             ) from error
         for key, value in fresh.items():
             self._results.setdefault(key, value)
 
     def close(self) -> None:
-        """Let go of the folder."""
+        """Close the file and release the lock."""
         for name in ("_file", "_lock"):
             handle = getattr(self, name, None)
             if handle is not None:
@@ -140,24 +117,3 @@ class Store:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
-
-
-def write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and move it there in one step: it is never half there.
-
-    Parameters
-    ----------
-    path : Path
-    text : str
-    """
-    beside = path.with_name(f".{path.name}.{os.getpid()}.part")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except OSError as error:
-        raise StoreError(f"{path} could not be written ({error.strerror}).") from error
-    finally:
-        beside.unlink(missing_ok=True)

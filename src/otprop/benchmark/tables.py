@@ -1,4 +1,4 @@
-"""From lines to tables: means over the splits, beside the paper's figures."""
+"""Tables of mean scores over the splits, with the figures of the paper."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 
 from otprop.benchmark.methods import METHODS
-from otprop.benchmark.paper import printed
+from otprop.benchmark.paper import published_score
 
-Line = dict[str, Any]
+ResultRow = dict[str, Any]
 TITLES = {"nmi": "NMI", "ari": "ARI", "accuracy": "accuracy"}
 NOT_RUN = "not run"
 WHERE_TITLES = {"unlabelled": "on the unlabelled rows", "all": "on all rows"}
-TIE = 5e-5  # two means that print alike are alike
+TIE = 5e-5  # means that are equal as printed
 
 
 @dataclass(frozen=True)
-class Entry:
+class ScoreEntry:
     """A method's mean in one cell of a table.
 
     Attributes
@@ -46,7 +46,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Table:
+class ScoreTable:
     """Means of one score.
 
     Attributes
@@ -54,39 +54,30 @@ class Table:
     score, where : str
     methods : tuple of str, the columns
     cells : tuple of (str, float), the rows: data set and percentage
-    entries : dict of (dataset, percent, method) to Entry
-    averages : dict of method to (ours, paper or None), over all rows in which it was run
+    entries : dict of (dataset, percent, method) to ScoreEntry
+    averages : dict of method to (ours, paper or None), over the cells in which it was run
     """
 
     score: str
     where: str
     methods: tuple[str, ...]
     cells: tuple[tuple[str, float], ...]
-    entries: dict[tuple[str, float, str], Entry]
+    entries: dict[tuple[str, float, str], ScoreEntry]
     averages: dict[str, tuple[float, float | None]]
 
     @property
     def title(self) -> str:
-        """What the table holds, in words."""
+        """The score and the rows it is taken on."""
         return f"{TITLES[self.score]} {WHERE_TITLES[self.where]}"
 
     def mean_text(self, method: str) -> str:
-        """A method's mean over the rows, with their number where it was not run in all of them.
-
-        Parameters
-        ----------
-        method : str
-
-        Returns
-        -------
-        str
-        """
+        """A method's mean over the cells, with their number where it was not run in all of them."""
         n_cells = sum(key[2] == method for key in self.entries)
         return f"{self.averages[method][0]:.4f}" + (f" ({n_cells} cells)" if n_cells < len(self.cells) else "")
 
     @property
     def notes(self) -> list[str]:
-        """What was thinned, method by method."""
+        """What was thinned for each method."""
         found: dict[tuple[str, str], list[str]] = {}
         for (dataset, _, method), entry in self.entries.items():
             if entry.thinned:
@@ -96,58 +87,38 @@ class Table:
         return [f"{METHODS[method].title} on {', '.join(names)}: {what}" for (method, what), names in found.items()]
 
 
-def make_table(lines: Sequence[Line], score: str, where: str = "unlabelled") -> Table:
-    """The means of a score for every data set, percentage and method.
-
-    Parameters
-    ----------
-    lines : sequence of dict, of one way of tuning and of drawing labels
-    score : {"nmi", "ari", "accuracy"}
-    where : {"unlabelled", "all"}
-
-    Returns
-    -------
-    Table
-    """
-    methods = tuple(dict.fromkeys(line["method"] for line in lines))
-    cells = tuple(dict.fromkeys((line["dataset"], line["percent"]) for line in lines))
-    groups: dict[tuple[str, float, str], list[Line]] = {}
-    for line in lines:
-        groups.setdefault((line["dataset"], line["percent"], line["method"]), []).append(line)
+def make_table(rows: Sequence[ResultRow], score: str, where: str = "unlabelled") -> ScoreTable:
+    """The means of a score for every data set, percentage and method."""
+    methods = tuple(dict.fromkeys(row["method"] for row in rows))
+    cells = tuple(dict.fromkeys((row["dataset"], row["percent"]) for row in rows))
+    groups: dict[tuple[str, float, str], list[ResultRow]] = {}
+    for row in rows:
+        groups.setdefault((row["dataset"], row["percent"], row["method"]), []).append(row)
     column = f"{score}_{where}"
-    means = {key: float(np.mean([line[column] for line in group])) for key, group in groups.items()}
+    means = {key: float(np.mean([row[column] for row in group])) for key, group in groups.items()}
     tops: dict[tuple[str, float], float] = {}
     for (dataset, percent, _), mean in means.items():
         tops[dataset, percent] = max(mean, tops.get((dataset, percent), -np.inf))
     entries = {}
     for key, group in groups.items():
         dataset, percent, method = key
-        paper = printed(score, dataset, percent, METHODS[method].paper) if score in ("nmi", "ari") else None
-        spread = float(np.std([line[column] for line in group]))
+        paper = published_score(score, dataset, percent, METHODS[method].paper) if score in ("nmi", "ari") else None
+        spread = float(np.std([row[column] for row in group]))
         is_best = means[key] >= tops[dataset, percent] - TIE
-        entries[key] = Entry(means[key], spread, paper, is_best, group[0]["thinned"], len(group))
+        entries[key] = ScoreEntry(means[key], spread, paper, is_best, group[0]["thinned"], len(group))
     averages = {method: _average([e for key, e in entries.items() if key[2] == method]) for method in methods}
-    return Table(score, where, methods, cells, entries, averages)
+    return ScoreTable(score, where, methods, cells, entries, averages)
 
 
-def _average(entries: list[Entry]) -> tuple[float, float | None]:
+def _average(entries: list[ScoreEntry]) -> tuple[float, float | None]:
     papers = [entry.paper for entry in entries if entry.paper is not None]
     paper = float(np.mean(papers)) if papers and len(papers) == len(entries) else None
     return float(np.mean([entry.ours for entry in entries])), paper
 
 
-def mean_seconds(lines: Sequence[Line]) -> dict[str, float]:
-    """The mean time of a labelling, method by method.
-
-    Parameters
-    ----------
-    lines : sequence of dict
-
-    Returns
-    -------
-    dict of str to float
-    """
+def mean_seconds(rows: Sequence[ResultRow]) -> dict[str, float]:
+    """Mean time of a labelling for each method."""
     found: dict[str, list[float]] = {}
-    for line in lines:
-        found.setdefault(line["method"], []).append(line["seconds"])
+    for row in rows:
+        found.setdefault(row["method"], []).append(row["seconds"])
     return {method: float(np.mean(values)) for method, values in found.items()}

@@ -1,4 +1,4 @@
-"""The tables on the terminal."""
+"""The tables of the benchmark on the terminal."""
 
 from __future__ import annotations
 
@@ -10,21 +10,16 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from otprop.benchmark.methods import METHODS
-from otprop.benchmark.tables import NOT_RUN, Entry, Line, Table, make_table
+from otprop.benchmark.tables import NOT_RUN, ResultRow, ScoreEntry, ScoreTable, make_table
 
 WIDE = 160  # columns where the output goes to a file
 
 
-def print_tables(lines: Sequence[Line]) -> None:
-    """Print the paper's two tables: ours, the paper's figure, the difference; the best in bold.
-
-    Parameters
-    ----------
-    lines : sequence of dict, of one way of tuning and of drawing labels
-    """
+def print_tables(rows: Sequence[ResultRow]) -> None:
+    """Print the paper's two tables: ours, the paper's figure, the difference; the best in bold."""
     console = Console(file=sys.stdout, width=None if sys.stdout.isatty() else WIDE, highlight=False)
     for score in ("nmi", "ari"):
-        table = make_table(lines, score)
+        table = make_table(rows, score)
         per_table = max(3, (console.width - 34) // 10)
         for start in range(0, len(table.methods), per_table):
             console.print(_rich_table(table, table.methods[start : start + per_table]))
@@ -32,7 +27,7 @@ def print_tables(lines: Sequence[Line]) -> None:
             console.print(Text(f"† {note}."))
 
 
-def _rich_table(table: Table, methods: tuple[str, ...]) -> RichTable:
+def _rich_table(table: ScoreTable, methods: tuple[str, ...]) -> RichTable:
     out = RichTable(title=Text(table.title), title_justify="left", box=None, pad_edge=False)
     out.add_column("data set", no_wrap=True, max_width=14)
     out.add_column("", justify="right", no_wrap=True)
@@ -51,14 +46,14 @@ def _rich_table(table: Table, methods: tuple[str, ...]) -> RichTable:
 
 
 def _short(dataset: str) -> str:
-    """The end of a file's name, which tells it from others."""
+    """The end of a long name."""
     return dataset if len(dataset) <= 14 else f"…{dataset[-13:]}"
 
 
-def _ours(entries: list[Entry | None]) -> Iterator[Text]:
+def _ours(entries: list[ScoreEntry | None]) -> Iterator[Text]:
     for entry in entries:
         if entry is None:
             yield Text(NOT_RUN, style="dim")
         else:
-            words = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
-            yield Text(words, style="bold" if entry.best else "")
+            text = f"{entry.ours:.4f}" + ("†" if entry.thinned else "")
+            yield Text(text, style="bold" if entry.best else "")

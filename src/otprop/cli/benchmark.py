@@ -8,22 +8,22 @@ import subprocess
 import sys
 import warnings
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from otprop import __version__, datasets
 from otprop.benchmark.estimate import estimate
-from otprop.benchmark.jobs import Plan
 from otprop.benchmark.methods import METHODS, find_method
 from otprop.benchmark.output import Origin, csv_text, markdown_text, write_files
-from otprop.benchmark.protocol import HOWS, N_SPLITS, PERCENTS
-from otprop.benchmark.run import Outcome, check_plan, load_all, run
+from otprop.benchmark.prepared import PreparedData
+from otprop.benchmark.protocol import LABEL_DRAWS, N_SPLITS, PERCENTS
+from otprop.benchmark.run import BenchmarkResult, check_plan, load_datasets, run
 from otprop.benchmark.store import Store, StoreError
-from otprop.benchmark.workspace import Data
+from otprop.benchmark.tasks import Plan
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._print import print_tables
-from otprop.report.page import page
 
 QUICK_DATASETS = ("iris", "wine")
 QUICK_METHODS = tuple(name for name in METHODS if name not in ("self-logistic", "self-trees"))
@@ -56,47 +56,39 @@ def add_parser(commands: Any) -> None:
     add("--methods", nargs="+", metavar="NAME", help=f"default: all of {', '.join(METHODS)}")
     add("--percent", nargs="+", type=float, metavar="P", help="shares of labels; default: 5 15 25 35")
     add("--splits", type=int, metavar="N", help="draws of labels per share; default: 10")
-    add("--labels", choices=HOWS, default="stratified", help="how labels are drawn; default: stratified")
+    add("--labels", choices=LABEL_DRAWS, default="stratified", help="how labels are drawn; default: stratified")
     add("--tuning", nargs="+", choices=("honest", "oracle"), default=["honest"], help="one or both; default: honest")
     add("--jobs", type=int, default=2, metavar="N", help="processes; default: 2")
     add("--out", type=Path, default=Path("benchmark-results"), metavar="DIR", help="default: benchmark-results")
     add("--quick", action="store_true", help="small data sets, two shares, two splits, no self-training")
     add("--full", action="store_true", help="never thin a method's splits or grid on large data sets")
     add("--download", action="store_true", help="fetch data sets that are not on this machine")
-    add("--estimate", action="store_true", help="time a sample and say how long the rest takes; runs nothing else")
+    add("--estimate", action="store_true", help="estimate the run time from a timed sample; runs nothing else")
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Check everything, run what is missing, print the tables and write the files.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-    arguments : list of str, as given
-
-    Returns
-    -------
-    int
-    """
+    """Check everything, run what is missing, print the tables and write the files."""
+    if find_spec("jinja2") is None:  # before hours of work
+        raise ImportError("the page of the results needs jinja2: pip install 'otprop[files]'")
     plan, data = _prepare(options)
     with _open(options.out) as store:
         if options.estimate:
             sys.stdout.write(estimate(plan, data, store, options.jobs))
             return 0
         with bar() as show:
-            outcome = run(plan, data, store, n_jobs=options.jobs, show=show)
+            result = run(plan, data, store, n_jobs=options.jobs, progress=show)
         origin = Origin(
             f"otprop {shlex.join(arguments)}",
             __version__,
             _commit(),
             f"{datetime.now(UTC):%Y-%m-%d %H:%M} UTC",
-            _work(outcome),
+            _effort(result),
         )
-        paths = [path for tuning in plan.tunings for path in _write(options.out, outcome, tuning, origin)]
+        paths = [path for tuning in plan.tunings for path in _write(options.out, result, tuning, origin)]
     for tuning in plan.tunings:
         sys.stdout.write(f"\n{_heading(plan, tuning)}\n\n")
         sys.stdout.flush()
-        print_tables(outcome.lines[tuning])
+        print_tables(result.rows[tuning])
     sys.stdout.write("\n" + "".join(f"written: {path}\n" for path in paths))
     return 0
 
@@ -108,15 +100,15 @@ def _open(folder: Path) -> Store:
         raise UsageError(str(error)) from error
 
 
-def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
-    """The plan and its data, or a word on what is wrong with them."""
+def _prepare(options: argparse.Namespace) -> tuple[Plan, list[PreparedData]]:
+    """The plan and its data; a UsageError where they cannot be run."""
     quick = options.quick
     names = options.datasets or (QUICK_DATASETS if quick else datasets.names("paper"))
     percents = tuple(options.percent or (QUICK_PERCENTS if quick else PERCENTS))
     n_splits = options.splits if options.splits is not None else (QUICK_SPLITS if quick else N_SPLITS)
     try:
-        asked = options.methods or (QUICK_METHODS if quick else METHODS)
-        methods = tuple(dict.fromkeys(find_method(name).name for name in asked))
+        names_of_methods = options.methods or (QUICK_METHODS if quick else METHODS)
+        methods = tuple(dict.fromkeys(find_method(name).name for name in names_of_methods))
         if options.jobs < 1:
             raise ValueError(f"--jobs must be at least 1, got {options.jobs}.")
         tunings = tuple(dict.fromkeys(options.tuning))
@@ -124,31 +116,33 @@ def _prepare(options: argparse.Namespace) -> tuple[Plan, list[Data]]:
             methods, tuple(map(float, dict.fromkeys(percents))), n_splits, options.labels, tunings, options.full
         )
         check_plan(plan)
-        with warnings.catch_warnings(record=True) as said:
+        with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("always", UserWarning)
-            data = load_all(dict.fromkeys(names), plan, options.download, options.target)
+            data = load_datasets(dict.fromkeys(names), plan, options.download, options.target)
     except (ValueError, TypeError, OSError, ImportError) as error:
         raise UsageError(str(error)) from error
-    for warning in said:
+    for warning in caught:
         sys.stderr.write(f"otprop: {warning.message}\n")
     return plan, data
 
 
-def _work(outcome: Outcome) -> str:
-    """What a run took, over all the times it was started."""
-    hours = outcome.seconds / 3600
-    took = f"{hours:.1f} hours" if hours >= 1 else f"{outcome.seconds / 60:.1f} minutes"
-    return f"{outcome.labelings:,} tables labelled in {took} of one core, for all ways of tuning together"
+def _effort(result: BenchmarkResult) -> str:
+    """Number of labelled tables and time of a run, resumed runs included."""
+    hours = result.seconds / 3600
+    took = f"{hours:.1f} hours" if hours >= 1 else f"{result.seconds / 60:.1f} minutes"
+    return f"{result.labelings:,} tables labelled in {took} of one core, for all ways of tuning together"
 
 
-def _write(folder: Path, outcome: Outcome, tuning: str, origin: Origin) -> list[Path]:
-    lines, heading = outcome.lines[tuning], _heading(outcome.plan, tuning)
+def _write(folder: Path, result: BenchmarkResult, tuning: str, origin: Origin) -> list[Path]:
+    from otprop.report.benchmark_page import make_benchmark_page
+
+    rows, heading = result.rows[tuning], _heading(result.plan, tuning)
     texts = {
-        "csv": csv_text(lines, origin),
-        "md": markdown_text(lines, origin, heading),
-        "html": page(lines, origin, heading, _about(outcome.plan, tuning)),
+        "csv": csv_text(rows, origin),
+        "md": markdown_text(rows, origin, heading),
+        "html": make_benchmark_page(rows, origin, heading, _about(result.plan, tuning)),
     }
-    return write_files(folder, f"{outcome.plan.labels}-{tuning}", texts)
+    return write_files(folder, f"{result.plan.labels}-{tuning}", texts)
 
 
 def _heading(plan: Plan, tuning: str) -> str:
@@ -171,7 +165,7 @@ def _about(plan: Plan, tuning: str) -> str:
 
 
 def _commit() -> str:
-    """The commit of the checkout this runs from; empty where there is none."""
+    """The commit of the source checkout; empty where there is none."""
     here = Path(__file__).resolve().parent
     try:
         found = subprocess.run(

@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from otprop.propagation.calibration import Coverage
-from otprop.report.label_figures import below
+from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
     from otprop.cli._table import OutputPaths
@@ -139,7 +139,7 @@ def _expectation(outcome: Outcome, expected: float) -> str:
 
 def _offer(offer: Coverage) -> str:
     return (
-        f"--abstain-below {below(offer.confidence)} would label {offer.share:.0%} of the rows "
+        f"--abstain-below {format_threshold(offer.confidence)} would label {offer.share:.0%} of the rows "
         f"at an expected error of {offer.expected_error:.1%}."
     )
 

@@ -1,1 +1,1 @@
-"""What it costs to give class k to row j: sources that each say how probable it is, weighed and added up."""
+"""Evidence about the class of each row: sources of class probabilities, weighted on held-out labels."""

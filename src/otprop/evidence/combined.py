@@ -1,38 +1,21 @@
-"""All sources together: weighed by what they say of hidden labels, and added up."""
+"""All sources together: weighted on held-out labels and added up."""
 
 from __future__ import annotations
 
-import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from otprop.evidence.classifier import Source
+from otprop.evidence.base import IterativeSource, Source
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
-from otprop.evidence.weights import weigh
-
-logger = logging.getLogger("otprop")
+from otprop.evidence.weights import fit_weights
 
 START_WEIGHTS = {"diffusion": 0.6, "nearness": 0.6, "forest": 0.6, "linear": 0.2}
-OTHER_WEIGHT = 0.4  # where a classifier of the user's starts
-ALONE = 1.0  # where a single source starts
-
-
-class IterativeSource(Source, Protocol):
-    """A source that goes on learning from the rows labelled in each round."""
-
-    converged: bool
-
-    def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Logarithms of the class probabilities of all rows, from the labels as they are now."""
-        ...
-
-    def reached(self) -> np.ndarray:
-        """Which rows some label reaches."""
-        ...
+OTHER_START_WEIGHT = 0.4  # of a classifier of the user's
+SINGLE_START_WEIGHT = 1.0  # of a source that is alone
 
 
 @dataclass(frozen=True)
@@ -43,8 +26,8 @@ class Contribution:
     ----------
     name : str
     weight : float, the power to which its probabilities are raised
-    accuracy : float, on the hidden labels; NaN where none could be hidden
-    likelihood : float, of the hidden labels, as a logarithm per label
+    accuracy : float, on the held-out labels; NaN where none could be held out
+    likelihood : float, log-likelihood per held-out label
     """
 
     name: str
@@ -54,66 +37,81 @@ class Contribution:
 
 
 class Evidence:
-    """The cost of giving each class to each row, up to a sign: the weighted sum of what all sources say.
+    """The cost of giving each class to each row, up to the sign: the weighted sum of the sources' log-probabilities.
 
     Parameters
     ----------
-    iterative : IterativeSource, the geometry: it follows the rounds
-    static : sequence of Source, classifiers: they speak once
-    hidden : HeldOut
+    iterative : IterativeSource, the geometry: updated in every round
+    static : sequence of Source, classifiers: fitted once
+    held_out : HeldOut
+
+    Attributes
+    ----------
+    weights : ndarray, one a source, the iterative one first
+    contributions : list of Contribution, in the same order
+    held_out_log_proba : ndarray of shape (n_held_out, n_classes), the weighted sum for the held-out rows
     """
 
-    def __init__(self, iterative: IterativeSource, static: Sequence[Source], hidden: HeldOut) -> None:
-        self.iterative, self._sources, self.hidden = iterative, list(static), hidden
+    def __init__(self, iterative: IterativeSource, static: Sequence[Source], held_out: HeldOut) -> None:
+        self.iterative, self._sources, self.held_out = iterative, list(static), held_out
 
-    def fit(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Train and weigh all sources on the given labels: logarithms of class probabilities, not normalised."""
+    def fit(
+        self, codes: np.ndarray, weights: np.ndarray, on_source: Callable[[str], None] = lambda name: None
+    ) -> np.ndarray:
+        """Fit and weight all sources; return unnormalised log-probabilities of all rows."""
         sources: list[Source] = [self.iterative, *self._sources]
-        says = []
+        outputs = []
         for source in sources:
-            logger.debug("asking the source %s", source.name)
-            says.append(source.fit(codes, weights, self.hidden))
-        unseen = [said.held_out for said in says]
-        start = [START_WEIGHTS.get(source.name, OTHER_WEIGHT) for source in sources] if len(sources) > 1 else [ALONE]
-        self.weights = weigh(unseen, self.hidden.codes, start)
+            on_source(source.name)
+            outputs.append(source.fit(codes, weights, self.held_out))
+        held_out = [output.held_out for output in outputs]
+        start = [SINGLE_START_WEIGHT]
+        if len(sources) > 1:
+            start = [START_WEIGHTS.get(source.name, OTHER_START_WEIGHT) for source in sources]
+        self.weights = fit_weights(held_out, self.held_out.codes, start)
         self.contributions = [
-            _contribution(source.name, weight, said, self.hidden)
-            for source, weight, said in zip(sources, self.weights, says, strict=True)
+            _contribution(source.name, weight, output, self.held_out)
+            for source, weight, output in zip(sources, self.weights, outputs, strict=True)
         ]
-        self.held_out_log_proba = np.tensordot(self.weights, np.stack(unseen), 1)
+        self.held_out_log_proba = np.tensordot(self.weights, np.stack(held_out), 1)
         self._static: np.ndarray | None = None
-        for weight, said in zip(self.weights[1:], says[1:], strict=True):
-            part = np.float32(weight) * said.rows
+        for weight, output in zip(self.weights[1:], outputs[1:], strict=True):
+            part = np.float32(weight) * output.rows
             self._static = part if self._static is None else self._static + part
-        return self._sum(says[0].rows)
+        return self._sum(outputs[0].rows)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """The same from the labels as they are now."""
         return self._sum(self.iterative.update(codes, weights))
 
-    def predict_log_proba(self, for_iterative: Any, for_static: Any) -> tuple[np.ndarray, np.ndarray]:
-        """The same for new rows; minus infinity where no source knows anything. And which rows the geometry reaches."""
-        said = self.iterative.predict_log_proba(for_iterative)
-        lost = np.all(said == -np.inf, axis=1, keepdims=True)
-        total = self.weights[0] * np.where(lost, 0.0, said)
+    def predict_log_proba(self, neighbors: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Unnormalised log-probabilities of new rows, and which of them the geometry reaches.
+
+        Minus infinity where no source knows anything. `neighbors` is what the iterative source takes for a new row.
+        """
+        found = self.iterative.predict_log_proba(neighbors)
+        lost = np.all(found == -np.inf, axis=1, keepdims=True)
+        total = self.weights[0] * np.where(lost, 0.0, found)
         if not self._sources:
             total[lost[:, 0]] = -np.inf
         for weight, source in zip(self.weights[1:], self._sources, strict=True):
-            total = total + weight * source.predict_log_proba(for_static)
+            total = total + weight * source.predict_log_proba(rows)
         return np.asarray(total), ~lost[:, 0]
 
-    def _sum(self, said: np.ndarray) -> np.ndarray:
-        total = np.float32(self.weights[0]) * said
+    def _sum(self, log_probabilities: np.ndarray) -> np.ndarray:
+        total = np.float32(self.weights[0]) * log_probabilities
         if self._static is not None:
             return total + self._static
         total[~self.iterative.reached()] = -np.inf
         return total
 
+    def __getstate__(self) -> dict[str, Any]:
+        fitting_only = ("_static", "held_out", "held_out_log_proba")
+        return {name: value for name, value in vars(self).items() if name not in fitting_only}
 
-def _contribution(name: str, weight: float, said: SourceOutput, hidden: HeldOut) -> Contribution:
-    if len(hidden) == 0:
+
+def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:
+    if len(held_out) == 0:
         return Contribution(name, float(weight), float("nan"), float("nan"))
-    right = hits(said.held_out, hidden.codes)
-    return Contribution(
-        name, float(weight), float(right.mean()), log_likelihood(said.held_out, hidden.codes) / len(hidden)
-    )
+    accuracy = float(hits(output.held_out, held_out.codes).mean())
+    return Contribution(name, float(weight), accuracy, log_likelihood(output.held_out, held_out.codes) / len(held_out))

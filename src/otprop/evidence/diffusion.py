@@ -1,4 +1,4 @@
-"""Diffusion over the graph of the rows: settings are not chosen but weighed, by what they say of hidden labels."""
+"""Diffusion source: labels spread over the neighbour graph; several settings are mixed, weighted on held-out labels."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from otprop.evidence.output import SourceOutput, log_likelihood, powered
 from otprop.geometry.diffusion import DiffusionGraph
 
 POWERS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-USUAL_POWER = 1.4
-POWER_PULL = 0.5  # what it costs, in log-likelihood, to be a factor of e away from the usual power
-BOLDNESS = 0.3  # the weight of a setting is its likelihood to this power
-NEGLIGIBLE = 0.02  # settings of less weight are dropped
+START_POWER = 1.4
+POWER_PENALTY = 0.5  # in log-likelihood, for a power that differs from START_POWER by a factor of e
+LIKELIHOOD_POWER = 0.3  # the weight of a setting is its likelihood to this power
+MIN_WEIGHT = 0.02  # settings with less weight are dropped
 TOL = 1e-5
 
 
 @dataclass
 class Setting:
-    """One way to diffuse: over which graph, how far, and how sharp its answer is read.
+    """One setting of the diffusion.
 
     Attributes
     ----------
@@ -29,28 +29,22 @@ class Setting:
     n_neighbors : int or None, of the graph
     strength : float, how far labels diffuse, below 1
     power : float, to which the values are raised
-    likelihood : float, of the hidden labels, as a logarithm per label
+    likelihood : float, log-likelihood per held-out label
     weight : float, in the mixture of all settings
+    values : ndarray of shape (n_rows, n_classes), the diffused label mass
     """
 
     graph: DiffusionGraph
     n_neighbors: int | None
     strength: float
-    power: float = USUAL_POWER
+    power: float = START_POWER
     likelihood: float = float("nan")
     weight: float = 1.0
     values: np.ndarray | None = field(default=None, repr=False)
 
 
 class DiffusionSource:
-    """Labels spread over the graph; each row's class probabilities are a mixture over the settings.
-
-    Parameters
-    ----------
-    settings : list of Setting
-    n_classes : int
-    n_jobs : int or None
-    """
+    """Class probabilities of each row as a mixture over the settings of the diffusion."""
 
     name = "diffusion"
 
@@ -59,32 +53,29 @@ class DiffusionSource:
         self._n_rows = settings[0].graph.n_rows
         self.converged = True
 
-    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
-        """Diffuse the given labels; weigh the settings by what they say of the hidden ones."""
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """Diffuse the labels with every setting; weight the settings by the likelihood of the held-out labels."""
         masses = self._masses(codes, weights)
-        learnt = [self._learn_setting(setting, masses, hidden) for setting in self.settings]
-        unseen, scores = [answer for answer, _ in learnt], np.array([score for _, score in learnt])
-        shares = np.exp(BOLDNESS * (scores - scores.max()) * max(len(hidden), 1))
-        shares[shares < NEGLIGIBLE * shares.sum()] = 0.0
+        fitted = [self._fit_setting(setting, masses, held_out) for setting in self.settings]
+        probabilities, scores = [found for found, _ in fitted], np.array([score for _, score in fitted])
+        shares = np.exp(LIKELIHOOD_POWER * (scores - scores.max()) * max(len(held_out), 1))
+        shares[shares < MIN_WEIGHT * shares.sum()] = 0.0
         shares /= shares.sum()
         for setting, share in zip(self.settings, shares, strict=True):
             setting.weight = float(share)
-        said = sum(setting.weight * answer for setting, answer in zip(self.settings, unseen, strict=True))
+        mixed = sum(setting.weight * found for setting, found in zip(self.settings, probabilities, strict=True))
         self.settings = [setting for setting in self.settings if setting.weight > 0]
-        return SourceOutput(self._mixture(), np.log(said))
+        return SourceOutput(self._mixture(), np.log(mixed))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Diffuse the labels as they are now: logarithms of the class probabilities of all rows."""
+        """Diffuse the labels as they are now; log-probabilities of all rows."""
         masses = self._masses(codes, weights)
         for setting in self.settings:
-            self._solve(setting, masses)
+            setting.values = self._diffuse(setting, masses)
         return self._mixture()
 
     def predict_log_proba(self, neighbors: Any) -> np.ndarray:
-        """Logarithms of the class probabilities of new rows, from their neighbours among the training rows.
-
-        Minus infinity for rows whose neighbours no label reaches.
-        """
+        """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches those."""
         total: np.ndarray | float = 0.0
         reached: Any = False
         for setting in self.settings:
@@ -95,54 +86,52 @@ class DiffusionSource:
         return np.where(reached, np.log(total), -np.inf)
 
     def reached(self) -> np.ndarray:
-        """Which rows some label reaches."""
+        """Which rows are reached by some label."""
         return np.any([setting.values.any(axis=1) for setting in self.settings if setting.values is not None], axis=0)
 
-    def _learn_setting(self, setting: Setting, masses: np.ndarray, hidden: HeldOut) -> tuple[np.ndarray, float]:
-        """What the setting says of the hidden labels, and how well: per label, less the pull to the usual power."""
-        self._solve(setting, masses)
-        values = self._unseen(setting, masses, hidden)
-        best = (-np.inf, values)
+    def _fit_setting(self, setting: Setting, masses: np.ndarray, held_out: HeldOut) -> tuple[np.ndarray, float]:
+        """Held-out probabilities at the best power, and their penalised log-likelihood per label."""
+        setting.values = self._diffuse(setting, masses)
+        values = self._held_out_values(setting, masses, held_out)
+        best_score, best = -np.inf, values
         for power in POWERS:
-            answer = powered(values, power)
-            likelihood = log_likelihood(np.log(answer), hidden.codes)
-            score = likelihood - POWER_PULL * np.log(power / USUAL_POWER) ** 2
-            if score > best[0]:
-                best = (score, answer)
-                setting.power = power
-                setting.likelihood = likelihood / max(len(hidden), 1)
-        return best[1], best[0] / max(len(hidden), 1)
+            probabilities = powered(values, power)
+            likelihood = log_likelihood(np.log(probabilities), held_out.codes)
+            score = likelihood - POWER_PENALTY * np.log(power / START_POWER) ** 2
+            if score > best_score:
+                best_score, best = score, probabilities
+                setting.power, setting.likelihood = power, likelihood / max(len(held_out), 1)
+        return best, best_score / max(len(held_out), 1)
 
-    def _unseen(self, setting: Setting, masses: np.ndarray, hidden: HeldOut) -> np.ndarray:
-        """The values of the hidden rows, each without the labels of its fold."""
-        if len(hidden) == 0:
+    def _held_out_values(self, setting: Setting, masses: np.ndarray, held_out: HeldOut) -> np.ndarray:
+        """Values of the held-out rows, each without the labels of its fold."""
+        if len(held_out) == 0:
             return np.empty((0, self._n_classes))
         assert setting.values is not None
-        if hidden.alone:
-            own = np.diag(setting.graph.block(hidden.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs))
-            values = setting.values[hidden.rows] - own[:, None] * masses[hidden.rows]
-            return np.maximum(values, 0.0) * hidden.lift()
-        values = np.empty((len(hidden), self._n_classes))
-        for fold in range(hidden.n_folds):
-            here = hidden.fold == fold
+        if held_out.leave_one_out:  # subtract each row's own contribution, from the diagonal of the inverse
+            block = setting.graph.inverse_block(held_out.rows, setting.strength, tol=TOL, n_jobs=self._n_jobs)
+            self.converged &= block.converged
+            own = np.diag(block.values)[:, None]
+            values = np.maximum(setting.values[held_out.rows] - own * masses[held_out.rows], 0.0)
+            return values * held_out.class_mass_correction()
+        values = np.empty((len(held_out), self._n_classes))
+        for fold in range(held_out.n_folds):
+            here = held_out.fold == fold
             shown = masses.copy()
-            shown[hidden.rows[here]] = 0.0
-            found = self._diffuse(setting, shown, setting.values)
-            values[here] = found[hidden.rows[here]]
-        return values * hidden.lift()
+            shown[held_out.rows[here]] = 0.0
+            values[here] = self._diffuse(setting, shown)[held_out.rows[here]]
+        return values * held_out.class_mass_correction()
 
-    def _solve(self, setting: Setting, masses: np.ndarray) -> None:
-        setting.values = self._diffuse(setting, masses, setting.values)
-
-    def _diffuse(self, setting: Setting, masses: np.ndarray, start: np.ndarray | None) -> np.ndarray:
-        result = setting.graph.solve(masses, setting.strength, start=start, tol=TOL, n_jobs=self._n_jobs)
+    def _diffuse(self, setting: Setting, masses: np.ndarray) -> np.ndarray:
+        """Solve for the diffused masses, starting from the setting's present values."""
+        result = setting.graph.solve(masses, setting.strength, start=setting.values, tol=TOL, n_jobs=self._n_jobs)
         self.converged &= result.converged
         return result.values
 
     def _masses(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         masses = np.zeros((self._n_rows, self._n_classes))
         labeled = np.flatnonzero(codes >= 0)
-        masses[labeled, codes[labeled]] = weights[labeled] / weights[labeled].max()  # whatever their size, no overflow
+        masses[labeled, codes[labeled]] = weights[labeled] / weights[labeled].max()  # weights of any size, no overflow
         return masses
 
     def _mixture(self) -> np.ndarray:

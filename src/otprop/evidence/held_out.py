@@ -1,4 +1,4 @@
-"""Labels hidden in turn: what a source says of a row whose label it was not shown is what it is weighed by."""
+"""Held-out labels: each source is judged on labelled rows whose labels it did not see."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from dataclasses import dataclass
 
 import numpy as np
 
-MANY_ROWS = 30_000  # from here on only some of the labels are hidden, for the sake of time
-FOLDS, FEW_FOLDS = 5, 2
-MOST_HIDDEN = 2000
-ENOUGH = 500  # labels from which on two folds of five say enough
-LEAVE_ONE_OUT = 50  # labels up to which each is hidden alone
+MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
+N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
+MAX_HELD_OUT = 2000
+MIN_LABELS_FEW_FOLDS = 500  # labels from which on two folds of five are enough
+MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone
 
 
 @dataclass(frozen=True)
 class HeldOut:
-    """Labelled rows whose labels are hidden, fold by fold.
+    """Labelled rows whose labels are held out, fold by fold.
 
     Attributes
     ----------
-    rows : ndarray of int, the rows, each in one fold
-    fold : ndarray of int, its fold
-    codes : ndarray of int, its class number
+    rows : ndarray of int, each row is in one fold
+    fold : ndarray of int, the fold of each row
+    codes : ndarray of int, the class number of each row
     n_folds : int
-    counts : ndarray of int of shape (n_classes,), how many labels each class has in all
+    counts : ndarray of int of shape (n_classes,), labels of each class in all
     """
 
     rows: np.ndarray
@@ -36,30 +36,33 @@ class HeldOut:
         return len(self.rows)
 
     @property
-    def alone(self) -> bool:
-        """Whether each label is hidden by itself."""
+    def leave_one_out(self) -> bool:
+        """Whether every fold is a single row."""
         return self.n_folds == len(self.rows)
 
-    def lift(self) -> np.ndarray:
-        """For each hidden row and class, what the labels left must be multiplied by to weigh as much as all did.
+    def class_mass_correction(self) -> np.ndarray:
+        """Factor per held-out row and class that restores the label mass its fold took from the class.
 
-        A class that lost one label of two would otherwise seem half as probable as it is, and every source bad.
+        A class that loses one label of two would otherwise look half as probable as it is.
         """
-        gone = np.zeros((max(self.n_folds, 1), len(self.counts)))
-        np.add.at(gone, (self.fold, self.codes), 1)
-        left = self.counts - gone
+        removed = np.zeros((max(self.n_folds, 1), len(self.counts)))
+        np.add.at(removed, (self.fold, self.codes), 1)
+        left = self.counts - removed
         return np.asarray(np.where(left > 0, self.counts / np.where(left > 0, left, 1.0), 1.0)[self.fold])
 
-    def own_lift(self) -> np.ndarray:
-        """The same where each row was hidden alone: its own class lost one label."""
-        found = np.ones((len(self.rows), len(self.counts)))
+    def leave_one_out_correction(self) -> np.ndarray:
+        """The same factors where each row is held out alone (out of bag): only its own class lost a label."""
+        factors = np.ones((len(self.rows), len(self.counts)))
         own = self.counts[self.codes]
-        found[np.arange(len(self.rows)), self.codes] = own / np.maximum(own - 1, 1)
-        return found
+        factors[np.arange(len(self.rows)), self.codes] = own / np.maximum(own - 1, 1)
+        return factors
 
 
 def make_folds(codes: np.ndarray, n_classes: int, seed: int) -> HeldOut:
-    """Choose the labels to hide: of classes that keep at least one other label.
+    """Choose the labels to hold out, among classes that keep at least one other label.
+
+    Few labels are held out one at a time, many in folds stratified by class. With many rows, too, two folds of five
+    are used.
 
     Parameters
     ----------
@@ -70,22 +73,20 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int) -> HeldOut:
     Returns
     -------
     HeldOut
-        Each by itself where labels are few; in folds that share out every class evenly where they are many, and two
-        folds of five where rows are many too.
     """
     labeled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labeled], minlength=n_classes)
     rows = labeled[counts[codes[labeled]] >= 2]
     rng = np.random.default_rng(seed)
     rows = rows[np.lexsort((rng.random(len(rows)), codes[rows]))]  # by class, in random order within it
-    if len(rows) <= max(LEAVE_ONE_OUT, FOLDS * n_classes):
+    if len(rows) <= max(MAX_LEAVE_ONE_OUT, N_FOLDS * n_classes):
         return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts)
-    fold = np.arange(len(rows)) % FOLDS
-    n_folds = FOLDS
-    if len(codes) > MANY_ROWS and len(rows) > ENOUGH:
-        n_folds = FEW_FOLDS
+    fold = np.arange(len(rows)) % N_FOLDS
+    n_folds = N_FOLDS
+    if len(codes) > MANY_ROWS and len(rows) > MIN_LABELS_FEW_FOLDS:
+        n_folds = N_FOLDS_MANY_ROWS
         rows, fold = rows[fold < n_folds], fold[fold < n_folds]
-    if len(rows) > MOST_HIDDEN:
-        kept = np.sort(rng.choice(len(rows), MOST_HIDDEN, replace=False))
+    if len(rows) > MAX_HELD_OUT:
+        kept = np.sort(rng.choice(len(rows), MAX_HELD_OUT, replace=False))
         rows, fold = rows[kept], fold[kept]
     return HeldOut(rows, fold, codes[rows], n_folds, counts)

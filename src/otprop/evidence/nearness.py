@@ -1,4 +1,4 @@
-"""Nearness, as in the paper: the Gibbs kernel of the cost, summed over the labelled rows of each class."""
+"""Nearness source, as in the paper: the Gibbs kernel of the cost, summed over the labelled rows of each class."""
 
 from __future__ import annotations
 
@@ -8,124 +8,128 @@ import numpy as np
 
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_likelihood
-from otprop.geometry.cost import BLOCK_BYTES, lines_per_block
-from otprop.geometry.pairwise import PairwiseCost
+from otprop.geometry.cost import BLOCK_BYTES
+from otprop.geometry.pairwise import Columns, PairwiseCost
+from otprop.geometry.parallel import row_blocks, rows_per_block
 
-EPSILONS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times the median cost of a row to its nearest labelled one
-USUAL_EPSILON = 1.0
-EPSILON_PULL = 0.5
-MOST_SEEN = 1000  # unlabelled rows that say what a usual cost is
+EPSILON_FACTORS = (0.03, 0.1, 0.3, 1.0, 3.0, 10.0)  # times the median cost of a row to its nearest labelled one
+START_FACTOR = 1.0
+EPSILON_PENALTY = 0.5  # in log-likelihood, for a factor that differs from START_FACTOR by a factor of e
+MAX_SAMPLED_ROWS = 1000  # unlabelled rows that the median cost is taken from
+MIN_LOG = -100.0
 
 
 class NearnessSource:
-    """Class potentials ``log sum_i w_i exp(-C_ij / epsilon)`` over the labelled rows i of a class.
+    """Class potentials ``log sum_i w_i exp(-C_ij / epsilon)`` over the labelled rows i of each class.
 
     They grow only by the rows labelled last, so that all rounds together cost one pass over the pairs. Rows that join
-    after the first round weigh the same within a class, but not the same in every round.
+    after the first round have one weight per class, which may change from round to round.
 
     Parameters
     ----------
-    pairs : PairwiseCost
+    cost : PairwiseCost
     n_rows, n_classes : int
     epsilon : float or None
-        In the units of the pairs. None: the one under which the hidden labels are most probable.
+        In the units of `cost`. None: the one under which the held-out labels are most probable.
     """
 
     name = "nearness"
     converged = True
 
-    def __init__(self, pairs: PairwiseCost, n_rows: int, n_classes: int, epsilon: float | None = None) -> None:
-        self._pairs, self._n_rows, self._n_classes, self.epsilon = pairs, n_rows, n_classes, epsilon
-        self._sources = np.empty(0, dtype=np.intp)
+    def __init__(self, cost: PairwiseCost, n_rows: int, n_classes: int, epsilon: float | None = None) -> None:
+        self._cost, self._n_rows, self._n_classes, self.epsilon = cost, n_rows, n_classes, epsilon
+        self._labeled = np.empty(0, dtype=np.intp)
 
-    def fit(self, codes: np.ndarray, weights: np.ndarray, hidden: HeldOut) -> SourceOutput:
-        """Sum over the given labels; where epsilon is open, take the one that suits the hidden ones best."""
-        sources = np.flatnonzero((codes >= 0) & (weights > 0))
-        between = self._pairs.columns(sources)
-        costs = between(hidden.rows) if len(hidden) else np.empty((0, len(sources)))
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """Sum over the labelled rows; choose epsilon on the held-out labels where it is not set."""
+        labeled = np.flatnonzero((codes >= 0) & (weights > 0))
+        costs = self._cost.columns(labeled)(held_out.rows) if len(held_out) else np.empty((0, len(labeled)))
         fold_of = np.full(self._n_rows, -1)
-        fold_of[hidden.rows] = hidden.fold
-        costs[fold_of[sources] == hidden.fold[:, None]] = np.inf
-        lift = np.log(hidden.lift())
+        fold_of[held_out.rows] = held_out.fold
+        costs[fold_of[labeled] == held_out.fold[:, None]] = np.inf
+        correction = np.log(held_out.class_mass_correction())
+
+        def held_out_logs(epsilon: float) -> np.ndarray:
+            return _normalised(self._potentials(costs, labeled, codes, weights, epsilon) + correction)
+
         if self.epsilon is None:
-            usual = self._usual_cost(codes, sources)
-            tried = [usual * factor for factor in EPSILONS]
-            scores = []
-            for epsilon in tried:
-                logs = _normalised(self._potentials(costs, sources, codes, weights, epsilon) + lift)
-                pull = EPSILON_PULL * np.log(epsilon / (usual * USUAL_EPSILON)) ** 2
-                scores.append(log_likelihood(logs, hidden.codes) - pull)
-            self.epsilon = tried[int(np.argmax(scores))]
-        unseen = _normalised(self._potentials(costs, sources, codes, weights, self.epsilon) + lift)
-        self._given = self._summed(sources, codes, weights)
+            typical = self._typical_cost(codes, labeled)
+            scores = [
+                log_likelihood(held_out_logs(typical * factor), held_out.codes)
+                - EPSILON_PENALTY * np.log(factor / START_FACTOR) ** 2
+                for factor in EPSILON_FACTORS
+            ]
+            self.epsilon = typical * EPSILON_FACTORS[int(np.argmax(scores))]
+        self._given = self._summed(labeled, codes, weights)
         self._joined = np.full((self._n_rows, self._n_classes), -np.inf)
-        self._first, self._sources = sources, sources
+        self._first, self._labeled = labeled, labeled
         self._codes, self._weights = codes.copy(), weights.copy()
-        return SourceOutput(_normalised(self._given).astype(np.float32), unseen)
+        return SourceOutput(_normalised(self._given).astype(np.float32), held_out_logs(self.epsilon))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Add what the rows labelled since then say: logarithms of the class probabilities of all rows."""
+        """Add the rows labelled since the last call; log-probabilities of all rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
-        added = np.setdiff1d(labeled, self._sources, assume_unique=True)
+        added = np.setdiff1d(labeled, self._labeled, assume_unique=True)
         if len(added):
             self._joined = np.logaddexp(self._joined, self._summed(added, codes, np.ones(self._n_rows)))
-            self._sources = labeled
+            self._labeled = labeled
         joined = np.setdiff1d(labeled, self._first, assume_unique=True)
-        each = np.ones(self._n_classes)
-        each[codes[joined]] = weights[joined]
+        class_weights = np.ones(self._n_classes)
+        class_weights[codes[joined]] = weights[joined]
         self._codes, self._weights = codes.copy(), weights.copy()
-        return _normalised(np.logaddexp(self._given, self._joined + np.log(each))).astype(np.float32)
+        return _normalised(np.logaddexp(self._given, self._joined + np.log(class_weights))).astype(np.float32)
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
-        """Logarithms of the class probabilities of new rows."""
-        assert self.epsilon is not None
-        between = self._pairs.columns(self._sources, rows)
-        found = np.empty((rows.shape[0], self._n_classes))
-        lines = lines_per_block(len(self._sources), BLOCK_BYTES)
-        for start in range(0, len(found), lines):
-            here = np.arange(start, min(start + lines, len(found)))
-            found[here] = self._potentials(between(here), self._sources, self._codes, self._weights, self.epsilon)
-        return _normalised(found)
+        """Log-probabilities of new rows."""
+        columns = self._cost.columns(self._labeled, rows)
+        return _normalised(self._in_blocks(columns, rows.shape[0], self._labeled, self._codes, self._weights))
 
     def reached(self) -> np.ndarray:
-        """Which rows some label reaches: all, since a cost is finite."""
+        """Which rows are reached by some label: all, since every cost is finite."""
         return np.ones(self._n_rows, dtype=bool)
 
-    def _summed(self, sources: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The potentials of all rows from these sources."""
+    def _summed(self, labeled: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
+        """Potentials of all rows from these labelled rows."""
+        return self._in_blocks(self._cost.columns(labeled), self._n_rows, labeled, codes, weights)
+
+    def _in_blocks(
+        self, columns: Columns, n_rows: int, labeled: np.ndarray, codes: np.ndarray, weights: np.ndarray
+    ) -> np.ndarray:
         assert self.epsilon is not None
-        between = self._pairs.columns(sources)
-        found = np.empty((self._n_rows, self._n_classes))
-        lines = lines_per_block(len(sources), BLOCK_BYTES)
-        for start in range(0, self._n_rows, lines):
-            here = np.arange(start, min(start + lines, self._n_rows))
-            found[here] = self._potentials(between(here), sources, codes, weights, self.epsilon)
+        found = np.empty((n_rows, self._n_classes))
+        for block in row_blocks(n_rows, rows_per_block(len(labeled), BLOCK_BYTES // 8)):
+            costs = columns(np.arange(block.start, block.stop))
+            found[block] = self._potentials(costs, labeled, codes, weights, self.epsilon)
         return found
 
     def _potentials(
-        self, costs: np.ndarray, sources: np.ndarray, codes: np.ndarray, weights: np.ndarray, epsilon: float
+        self, costs: np.ndarray, labeled: np.ndarray, codes: np.ndarray, weights: np.ndarray, epsilon: float
     ) -> np.ndarray:
         with np.errstate(over="ignore"):
-            logs = np.log(weights[sources]) - costs / epsilon
+            logs = np.log(weights[labeled]) - costs / epsilon
         found = np.full((len(costs), self._n_classes), -np.inf)
-        for code in np.unique(codes[sources]):
-            found[:, code] = np.logaddexp.reduce(logs[:, codes[sources] == code], axis=1)
+        for code in np.unique(codes[labeled]):
+            found[:, code] = np.logaddexp.reduce(logs[:, codes[labeled] == code], axis=1)
         return found
 
-    def _usual_cost(self, codes: np.ndarray, sources: np.ndarray) -> float:
+    def _typical_cost(self, codes: np.ndarray, labeled: np.ndarray) -> float:
+        """Median cost of an unlabelled row to its nearest labelled one."""
         others = np.flatnonzero(codes < 0)
         if len(others) == 0:
-            others = sources
-        seen = others[:: max(1, len(others) // MOST_SEEN)]
-        costs = self._pairs.columns(sources)(seen)
-        costs[seen[:, None] == sources] = np.inf
+            others = labeled
+        sample = others[:: max(1, len(others) // MAX_SAMPLED_ROWS)]
+        costs = self._cost.columns(labeled)(sample)
+        costs[sample[:, None] == labeled] = np.inf
         nearest = costs.min(axis=1)
         apart = nearest[(nearest > 0) & np.isfinite(nearest)]
         return float(np.median(apart)) if len(apart) else 1.0
 
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name not in ("_given", "_joined")}
+
 
 def _normalised(logs: np.ndarray) -> np.ndarray:
-    """Logarithms that sum to one as shares, with what lies beyond a float cut off."""
+    """Log-probabilities that sum to one; what is more than -MIN_LOG below the largest is cut off."""
     top = logs.max(axis=1, keepdims=True, initial=-np.inf)
-    logs = np.where(top > -np.inf, np.maximum(logs - np.where(top > -np.inf, top, 0.0), -100.0), 0.0)
+    logs = np.where(top > -np.inf, np.maximum(logs - np.where(top > -np.inf, top, 0.0), MIN_LOG), 0.0)
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))

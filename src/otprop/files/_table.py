@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO, cast
 
@@ -42,6 +43,8 @@ class Table(ABC):
         The path as it was given, or "standard input".
     kind : str
         "csv", "tsv", "parquet", "feather", "npz", "json", "jsonl" or "xlsx".
+    digest : str
+        The SHA-256 of the decompressed file, in hexadecimal digits.
     notes : list of str
         What was detected in the file and what is unusual about it. `frame` adds notes on the columns.
     unnamed : list of str
@@ -57,6 +60,7 @@ class Table(ABC):
 
     def __init__(self, file: InputFile, kind: str) -> None:
         self.origin, self.path, self.kind = file.origin, file.path, kind
+        self.digest = sha256(file.data).hexdigest()
         self.notes: list[str] = []
         self.unnamed: list[str] = []
         self.unread: dict[str, str] = {}

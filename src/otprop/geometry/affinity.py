@@ -1,47 +1,47 @@
-"""Affinities between rows: from the distances to their neighbours, each in its own scale, or as they are given."""
+"""Affinities between rows: self-tuned from the distances to their neighbours, or given by the user."""
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
-from otprop._validation import check_count
+from otprop._validation import ParameterError, check_count
 from otprop.geometry.neighbors import Neighbors
+from otprop.geometry.scaling import narrow_indices
 
 SCALE_NEIGHBOR = 7
-FARTHEST = 500.0  # no affinity is below exp(-500), so that a row far from all others still hears of its neighbours
+MAX_EXPONENT = 500.0  # no affinity is below exp(-500), so that a row far from all others stays connected
 
 
 def self_tuned_weights(
     neighbors: Neighbors, k: int | None = None, scale_neighbor: int = SCALE_NEIGHBOR
 ) -> sp.csr_array:
-    """Affinities w_ij = exp(-d_ij^2 / (s_i s_j)) between neighbours, s_i the distance to a near neighbour of row i.
+    """Affinities w_ij = exp(-d_ij^2 / (s_i s_j)) between neighbours, with s_i from `local_scales`.
 
     Parameters
     ----------
     neighbors : Neighbors of every row
-    k : int or None, how many of them count (None: all)
-    scale_neighbor : int, the neighbour whose distance is the scale, the last where there are fewer
+    k : int or None, how many of them to use (None: all)
+    scale_neighbor : int, the neighbour whose distance is the scale, or the last one if there are fewer
 
     Returns
     -------
-    csr_array of shape (n_rows, n_rows), symmetric (the larger of w_ij and w_ji), with nothing on the diagonal
+    csr_array of shape (n_rows, n_rows), symmetric (the larger of w_ij and w_ji), with a diagonal of 0
     """
     near = neighbors if k is None else neighbors.first(k)
     n_rows = len(near.indices)
     scales = local_scales(near, scale_neighbor)
-    exponents = np.minimum(scaled_squares(near.distances, scales[:, None], scales[near.indices]), FARTHEST)
-    directed = matrix_of(np.exp(-exponents), near.indices, n_rows)
-    return narrow(directed.maximum(directed.T))
+    exponents = np.minimum(scaled_squares(near.distances, scales[:, None], scales[near.indices]), MAX_EXPONENT)
+    directed = csr_from_neighbors(np.exp(-exponents), near.indices, n_rows)
+    return sorted_csr(directed.maximum(directed.T))
 
 
 def local_scales(neighbors: Neighbors, scale_neighbor: int = SCALE_NEIGHBOR) -> np.ndarray:
-    """The distance to the `scale_neighbor`-th neighbour of each row, never 0.
+    """The distance from each row to its `scale_neighbor`-th neighbour, replaced where it is 0.
 
-    Where that is 0 it is the first distance of the row that is not; if all are, the smallest scale of another row.
+    The replacement is the smallest positive distance of the row or, if it has none, the smallest scale of all rows.
     """
     check_count("scale_neighbor", scale_neighbor)
     distances = neighbors.distances
@@ -54,58 +54,42 @@ def local_scales(neighbors: Neighbors, scale_neighbor: int = SCALE_NEIGHBOR) -> 
     return np.where(np.isinf(scales), 1.0, scales)
 
 
-def check_affinity(affinity: Any, name: str = "affinity", stacklevel: int = 3) -> sp.csr_array:
-    """Affinities as a symmetric sparse matrix without a diagonal; refused unless square, finite and not negative.
+def check_affinity(affinity: Any, name: str = "affinity") -> tuple[sp.csr_array, bool]:
+    """Validate affinities; returns them as a symmetric matrix with a diagonal of 0, and whether they were symmetric.
 
-    Of w_ij and w_ji the larger is taken, with a warning where they differ.
-
-    Parameters
-    ----------
-    affinity : sparse or dense matrix
-    name : str, what messages call it
-    stacklevel : int, how many calls up the warning points
-
-    Returns
-    -------
-    csr_array, a copy
+    Where w_ij and w_ji differ, the larger is used. `name` is the parameter that errors refer to.
     """
     matrix = sp.csr_array(affinity, dtype=np.float64, copy=True)
     if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1]:
-        raise ValueError(f"{name} must be a square matrix, a line and a column for every row; got {matrix.shape}.")
+        raise ParameterError(name, f"must be a square matrix with one row and one column per row; got {matrix.shape}.")
     matrix.sum_duplicates()
     if not np.isfinite(matrix.data).all():
-        raise ValueError(f"{name} holds an infinite or missing affinity; all must be finite.")
+        raise ParameterError(name, "holds an infinite or missing affinity; all must be finite.")
     if (matrix.data < 0).any():
-        raise ValueError(f"{name} holds the negative affinity {matrix.data.min()}; all must be 0 or more.")
+        raise ParameterError(name, f"holds the negative affinity {matrix.data.min()}; all must be 0 or more.")
     matrix.data[matrix.indices == np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))] = 0.0
     matrix.eliminate_zeros()
-    turned = sp.csr_array(matrix.T)
-    both = narrow(matrix.maximum(turned))
+    both = sorted_csr(matrix.maximum(sp.csr_array(matrix.T)))
     largest = matrix.data.max(initial=0.0) or 1.0
-    if (both.data / largest).sum() > (1 + 1e-9) * (matrix.data / largest).sum():
-        warnings.warn(
-            f"{name} is not symmetric: the larger of w_ij and w_ji is used.", UserWarning, stacklevel=stacklevel
-        )
-    return both
+    symmetric = (both.data / largest).sum() <= (1 + 1e-9) * (matrix.data / largest).sum()
+    return both, bool(symmetric)
 
 
-def matrix_of(values: np.ndarray, columns: np.ndarray, n_columns: int) -> sp.csr_array:
-    """A sparse matrix from the values of each line and their columns."""
-    n_lines, k = columns.shape
-    starts = np.arange(n_lines + 1) * k
-    return sp.csr_array((values.ravel(), columns.ravel(), starts), shape=(n_lines, n_columns))
+def csr_from_neighbors(values: np.ndarray, indices: np.ndarray, n_columns: int) -> sp.csr_array:
+    """A sparse matrix with `values` at the columns `indices` of each row."""
+    n_rows, k = indices.shape
+    starts = np.arange(n_rows + 1) * k
+    return sp.csr_array((values.ravel(), indices.ravel(), starts), shape=(n_rows, n_columns))
 
 
-def narrow(matrix: Any) -> sp.csr_array:
-    """The matrix with small index types and sorted lines, for faster products."""
+def sorted_csr(matrix: Any) -> sp.csr_array:
+    """The matrix with sorted int32 indices, for faster products."""
     matrix = sp.csr_array(matrix)
     matrix.sort_indices()
-    if max(matrix.nnz, *matrix.shape) < 2**31:
-        matrix.indices, matrix.indptr = matrix.indices.astype(np.int32), matrix.indptr.astype(np.int32)
-    return matrix
+    return narrow_indices(matrix)
 
 
-def scaled_squares(distances: np.ndarray, own: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """d^2 / (s_i s_j), without squaring anything that could overflow."""
+def scaled_squares(distances: np.ndarray, row_scales: np.ndarray, neighbor_scales: np.ndarray) -> np.ndarray:
+    """d_ij^2 / (s_i s_j), computed so that d_ij^2 cannot overflow."""
     with np.errstate(over="ignore"):
-        return (distances / own) * (distances / others)
+        return (distances / row_scales) * (distances / neighbor_scales)

@@ -1,7 +1,7 @@
-"""Costs between two growing and shrinking sets of rows, in blocks of lines.
+"""Costs between the unlabelled and the labelled rows, in blocks of rows.
 
-A line belongs to a target (an unlabelled row), a column to a source (a labelled row): the transpose of the
-paper's C, so that everything the method asks about one unlabelled row lies in one stretch of memory.
+A row of the cost belongs to an unlabelled row (marginal b), a column to a labelled one (marginal a). This is the
+transpose of the paper's C, so that all costs of one unlabelled row are contiguous in memory.
 """
 
 from __future__ import annotations
@@ -12,13 +12,15 @@ from typing import Protocol
 import numpy as np
 
 from otprop.geometry.pairwise import PairwiseCost
+from otprop.geometry.parallel import row_blocks, rows_per_block
 
-BLOCK_BYTES = 2**20  # a block and what is computed from it stay in the processor's cache
-MEMORY_LIMIT = 4 * 2**30  # bytes; costs beyond it are computed anew on every pass
+BLOCK_BYTES = 2**20  # a block and its temporary arrays fit in the processor's cache
+MEMORY_LIMIT = 4 * 2**30  # bytes; larger costs are recomputed on every pass
+FLOAT32_RANGE = 1e-30, 1e30  # limits outside it are not used: float32 would overflow or underflow
 
 
 class Cost(Protocol):
-    """What the solver needs to know of a cost: its shape, its blocks of lines in order, whether it is in memory."""
+    """A cost matrix as the solver sees it: its shape, whether it is in memory, and its blocks of rows in order."""
 
     @property
     def shape(self) -> tuple[int, int]: ...
@@ -30,45 +32,43 @@ class Cost(Protocol):
 
 
 class ArrayCost:
-    """A cost matrix that is in memory already, one line a target."""
+    """A cost matrix in memory."""
 
     stored = True
 
     def __init__(self, matrix: np.ndarray, block_bytes: int = BLOCK_BYTES) -> None:
         self.matrix = matrix
-        self._lines = lines_per_block(matrix.shape[1], block_bytes)
+        self._blocks = row_blocks(len(matrix), rows_per_block(matrix.shape[1], block_bytes // 8))
 
     @property
     def shape(self) -> tuple[int, int]:
         return self.matrix.shape[0], self.matrix.shape[1]
 
     def blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        for start in range(0, len(self.matrix), self._lines):
-            lines = slice(start, min(start + self._lines, len(self.matrix)))
-            yield lines, self.matrix[lines]
+        for rows in self._blocks:
+            yield rows, self.matrix[rows]
 
 
 class RowCost:
-    """The cost between the unlabelled and the labelled rows of one table, carried over the rounds.
+    """The cost between the unlabelled and the labelled rows of a table, updated from round to round.
 
     Parameters
     ----------
     pairs : PairwiseCost, the costs between any rows of the table
-    targets, sources : row numbers of the unlabelled and of the labelled rows
-    memory_limit : bytes (None: MEMORY_LIMIT); where the costs need more they are computed in each pass and never
-        stored
-    float32_below : blocks of costs up to this are kept in float32
+    unlabeled, labeled : ndarray of int, row numbers
+    memory_limit : int, bytes (None: MEMORY_LIMIT); larger costs are recomputed on every pass instead of stored
+    float32_below : float, blocks whose costs are all at most this are stored in float32
     """
 
     def __init__(
         self,
         pairs: PairwiseCost,
-        targets: np.ndarray,
-        sources: np.ndarray,
+        unlabeled: np.ndarray,
+        labeled: np.ndarray,
         memory_limit: int | None = None,
         float32_below: float = 0.0,
     ) -> None:
-        self.pairs, self.targets, self.sources = pairs, targets, sources
+        self.pairs, self.unlabeled, self.labeled = pairs, unlabeled, labeled
         self._memory_limit = MEMORY_LIMIT if memory_limit is None else memory_limit
         self._float32_below = float32_below
         self._stored: list[np.ndarray] = list(self._computed()) if self._fits() else []
@@ -76,7 +76,7 @@ class RowCost:
 
     @property
     def shape(self) -> tuple[int, int]:
-        return len(self.targets), len(self.sources)
+        return len(self.unlabeled), len(self.labeled)
 
     @property
     def stored(self) -> bool:
@@ -89,36 +89,36 @@ class RowCost:
             start += len(block)
 
     def narrow(self, limit: float) -> None:
-        """Keep costs up to `limit` in float32 from now on, block by block."""
+        """Store blocks with costs up to `limit` in float32 from now on."""
         self._float32_below = limit
         for number, block in enumerate(self._stored):
             self._stored[number] = self._narrowed(block)
 
-    def advance(self, moved: np.ndarray) -> None:
-        """Turn the targets where `moved` is true into sources, at the end of their list.
+    def advance(self, newly_labeled: np.ndarray) -> None:
+        """Move the unlabelled rows where `newly_labeled` is true to the end of the labelled rows.
 
-        Stored blocks lose those lines and gain those columns; nothing known is computed again.
+        Stored blocks lose those rows and gain those columns; stored costs are not recomputed.
         """
-        new_sources = self.targets[moved]
-        old_targets, self.targets = self.targets, self.targets[~moved]
-        self.sources = np.concatenate([self.sources, new_sources])
+        added = self.unlabeled[newly_labeled]
+        previous, self.unlabeled = self.unlabeled, self.unlabeled[~newly_labeled]
+        self.labeled = np.concatenate([self.labeled, added])
         self._is_stored = self._is_stored and self._fits()
         if not self._is_stored:
             self._stored = []
             return
-        new_columns = self.pairs.columns(new_sources)
+        new_columns = self.pairs.columns(added)
         old_blocks, self._stored = self._stored[::-1], []
         start = 0
         while old_blocks:
-            block = old_blocks.pop()  # each old block is let go of before the next new one is made
-            stay = ~moved[start : start + len(block)]
-            part = old_targets[start : start + len(block)][stay]
+            block = old_blocks.pop()  # freed before the next new block is made
+            stay = ~newly_labeled[start : start + len(block)]
+            rows = previous[start : start + len(block)][stay]
             start += len(block)
-            if len(part):
-                self._store(self._extended(block, stay, new_columns(part)))
+            if len(rows):
+                self._store(self._extended(block, stay, new_columns(rows)))
 
     def _store(self, block: np.ndarray) -> None:
-        """Add a block to the stored ones, joining those that have become small and cutting the large."""
+        """Append a block to the stored ones, joining small blocks and splitting large ones."""
         last = self._stored[-1] if self._stored else None
         if last is not None and last.dtype == block.dtype and last.nbytes + block.nbytes <= BLOCK_BYTES:
             self._stored[-1] = np.concatenate([last, block])
@@ -134,29 +134,25 @@ class RowCost:
         return out
 
     def _fits(self) -> bool:
-        return 8 * len(self.targets) * len(self.sources) <= self._memory_limit
+        return 8 * len(self.unlabeled) * len(self.labeled) <= self._memory_limit
 
     def _computed(self) -> Iterator[np.ndarray]:
-        columns = self.pairs.columns(self.sources)
-        lines = lines_per_block(len(self.sources), BLOCK_BYTES)
-        for start in range(0, len(self.targets), lines):
-            yield self._narrowed(columns(self.targets[start : start + lines]))
+        columns = self.pairs.columns(self.labeled)
+        for rows in row_blocks(len(self.unlabeled), rows_per_block(len(self.labeled), BLOCK_BYTES // 8)):
+            yield self._narrowed(columns(self.unlabeled[rows]))
 
     def _narrowed(self, block: np.ndarray) -> np.ndarray:
-        if self._float32_below and block.size and block.max() <= self._float32_below:
-            return block.astype(np.float32, copy=False)
-        return block
+        least, most = FLOAT32_RANGE
+        limit = min(self._float32_below, most)
+        return block.astype(np.float32, copy=False) if limit > least and block.max(initial=0.0) <= limit else block
 
 
 def cost_summary(cost: Cost) -> tuple[np.ndarray, np.ndarray, float]:
-    """The cost from each target to its nearest source, from each source to its nearest target, and the mean."""
-    of_targets, of_sources, total = [], np.full(cost.shape[1], np.inf), 0.0
+    """The smallest cost of each row, the smallest cost of each column, and the mean cost."""
+    of_rows, of_columns, mean = [], np.full(cost.shape[1], np.inf), 0.0
+    size = cost.shape[0] * cost.shape[1]
     for _, block in cost.blocks():
-        of_targets.append(block.min(axis=1))
-        np.minimum(of_sources, block.min(axis=0), out=of_sources)
-        total += float(block.sum(dtype=np.float64))
-    return np.concatenate(of_targets), of_sources, total / (cost.shape[0] * cost.shape[1])
-
-
-def lines_per_block(n_columns: int, block_bytes: int) -> int:
-    return max(1, block_bytes // (8 * max(n_columns, 1)))
+        of_rows.append(block.min(axis=1))
+        np.minimum(of_columns, block.min(axis=0), out=of_columns)
+        mean += float((block / np.float64(size)).sum())  # divided first: a sum of large costs would overflow
+    return np.concatenate(of_rows), of_columns, mean

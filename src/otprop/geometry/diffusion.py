@@ -1,17 +1,15 @@
-"""Diffusion over a graph of rows: how much of what starts at some rows arrives at each of the others.
+"""Diffusion over a graph of rows.
 
-With affinities W >= 0, degrees D and S = D^-1/2 W D^-1/2 the values are F = (I - a S)^-1 B: a column of B says how much
-starts where, and the strength 0 < a < 1 how far it goes. F is not negative, and exactly 0 at rows that
-are not connected to any source.
+With affinities W >= 0, degrees D and S = D^-1/2 W D^-1/2 the values are F = (I - a S)^-1 B. A column of B holds the
+initial values, and the strength 0 < a < 1 determines how far they spread. F is nonnegative, and exactly 0 at rows that
+are not connected to any row with a positive initial value.
 
-What counts are the shares of the columns in a row, and far from all sources a row's values are tiny. So errors are held
-to a tolerance relative to the row: conjugate gradients find the rows whose values are not far below the largest; these
-then are the sources of a smaller system for the other rows, in units of its own, and so on.
+The result that matters is the ratio of the columns within a row, and the values of a row far from all initial ones are
+tiny. Errors are therefore bounded relative to the row (see `diffusion_solver`).
 """
 
 from __future__ import annotations
 
-import warnings
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
@@ -20,42 +18,49 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
-from sklearn.exceptions import ConvergenceWarning
 
-from otprop._validation import check_number
+from otprop._validation import ParameterError, check_number
 from otprop.geometry.affinity import (
     SCALE_NEIGHBOR,
     check_affinity,
+    csr_from_neighbors,
     local_scales,
-    matrix_of,
-    narrow,
     scaled_squares,
     self_tuned_weights,
+    sorted_csr,
+)
+from otprop.geometry.diffusion_solver import (
+    DiffusionResult,
+    DiffusionSystem,
+    relative_floor,
+    solve_columns,
+    worker_pool,
 )
 from otprop.geometry.neighbors import Neighbors
-from otprop.geometry.parallel import Jobs
-from otprop.geometry.systems import DiffusionResult, System, all_columns, lowest_kept, threads
+from otprop.geometry.parallel import Jobs, row_blocks
 
-COLUMNS_AT_ONCE = 16  # of a block of the inverse
-REORDERED_ROWS = 5000  # with more rows it pays to put neighbours next to one another
-DIRECT_ROWS = 2000  # up to here a large block of the inverse comes from a dense matrix
+COLUMNS_PER_BLOCK = 16  # in `inverse_block`
+REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in memory
+DIRECT_ROWS = 2000  # up to here a large block of the inverse is computed from a dense matrix
 
 
 class DiffusionGraph:
-    """A graph over rows along which values spread.
+    """A weighted graph of rows.
 
     Parameters
     ----------
     affinity : sparse or dense matrix of shape (n_rows, n_rows), see `check_affinity`
-    scales : ndarray of shape (n_rows,) or None, the rows' scales if the affinities are self-tuned, for new rows
-    scale_neighbor : int, which neighbour's distance a scale is
-    name, stacklevel : what messages call the affinities, and how many calls up warnings point
+    scales : ndarray of shape (n_rows,) or None, the scales of self-tuned affinities, to extend values to new rows
+    scale_neighbor : int, the neighbour whose distance is the scale
+    name : str, the parameter that errors refer to
+    stacklevel : ignored
 
     Attributes
     ----------
     n_rows : int
-    degrees : ndarray of shape (n_rows,), the sums of the affinities, in units of the largest
-    components : ndarray of shape (n_rows,), rows with the same number are connected
+    symmetric : bool, False if w_ij and w_ji differed for some pair; the larger is then used for both
+    degrees : ndarray of shape (n_rows,), the row sums of the affinities over the largest affinity
+    components : ndarray of shape (n_rows,), the connected component of each row
     """
 
     def __init__(
@@ -65,10 +70,10 @@ class DiffusionGraph:
         scale_neighbor: int = SCALE_NEIGHBOR,
         *,
         name: str = "affinity",
-        stacklevel: int = 3,
+        stacklevel: int | None = None,
     ) -> None:
-        weights = check_affinity(affinity, name, stacklevel)
-        weights.data /= weights.data.max(initial=0.0) or 1.0  # so that no sum overflows
+        weights, self.symmetric = check_affinity(affinity, name)
+        weights.data /= weights.data.max(initial=0.0) or 1.0  # sums do not overflow
         weights.eliminate_zeros()
         self.n_rows = weights.shape[0]
         self.scales, self.scale_neighbor = scales, scale_neighbor
@@ -76,7 +81,7 @@ class DiffusionGraph:
         self._order = np.arange(self.n_rows)
         if self.n_rows > REORDERED_ROWS:
             self._order = reverse_cuthill_mckee(weights, symmetric_mode=True)
-            weights = narrow(weights[self._order][:, self._order])
+            weights = sorted_csr(weights[self._order][:, self._order])
         degrees = self.degrees[self._order]
         each = np.repeat(degrees, np.diff(weights.indptr))
         weights.data = np.sqrt(weights.data / each) * np.sqrt(weights.data / degrees[weights.indices])
@@ -87,7 +92,7 @@ class DiffusionGraph:
     def from_neighbors(
         cls, neighbors: Neighbors, k: int | None = None, scale_neighbor: int = SCALE_NEIGHBOR
     ) -> DiffusionGraph:
-        """The graph of the `self_tuned_weights`, which can also `extend` values to new rows."""
+        """The graph of the `self_tuned_weights`; it can `extend` values to new rows."""
         near = neighbors if k is None else neighbors.first(k)
         return cls(self_tuned_weights(near, None, scale_neighbor), local_scales(near, scale_neighbor), scale_neighbor)
 
@@ -99,7 +104,7 @@ class DiffusionGraph:
 
     def solve(
         self,
-        sources: Any,
+        initial: Any,
         strength: float,
         *,
         start: np.ndarray | None = None,
@@ -107,31 +112,30 @@ class DiffusionGraph:
         max_iter: int = 2000,
         n_jobs: int | None = None,
     ) -> DiffusionResult:
-        """The values F with (I - strength S) F = sources.
+        """Solve (I - strength S) F = initial.
 
         Parameters
         ----------
-        sources : ndarray or sparse matrix of shape (n_rows, n_columns), not negative
+        initial : ndarray or sparse matrix of shape (n_rows, n_columns), nonnegative
         strength : float between 0 and 1, both excluded
-        start : ndarray of shape (n_rows, n_columns) or None, values to start from
-        tol : float, the error allowed, relative to the sum of a row's values
+        start : ndarray of shape (n_rows, n_columns) or None, an approximation of F to start from
+        tol : float, tolerance for the error of a value relative to the sum of its row
         max_iter : int, products with the graph, for each of the systems that the rows are solved in
-        n_jobs : int or None, threads; None for all processors; no result depends on it
+        n_jobs : int or None, number of threads; None for all processors; results do not depend on it
 
         Returns
         -------
         DiffusionResult
         """
-        columns = self._check_sources(sources)[self._order]
+        columns = self._check_initial(initial)[self._order]
         if start is not None and start.shape != columns.shape:
-            raise ValueError(f"start must have the shape of sources, {columns.shape}; got {start.shape}.")
-        given = None if start is None else np.maximum(start[self._order], 0.0)
+            raise ParameterError("start", f"must have the shape of initial, {columns.shape}; got {start.shape}.")
         largest = columns.max(initial=0.0) or 1.0
-        with threads(self.n_rows, n_jobs) as pool:
-            result = all_columns(
+        with worker_pool(self.n_rows, n_jobs) as pool:
+            result = solve_columns(
                 self._system(strength, pool),
                 columns / largest,
-                None if given is None else given / largest,
+                None if start is None else np.maximum(start[self._order], 0.0) / largest,
                 np.flatnonzero(self._connected_to(columns.max(axis=1, initial=0.0) > 0)),
                 tol,
                 max_iter,
@@ -140,7 +144,7 @@ class DiffusionGraph:
         values[self._order] = result.values * largest
         return replace(result, values=values)
 
-    def block(
+    def inverse_block(
         self,
         rows: np.ndarray,
         strength: float,
@@ -148,88 +152,77 @@ class DiffusionGraph:
         tol: float = 1e-4,
         max_iter: int = 2000,
         n_jobs: int | None = None,
-    ) -> np.ndarray:
-        """The lines and columns `rows` of the inverse (I - strength S)^-1.
+    ) -> DiffusionResult:
+        """The rows and columns `rows` of the inverse (I - strength S)^-1, as the values of the result.
 
-        An entry is good to `tol`, relative to itself, down to about 1e-6 of the largest in its column.
-
-        Parameters
-        ----------
-        rows : ndarray of int, shape (l,)
-        strength, tol, max_iter, n_jobs : as in `solve`; `max_iter` for every 16 columns
-
-        Returns
-        -------
-        ndarray of shape (l, l), symmetric and not negative
+        The error of an entry is within `tol`, relative to itself, for entries down to about 1e-6 of the largest in
+        their column. The block is symmetric and nonnegative. `max_iter` applies to every 16 columns; the other
+        parameters are those of `solve`.
         """
         places = np.argsort(self._order)[rows]
         system = self._system(strength, None)
         if self.n_rows <= min(DIRECT_ROWS, 10 * len(places)):
-            found = system.solve_directly(np.eye(self.n_rows)[:, places])[places]
+            columns = system.solve_directly(np.eye(self.n_rows)[:, places])[places]
+            iterations, error = 0, 0.0
         else:
-            chunks = [places[i : i + COLUMNS_AT_ONCE] for i in range(0, len(places), COLUMNS_AT_ONCE)]
 
-            def columns(chunk: np.ndarray) -> np.ndarray:
-                rhs = np.zeros((self.n_rows, len(chunk)))
-                rhs[chunk, np.arange(len(chunk))] = 1.0
-                lowest = lowest_kept(1e-6, tol, strength)
-                values, _, error = system.solve(rhs, None, tol=tol, lowest=lowest, max_iter=max_iter, separate=True)
-                errors.append(error)
-                return values[places]
+            def solve(block: slice) -> tuple[np.ndarray, int, float]:
+                chosen = places[block]
+                rhs = np.zeros((self.n_rows, len(chosen)))
+                rhs[chosen, np.arange(len(chosen))] = 1.0
+                floor = relative_floor(1e-6, tol, strength)
+                values, n_iter, error = system.solve(rhs, None, tol=tol, floor=floor, max_iter=max_iter, separate=True)
+                return values[places], n_iter, error
 
-            errors: list[float] = [0.0]
-            found = np.hstack([np.empty((len(places), 0)), *Jobs(n_jobs).run(columns, chunks)])
-            if max(errors) > tol:
-                warnings.warn(
-                    f"A block of the diffusion stopped at an error of {max(errors):.2g}, above tol={tol:g}. "
-                    "Raise max_iter or tol, or lower the strength.",
-                    ConvergenceWarning,
-                    stacklevel=2,
-                )
-        return np.maximum((found + found.T) / 2, 0.0)
+            solved = list(Jobs(n_jobs).run(solve, row_blocks(len(places), COLUMNS_PER_BLOCK)))
+            columns = np.hstack([np.empty((len(places), 0)), *(values for values, _, _ in solved)])
+            iterations = sum(n_iter for _, n_iter, _ in solved)
+            error = max((error for _, _, error in solved), default=0.0)
+        return DiffusionResult(np.maximum((columns + columns.T) / 2, 0.0), iterations, error, error <= tol)
 
     def extend(self, new: Any, values: np.ndarray) -> np.ndarray:
         """Values at new rows: the mean of their neighbours' values, weighted by affinity.
 
         Parameters
         ----------
-        new : Neighbors of the new rows, or a matrix of shape (n_new, n_rows) of affinities where the graph came so
+        new : Neighbors of the new rows; for a graph of given affinities, their affinities of shape (n_new, n_rows)
         values : ndarray of shape (n_rows, n_columns)
 
         Returns
         -------
-        ndarray of shape (n_new, n_columns), 0 for a row without any affinity
+        ndarray of shape (n_new, n_columns), 0 for a row without positive affinity
         """
         if not isinstance(new, Neighbors):
-            affinity = sp.csr_array(new)
+            affinity = sp.csr_array(new, dtype=np.float64, copy=True)
             if affinity.shape[1] != self.n_rows:
                 raise ValueError(
                     f"The affinities of new rows must have {self.n_rows} columns; got {affinity.shape[1]}."
                 )
+            affinity.data /= affinity.data.max(initial=0.0) or 1.0  # sums do not overflow
             sums = np.asarray(affinity.sum(axis=1))[:, None]
             return (affinity @ values) / np.where(sums > 0, sums, 1.0)
         if self.scales is None:
             raise ValueError("This graph was given as affinities: new rows need affinities too, not neighbours.")
-        own = local_scales(new, self.scale_neighbor)[:, None]
-        exponents = np.minimum(scaled_squares(new.distances, own, self.scales[new.indices]), np.finfo(float).max)
+        scales = local_scales(new, self.scale_neighbor)[:, None]
+        exponents = np.minimum(scaled_squares(new.distances, scales, self.scales[new.indices]), np.finfo(float).max)
         exponents -= exponents.min(axis=1, keepdims=True)
         weights = np.exp(-exponents)
         weights /= weights.sum(axis=1, keepdims=True)
-        return matrix_of(weights, new.indices, self.n_rows) @ values
+        return csr_from_neighbors(weights, new.indices, self.n_rows) @ values
 
-    def _check_sources(self, sources: Any) -> np.ndarray:
-        columns = np.asarray(sources.toarray() if sp.issparse(sources) else sources, dtype=np.float64)
+    def _check_initial(self, initial: Any) -> np.ndarray:
+        columns = np.asarray(initial.toarray() if sp.issparse(initial) else initial, dtype=np.float64)
         if columns.ndim != 2 or len(columns) != self.n_rows:
-            raise ValueError(f"sources must have shape ({self.n_rows}, n_columns); got {columns.shape}.")
+            raise ParameterError("initial", f"must have shape ({self.n_rows}, n_columns); got {columns.shape}.")
         if not (np.isfinite(columns).all() and (columns >= 0).all()):
-            raise ValueError("sources must be finite and not negative.")
+            raise ParameterError("initial", "must be finite and not negative.")
         return columns
 
-    def _system(self, strength: float, pool: ThreadPoolExecutor | None) -> System:
+    def _system(self, strength: float, pool: ThreadPoolExecutor | None) -> DiffusionSystem:
         check_number("strength", strength, above=0, below=1)
-        return System(self._S, strength, self._roots, pool)
+        return DiffusionSystem(self._S, strength, self._roots, pool)
 
     def _connected_to(self, rows: np.ndarray) -> np.ndarray:
-        """Which rows are connected to some of `rows`, all in the order of the system."""
+        """Boolean mask of the rows that are connected to some of `rows`, in the order of the system."""
         labels = self.components[self._order]
         return np.isin(labels, labels[rows])

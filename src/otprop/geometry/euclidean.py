@@ -1,4 +1,4 @@
-"""Eq. 8: squared Euclidean distances, whatever the scale of the features and wherever they lie."""
+"""Euclidean and squared Euclidean distances (Eq. 8) for features of any scale and offset."""
 
 from __future__ import annotations
 
@@ -9,67 +9,58 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
-CENTER_ROWS = 1000  # how many rows decide where the middle is
+from otprop.geometry.scaling import max_abs, power_of_two
+
+CENTER_ROWS = 1000  # rows whose median is the center
+FARTHEST = 1e150  # in units of the scaled rows: squares stay finite
 
 
 class EuclideanCost:
-    """Squared (or plain) Euclidean distances between rows.
+    """Squared (or plain) Euclidean distances between rows, as a `PairwiseCost`.
 
-    Rows are moved to the middle of the data and scaled by a power of two, which is exact, so that squares
-    neither overflow nor lose the small distances beside the large norms. Distances are in those units: a
-    distance times `scale` is in the user's. Sparse rows are scaled only.
+    Rows are centered (unless sparse) and scaled by a power of two, which is exact, so that squares do not overflow and
+    small distances are not lost beside large norms. Distances are in those units: a distance times `scale` is in the
+    user's.
     """
 
     def __init__(self, rows: Any, squared: bool = True) -> None:
         self.squared = squared
-        self._first = _power_of_two(_largest(rows))
-        rows = rows / self._first
+        self._scale = power_of_two(max_abs(rows))
+        rows = rows / self._scale
         self._center: np.ndarray | None = None
         if not sp.issparse(rows):
             self._center = np.median(rows[:: max(1, len(rows) // CENTER_ROWS)], axis=0)
             rows -= self._center
-        self._second = _power_of_two(_largest(rows))
-        rows /= self._second
+        self._centered_scale = power_of_two(max_abs(rows))
+        rows /= self._centered_scale
         self.rows = rows
         self.norms = row_norms(self.rows, squared=True)
         with np.errstate(over="ignore", under="ignore"):
-            unit = np.float64(self._first) * self._second
-            self.scale = float(unit * unit if squared else unit)
+            unit = np.float64(self._scale) * self._centered_scale
+            limits = np.finfo(float)
+            self.scale = float(np.clip(unit * unit if squared else unit, limits.smallest_subnormal, limits.max))
 
-    def columns(self, sources: np.ndarray, new: Any = None) -> Callable[[np.ndarray], np.ndarray]:
-        rows, norms = (self.rows, self.norms) if new is None else self._enter(new)
-        there, there_norms = self.rows[sources].T, self.norms[sources]
+    def columns(self, reference: np.ndarray, new: Any = None) -> Callable[[np.ndarray], np.ndarray]:
+        rows, norms = (self.rows, self.norms) if new is None else self._transform(new)
+        others, other_norms = self.rows[reference].T, self.norms[reference]
 
-        def block(here: np.ndarray) -> np.ndarray:
-            costs = safe_sparse_dot(rows[here], there, dense_output=True)
+        def block(numbers: np.ndarray) -> np.ndarray:
+            costs = safe_sparse_dot(rows[numbers], others, dense_output=True)
             costs *= -2.0
-            costs += norms[here, None]
-            costs += there_norms
+            costs += norms[numbers, None]
+            costs += other_norms
             np.maximum(costs, 0.0, out=costs)
             return costs if self.squared else np.sqrt(costs, out=costs)
 
         return block
 
-    def _enter(self, new: Any) -> tuple[Any, np.ndarray]:
-        """New rows in the units of the old; one too far away to be squared stays just representable."""
+    def _transform(self, new: Any) -> tuple[Any, np.ndarray]:
+        """New rows and their squared norms in the units of the training rows, clipped where squares would overflow."""
         with np.errstate(over="ignore"):
-            new = new / self._first
+            new = new / self._scale
             if self._center is not None:
                 new -= self._center
-            new = new / self._second
-        if not sp.issparse(new):
-            np.clip(new, -1e150, 1e150, out=new)
+            new = new / self._centered_scale
+        values = new.data if sp.issparse(new) else new
+        np.clip(values, -FARTHEST, FARTHEST, out=values)
         return new, row_norms(new, squared=True)
-
-
-def _largest(rows: Any) -> float:
-    """The largest absolute value, without a copy of the rows."""
-    return max(float(rows.max()), -float(rows.min()))
-
-
-def _power_of_two(size: float) -> float:
-    """The power of two at or above `size`; 1 for 0."""
-    if size == 0:
-        return 1.0
-    exponent = int(np.clip(np.frexp(size)[1], -1021, 1023))
-    return float(np.ldexp(1.0, exponent))

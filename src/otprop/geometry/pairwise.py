@@ -1,4 +1,4 @@
-"""How far apart are two rows of a table: any metric of scikit-learn, a callable, or a matrix given."""
+"""Costs between pairs of rows: by a metric of scikit-learn, a callable, or a precomputed matrix."""
 
 from __future__ import annotations
 
@@ -11,27 +11,30 @@ from sklearn import config_context
 
 from otprop._validation import did_you_mean
 from otprop.geometry.euclidean import EuclideanCost
+from otprop.geometry.scaling import max_abs, multiply_clipped, narrow_indices, power_of_two
 
 Columns = Callable[[np.ndarray], np.ndarray]
 Metric = Callable[[np.ndarray, np.ndarray], float]
 
+UNSCALED_RANGE = 1e-30, 1e30  # magnitudes that float32 holds: others need a scale
+SCALE_ROWS = 256  # rows whose costs determine the scale of a metric
+LARGEST_COST = 1e300
 METRICS = (
     *("sqeuclidean", "euclidean", "cityblock", "cosine", "correlation", "chebyshev", "canberra", "braycurtis"),
     *("manhattan", "minkowski", "seuclidean", "mahalanobis", "l1", "l2", "hamming", "jaccard", "dice"),
     *("rogerstanimoto", "russellrao", "sokalsneath", "yule", "haversine"),
 )
 
-
 SPARSE_METRICS = ("sqeuclidean", "euclidean", "l2", "cityblock", "manhattan", "l1", "cosine")
 
 
 class PairwiseCost(Protocol):
-    """The costs between rows of a table, `scale` of them making one of the user's units."""
+    """The costs between the rows of a table; a cost times `scale` is in the user's units."""
 
     scale: float
 
-    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
-        """A function of row numbers: the costs from those rows (of `new`, if given) to the `sources`."""
+    def columns(self, reference: np.ndarray, new: Any = None) -> Columns:
+        """A function from row numbers (of `new`, if given) to the costs of those rows to the `reference` rows."""
         ...
 
 
@@ -41,23 +44,26 @@ class MetricCost:
     scale = 1.0
 
     def __init__(self, rows: Any, metric: str | Metric, name: str = "cost") -> None:
-        self.rows, self.metric, self.name = _narrow_indices(rows), metric, name
+        self.rows, self.metric, self.name = narrow_indices(rows), metric, name
         self._parameters: dict[str, np.ndarray] = {}
-        if metric == "seuclidean":  # what these measure depends on all rows, not on the two
+        if metric == "seuclidean":  # these two depend on all rows
             self._parameters["V"] = np.maximum(np.var(rows, axis=0, ddof=1), np.finfo(float).tiny)
         elif metric == "mahalanobis":
             self._parameters["VI"] = np.linalg.pinv(np.atleast_2d(np.cov(rows.T)))
+        if _scale_for(max_abs(rows)) != 1.0:
+            sample = np.arange(min(rows.shape[0], SCALE_ROWS))
+            self.scale = _scale_for(float(self.columns(sample[:1])(sample).max()))
 
-    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
-        lines = self.rows if new is None else _narrow_indices(new)
-        there = self.rows[sources]
+    def columns(self, reference: np.ndarray, new: Any = None) -> Columns:
+        rows = self.rows if new is None else narrow_indices(new)
+        others = self.rows[reference]
 
-        def block(here: np.ndarray) -> np.ndarray:
+        def block(numbers: np.ndarray) -> np.ndarray:
             from sklearn.metrics import pairwise_distances  # slow to import, and not needed for the default cost
 
             try:
-                with config_context(assume_finite=True):
-                    costs = pairwise_distances(lines[here], there, metric=self.metric, **self._parameters)
+                with config_context(assume_finite=True), np.errstate(over="ignore"):
+                    costs = pairwise_distances(rows[numbers], others, metric=self.metric, **self._parameters)
             except Exception as error:
                 if not callable(self.metric):
                     raise
@@ -70,34 +76,42 @@ class MetricCost:
                     f"{self.name}={self.metric!r} gave a negative, infinite or NaN value for some pair of rows; "
                     "values must be finite and not negative. Choose another metric, or rescale X."
                 )
-            return np.asarray(costs, dtype=np.float64)
+            return _rescaled(np.asarray(costs, dtype=np.float64), self.scale)
 
         return block
 
 
 class MatrixCost:
-    """Costs given as a matrix: line i, column j is the cost from row i to row j."""
+    """Precomputed costs: ``matrix[i, j]`` is the cost from row i to row j."""
 
     scale = 1.0
 
     def __init__(self, matrix: np.ndarray) -> None:
-        self.matrix = matrix
+        self.matrix, self.scale = matrix, _scale_for(float(matrix.max(initial=0.0)))
 
-    def columns(self, sources: np.ndarray, new: Any = None) -> Columns:
+    def columns(self, reference: np.ndarray, new: Any = None) -> Columns:
         matrix = self.matrix if new is None else new
-        return lambda here: matrix[np.ix_(here, sources)]
+        return lambda numbers: _rescaled(matrix[np.ix_(numbers, reference)], self.scale)
 
 
-def _narrow_indices(rows: Any) -> Any:
-    """Sparse rows with the index type that all of scikit-learn's metrics read."""
-    if sp.issparse(rows) and max(rows.nnz, *rows.shape) < 2**31:
-        rows = sp.csr_array(rows)
-        rows.indices, rows.indptr = rows.indices.astype(np.int32), rows.indptr.astype(np.int32)
-    return rows
+def _scale_for(largest: float) -> float:
+    """The scale of costs up to `largest`: 1 unless they are extreme."""
+    return 1.0 if UNSCALED_RANGE[0] < largest < UNSCALED_RANGE[1] else power_of_two(largest)
+
+
+def _rescaled(costs: np.ndarray, scale: float) -> np.ndarray:
+    """Costs over `scale`, bounded so that differences of two do not overflow."""
+    with np.errstate(over="ignore"):
+        return costs if scale == 1.0 else np.minimum(costs / scale, LARGEST_COST)
+
+
+def in_user_units(value: float, scale: float) -> float:
+    """`value` times the `scale` of a cost, kept positive and finite."""
+    return max(float(multiply_clipped(value, scale)), float(np.finfo(float).smallest_subnormal))
 
 
 def make_pairwise_cost(X: Any, cost: str | Metric, name: str = "cost") -> PairwiseCost:
-    """The costs between the rows of `X` that the parameter `cost` of the estimator, or another one, names."""
+    """The pairwise cost of the rows of `X`; `name` is the estimator's parameter that holds `cost`, for messages."""
     if isinstance(cost, str) and cost == "precomputed":
         return MatrixCost(X)
     if sp.issparse(X) and cost not in SPARSE_METRICS:
@@ -111,14 +125,14 @@ def make_pairwise_cost(X: Any, cost: str | Metric, name: str = "cost") -> Pairwi
     return MetricCost(X, cost, name)
 
 
-def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
-    """Refuse a `cost` that no pair of rows could have and that is none of `words` either."""
-    if callable(cost) or (isinstance(cost, str) and (cost in METRICS or cost in words)):
+def check_cost(cost: Any, choices: tuple[str, ...] = ("precomputed",)) -> None:
+    """Raise an error unless `cost` is a metric, a callable or one of `choices`."""
+    if callable(cost) or (isinstance(cost, str) and (cost in METRICS or cost in choices)):
         return
-    also = ", ".join(map(repr, words))
+    also = ", ".join(map(repr, choices))
     if not isinstance(cost, str):
         raise TypeError(f"cost must be {also}, the name of a metric or a callable; got {cost!r}.")
-    near = did_you_mean(cost, (*words, *METRICS))
+    near = did_you_mean(cost, (*choices, *METRICS))
     raise ValueError(
         f"cost={cost!r} is not a known metric{near or '.'} "
         f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
@@ -126,28 +140,26 @@ def check_cost(cost: Any, words: tuple[str, ...] = ("precomputed",)) -> None:
 
 
 def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
-    """Refuse a precomputed cost that is not a square matrix (or one line a new row) of costs."""
+    """Raise an error unless `matrix` holds valid costs in `n_columns` columns, one for each training row."""
     if matrix.shape[1] != n_columns:
         raise ValueError(
-            f"X must be a square matrix of costs with cost='precomputed', one line and one column a training row: "
+            "X must be a square matrix of costs with cost='precomputed', one row and one column per training row: "
             f"got shape {matrix.shape}, expected {n_columns} columns."
         )
     check_values(matrix, "cost")
 
 
 def check_values(matrix: Any, what: str) -> None:
-    """Refuse a matrix X, dense or sparse, of costs or affinities that are not all finite and 0 or more."""
+    """Raise an error unless all values of the matrix X, costs or affinities, are finite and 0 or more."""
     values = matrix.data if sp.issparse(matrix) else matrix
     if values.size == 0 or (values.min() >= 0 and values.max() < np.inf):  # NaN is neither
         return
     wrong = ~((values >= 0) & (values < np.inf))
     if sp.issparse(matrix):
-        place = matrix.tocoo()
-        line, column, value = place.row[wrong][0], place.col[wrong][0], values[wrong][0]
+        entries = matrix.tocoo()
+        row, column, value = entries.row[wrong][0], entries.col[wrong][0], values[wrong][0]
     else:
-        line, column = np.argwhere(wrong)[0]
-        value = matrix[line, column]
+        row, column = np.argwhere(wrong)[0]
+        value = matrix[row, column]
     kind = f"the negative {what} {value}" if value < 0 else f"{value}"
-    raise ValueError(
-        f"X holds {kind} in line {line}, column {column}; every {what} must be a finite number, 0 or more."
-    )
+    raise ValueError(f"X holds {kind} in row {row}, column {column}; every {what} must be a finite number, 0 or more.")

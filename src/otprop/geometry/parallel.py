@@ -1,4 +1,4 @@
-"""Work in pieces, side by side: cut the same way whatever the number of threads."""
+"""Blocks of rows, and threads to work on them. Blocks do not depend on the number of threads, nor do results."""
 
 from __future__ import annotations
 
@@ -7,33 +7,27 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
 
 class Jobs:
-    """Threads that work through a list of pieces; an interruption leaves at most one piece a thread to wait for."""
+    """Runs a function over a list of blocks in `n` threads; an interrupt waits for at most one block per thread."""
 
     def __init__(self, n_jobs: int | None) -> None:
         self.n = effective_n_jobs(-1 if n_jobs is None else n_jobs)
 
-    @staticmethod
-    def alone() -> Any:
-        """A context in which a matrix product takes one thread: pieces run side by side instead, and round alike."""
-        return threadpool_limits(limits=1, user_api="blas")
-
-    def run(self, work: Callable[[Any], Any], pieces: Sequence[Any]) -> Iterator[Any]:
-        """The result of every piece, in order."""
-        if len(pieces) <= 1:
-            yield from map(work, pieces)
+    def run(self, function: Callable[[Any], Any], blocks: Sequence[Any]) -> Iterator[Any]:
+        """Yield the result of every block, in order."""
+        if len(blocks) <= 1:
+            yield from map(function, blocks)
             return
-        with self.alone():
+        with single_threaded_blas():
             if self.n == 1:
-                yield from map(work, pieces)
+                yield from map(function, blocks)
                 return
             with ThreadPoolExecutor(self.n) as pool:
-                futures = deque(pool.submit(work, piece) for piece in pieces)
+                futures = deque(pool.submit(function, block) for block in blocks)
                 try:
                     while futures:
                         yield futures.popleft().result()
@@ -42,9 +36,17 @@ class Jobs:
                         future.cancel()
 
 
-def in_parts(n_rows: int, lines: int) -> list[slice]:
-    return [slice(start, min(start + lines, n_rows)) for start in range(0, n_rows, lines)]
+def single_threaded_blas() -> Any:
+    """A context in which matrix products use one thread, so that they round the same for any number of threads."""
+    return threadpool_limits(limits=1, user_api="blas")
 
 
-def lines_at_once(entries: int, width: int) -> int:
-    return int(np.clip(entries // max(1, width), 8, 512))
+def row_blocks(n_rows: int, rows_per_block: int) -> list[slice]:
+    """Consecutive slices of `rows_per_block` rows that cover `n_rows`; the last one may be shorter."""
+    return [slice(start, min(start + rows_per_block, n_rows)) for start in range(0, n_rows, rows_per_block)]
+
+
+def rows_per_block(n_columns: int, max_entries: int, least: int = 1, most: int | None = None) -> int:
+    """The number of rows in a block of at most `max_entries`, within the bounds `least` and `most`."""
+    rows = max(least, max_entries // max(n_columns, 1))
+    return rows if most is None else min(rows, most)

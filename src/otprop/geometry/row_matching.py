@@ -1,4 +1,4 @@
-"""Finding rows that are the same row."""
+"""Finding equal rows."""
 
 from __future__ import annotations
 
@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop.geometry.parallel import row_blocks
+from otprop.geometry.topk import KNeighbors
+
 
 def row_keys(rows: Any) -> Iterator[bytes]:
-    """A key for every row, the same for rows with the same values."""
+    """Yield a key for every row, the same for equal rows."""
     if sp.issparse(rows):
         rows = sp.csr_array(rows, copy=True)
         rows.sum_duplicates()
@@ -32,19 +35,19 @@ def first_of_each(rows: Any) -> np.ndarray:
 
 
 def digest(key: bytes) -> bytes:
-    """A short stand-in for a key, where many are kept."""
+    """A short hash of a key, where many keys are kept."""
     return blake2b(key, digest_size=16).digest()
 
 
 class LabeledRows:
-    """The rows whose label was given, and what they say of rows that are the same.
+    """The labelled rows, and the class shares of those equal to a given row.
 
     Parameters
     ----------
-    rows : ndarray of int, where they are in the table
+    rows : ndarray of int, their row numbers in the table
     codes : ndarray of int, their class numbers
     weights : ndarray, positive
-    table : ndarray or sparse CSR array, the table; None where rows are not known by their values but by a cost of 0
+    table : ndarray or sparse CSR array; None if equal rows are found by a cost of 0 instead of by their values
     """
 
     def __init__(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, table: Any = None) -> None:
@@ -54,10 +57,69 @@ class LabeledRows:
             self._places.setdefault(key, []).append(place)
 
     def like(self, key: bytes) -> Sequence[int]:
-        """OutputPaths of the given rows with this key."""
+        """Positions of the labelled rows with this key."""
         return self._places.get(key, [])
 
     def votes(self, places: Any, n_classes: int) -> np.ndarray:
-        """The class shares of the given rows at these places, each by its weight."""
-        found = np.bincount(self.codes[places], self.weights[places], minlength=n_classes)
-        return np.asarray(found / self.weights[places].sum())
+        """Weighted class shares of the labelled rows at these positions."""
+        weights = self.weights[places] / self.weights[places].max()  # their sum does not overflow
+        found = np.bincount(self.codes[places], weights, minlength=n_classes)
+        return np.asarray(found / weights.sum())
+
+
+class DuplicateRows:
+    """Groups of equal rows, so that a search can be done among distinct rows only.
+
+    Attributes
+    ----------
+    any : bool, some rows are equal
+    group : ndarray of int of shape (n_rows,), rows with the same number are equal
+    order, starts, sizes : ndarrays of int, the rows sorted by group, and where each group starts and how large it is
+    first : ndarray of int, the first row of each group
+    """
+
+    def __init__(self, rows: Any) -> None:
+        self.group = np.arange(rows.shape[0])
+        candidates = np.arange(rows.shape[0]) if sp.issparse(rows) else _possible_duplicates(rows)
+        seen: dict[bytes, int] = {}
+        for block in row_blocks(len(candidates), 4096):
+            numbers = candidates[block]
+            for number, key in zip(numbers.tolist(), row_keys(rows[numbers]), strict=True):
+                self.group[number] = seen.setdefault(digest(key), number)
+        self.any = len(seen) < len(candidates)
+        self.group = np.unique(self.group, return_inverse=True)[1]
+        self.order, self.sizes = np.argsort(self.group, kind="stable"), np.bincount(self.group)
+        self.starts = np.cumsum(self.sizes) - self.sizes
+        self.first = self.order[self.starts]
+
+    def distinct(self, rows: Any) -> Any:
+        """The first row of each group."""
+        return rows[self.first] if self.any else rows
+
+    def per_row(self, values: np.ndarray) -> np.ndarray:
+        """Values of the groups as values of all rows."""
+        return values[self.group] if self.any else values
+
+    def expand(self, indices: np.ndarray, distances: np.ndarray, k: int) -> KNeighbors:
+        """Neighbours among the groups as the `k` nearest of all rows."""
+        if not self.any:
+            return indices, distances
+        sizes = self.sizes[indices]
+        before = np.cumsum(sizes, axis=1) - sizes
+        taken = np.clip(k - before, 0, sizes)  # each row sums to k
+        groups = np.repeat(indices.ravel(), taken.ravel())
+        copy = np.arange(groups.size) % k - np.repeat(before.ravel(), taken.ravel())
+        rows = self.order[self.starts[groups] + copy].astype(np.int32)
+        return rows.reshape(-1, k), np.repeat(distances.ravel(), taken.ravel()).reshape(-1, k)
+
+
+def _possible_duplicates(rows: np.ndarray) -> np.ndarray:
+    """Numbers of the rows whose hash, a random linear combination of their bits, occurs more than once."""
+    factors = np.random.default_rng(0).integers(2**63, size=rows.shape[1], dtype=np.uint64) * 2 + 1
+    hashes = np.empty(len(rows), dtype=np.uint64)
+    for block in row_blocks(len(rows), 1024):
+        bits = (rows[block] + 0.0).view(np.uint64)  # -0.0 becomes 0.0
+        bits ^= bits >> np.uint64(32)
+        hashes[block] = (bits * factors).sum(axis=1)
+    _, which, counts = np.unique(hashes, return_inverse=True, return_counts=True)
+    return np.flatnonzero(counts[which] > 1)

@@ -48,7 +48,7 @@ OTHER_CLASSES = (
     "sklearn.semi_supervised._self_training.SelfTrainingClassifier",
     "sklearn.tree._classes.ExtraTreeClassifier",
 )
-METHODS = {("otprop.geometry.measures.Vectors", "enter")}
+METHODS: set[tuple[str, str]] = set()
 SCALAR_TYPES = {"float32": np.float32, "float64": np.float64}
 NOT_KEPT = {  # what only fitting needs
     "otprop._otp.OTP": {"callback": None, "verbose": 0},
@@ -57,7 +57,7 @@ NOT_KEPT = {  # what only fitting needs
     "otprop.evidence.classifier.ClassifierSource": {"_X"},
     "otprop.evidence.combined.Evidence": {"_static", "unseen"},
     "otprop.evidence.nearness.NearnessSource": {"_given", "_joined"},
-    "otprop.geometry.diffusion.DiffusionGraph": {"_S", "_order", "_roots", "degrees", "components"},
+    "otprop.geometry.diffusion.DiffusionGraph": {"_S", "_order", "_roots", "degrees", "components", "symmetric"},
 }
 BYTES_AT_ONCE = 2**24
 WORTH_HALVING = 2**16  # entries from which on float64 that float32 can hold is written so
@@ -332,7 +332,7 @@ def _check_sound(made: Any, name: str) -> None:
         sizes = {graph.n_rows, len(made.values), graph.n_rows if graph.scales is None else len(graph.scales)}
         if len(sizes) > 1:
             raise ArchiveError("it holds a graph whose parts have different sizes")
-    if name in ("otprop.geometry.rows.Copies", "otprop.geometry.cells.Cells"):
+    if name in ("otprop.geometry.row_matching.DuplicateRows", "otprop.geometry.approximate_search.Cells"):
         for part in vars(made).values():
             if isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.min(initial=0) < 0:
                 raise ArchiveError("it holds row numbers below 0")

@@ -1,8 +1,7 @@
-"""Rounds at the level of classes: sources give class costs, transport shares the mass, certain rows are fed back."""
+"""Class-level rounds: class costs from the evidence, class-level transport, certain rows fed back."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from time import perf_counter
 
 import numpy as np
@@ -12,36 +11,36 @@ from otprop.evidence.combined import Evidence
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.class_level import ClassTransport, owed_masses, solve_classes
 
-JOINING_WEIGHT = 0.1  # of a row labelled in a round, beside 1 for a label that was given
-SURE = 0.9  # the probability from which on a row is labelled, where no certainty is asked for
-AUTO_SHARE = 0.1  # of the rows left, at least, in each such round,
-AUTO_PART = 0.02  # and of all that were to be labelled
-SHARE_ERROR = 2.0  # how wrong the shares may be, in standard errors of as many labels
-LEDGER_FLOOR = 0.02  # of its share of the rows left, a class always ships at least this part
+JOINING_WEIGHT = 0.1  # mean weight of a row labelled in a round; a given label weighs 1
+AUTO_PROBABILITY = 0.9  # with alpha="auto", the class probability above which a row is labelled
+MIN_SHARE_LEFT = 0.1  # with alpha="auto", each round labels at least this share of the rows left
+MIN_SHARE_ALL = 0.02  # and at least this share of all rows that were unlabelled at the start
+SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of as many labels
+MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
 
 
 def tempered(logits: np.ndarray, epsilon: float) -> np.ndarray:
-    """The logits over epsilon, less the largest of the row, so that any epsilon will do."""
+    """Logits divided by epsilon, with the largest of each row at 0, so that no epsilon overflows."""
     top = logits.max(axis=1, keepdims=True, initial=-np.inf)
     with np.errstate(over="ignore"):
         return np.asarray((logits - np.where(top > -np.inf, top, 0.0)).astype(np.float64) / epsilon)
 
 
 class ClassLevelRounds(Rounds):
-    """Label the rows round by round: iterate over it to run it, stop iterating to stop it.
+    """Rounds with class-level transport.
 
     Parameters
     ----------
-    evidence : Evidence, which has learnt from the given labels
-    logits : ndarray of shape (n_rows, n_classes), what it said of all rows then
+    evidence : Evidence, fitted on the given labels
+    logits : ndarray of shape (n_rows, n_classes), its log-probabilities of all rows
     codes : ndarray of int, the class number of every row, -1 where unlabelled
     weights : ndarray, a weight for every row
     prior : ndarray of shape (n_classes,), the classes' shares of all rows
     strength : float, how far the shares bind the transport, 0 to 1
     epsilon : float, the temperature: what the costs are divided by
     alpha : float or None
-        The certainty above which a row is labelled. None: rows whose class is probable enough (`SURE`), at least a
-        tenth of those left in every round.
+        The certainty above which a row is labelled. None: rows whose class is more probable than `AUTO_PROBABILITY`,
+        at least a tenth of those left in every round.
     max_rounds : int or None; the last round labels all that is left
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
@@ -75,16 +74,16 @@ class ClassLevelRounds(Rounds):
         self._tol, self._max_iter = tol, max_iter
         given = codes != UNLABELED
         self._weights = np.where(given, weights, 0.0)
-        self._silent = given & (weights == 0)  # given, but with no say: not in the ledger either
+        self._weightless = given & (weights == 0)  # their mass is not counted either
         self._left = np.flatnonzero(~given)
         self.plan: ClassTransport | None = None
 
-    def __iter__(self) -> Iterator[Round]:
-        while len(self._left):
-            yield self.step()
+    @property
+    def n_unlabeled(self) -> int:
+        return len(self._left)
 
     def step(self) -> Round:
-        """Share out the mass, label the certain rows, and let them speak."""
+        """Run one round: solve the transport, label the certain rows, add them to the evidence."""
         start = perf_counter()
         self.n_rounds += 1
         if self.n_rounds > 1:
@@ -123,43 +122,43 @@ class ClassLevelRounds(Rounds):
 
     def _solve(self, logits: np.ndarray) -> ClassTransport:
         """Eq. 9 at the level of classes: each ships what it still owes."""
-        owed = owed_masses(self._prior, self._booked(), len(logits), LEDGER_FLOOR)
+        owed = owed_masses(self._prior, self._shipped(), len(logits), MIN_OWED_SHARE)
         start = None if self.plan is None else self.plan.h
         strength = self.strength * self._trust(len(logits))
         return solve_classes(logits, owed, strength, tol=self._tol, max_iter=self._max_iter, start=start)
 
-    def _booked(self) -> np.ndarray:
-        """The mass that each class has shipped so far: of a row labelled with a probability of 0.9, nine tenths.
+    def _shipped(self) -> np.ndarray:
+        """The mass that each class has shipped so far: a row labelled with probability 0.9 counts nine tenths.
 
-        If it counted as a whole, the class that is labelled first would seem to have got more than its due where
-        classes overlap, and the last rows would go to the others against the evidence. Exact shares count rows.
+        If such rows counted as whole ones, the class labelled first would seem to have shipped too much where classes
+        overlap, and the last rows would go to the other classes against the evidence. Exact shares count rows.
         """
-        labeled = (self.codes != UNLABELED) & ~self._silent
+        labeled = (self.codes != UNLABELED) & ~self._weightless
         if self.strength == 1:
             return np.bincount(self.codes[labeled], minlength=len(self._prior))
         return np.asarray(self.distributions[labeled].sum(axis=0))
 
     def _trust(self, n_left: int) -> float:
-        """How much of the strength is left: the shares' error, in rows, falls on ever fewer of them."""
+        """Factor on the strength: the error of the shares, in rows, weighs more the fewer rows are left."""
         if self.strength == 1:
-            return 1.0  # exact is exact
+            return 1.0
         n_given = max(int(np.count_nonzero(self.round == 0)), 1)
         error = SHARE_ERROR * len(self.codes) / np.sqrt(len(self._prior) * n_given)
         return float(n_left / (n_left + error))
 
     def _choose(self, scores: np.ndarray, probable: np.ndarray, reached: np.ndarray) -> tuple[np.ndarray, float, bool]:
-        """Eq. 12 and 15: which rows are labelled now, the threshold, and whether it was lowered.
+        """Eq. 12 and 15: the rows labelled now, the threshold, and whether it was lowered.
 
-        Rows that are not reached wait, since the rows labelled now may reach them in the next round.
+        Rows that no label reaches wait, since rows labelled now may reach them in the next round.
         """
         n_reached = int(np.count_nonzero(reached))
         least = max(1, int(np.ceil(self._min_round_share * len(scores))))
         if self._alpha is None:
-            part = max(AUTO_SHARE * len(scores), AUTO_PART * np.count_nonzero(self.round != 0))
+            part = max(MIN_SHARE_LEFT * len(scores), MIN_SHARE_ALL * np.count_nonzero(self.round != 0))
             least = max(least, min(int(np.ceil(part)), n_reached))
         if self.n_rounds == self._max_rounds:
             least = len(scores)
-        sure = scores > self._alpha if self._alpha is not None else (probable > SURE) & reached
+        sure = scores > self._alpha if self._alpha is not None else (probable > AUTO_PROBABILITY) & reached
         if np.count_nonzero(sure) >= least:
             return sure, float(scores[sure].min() if self._alpha is None else self._alpha), False
         if least <= n_reached:
@@ -167,10 +166,10 @@ class ClassLevelRounds(Rounds):
         threshold = nth_largest(scores, least)
         return scores >= threshold - TIE, threshold, True
 
-    def _share_out(self) -> None:
-        """The rows labelled so far share their classes' mass: each class has its prior share, however many rows it got.
+    def _weight_joined_rows(self) -> None:
+        """Give the rows labelled so far weights that sum to the prior share in each class.
 
-        Rows of the clearest class come first; if each brought the same mass, that class would soon outweigh the rest.
+        Rows of the clearest class are labelled first; with equal weights that class would soon outweigh the others.
         """
         joined = np.flatnonzero(self.round > 0)
         counts = np.bincount(self.codes[joined], minlength=len(self._prior))
@@ -179,5 +178,5 @@ class ClassLevelRounds(Rounds):
 
     def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
         class_gap = super()._label(rows, shares)
-        self._share_out()
+        self._weight_joined_rows()
         return class_gap

@@ -1,14 +1,16 @@
-"""What every way of propagating has in rounds: a record of each, how certain a row is, and who was labelled when."""
+"""Rounds of labelling: the record of each, the certainty of a row (Eq. 12), and the labels given so far."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
 from otprop._labels import UNLABELED
 
-TIE = 1e-9  # certainties this near to each other are equal (Eq. 15)
+TIE = 1e-9  # certainties closer than this are equal (Eq. 15)
 
 
 @dataclass(frozen=True)
@@ -21,15 +23,15 @@ class Round:
     rows : ndarray of int, the rows labelled in this round
     n_labeled, n_unlabeled : int, sizes of both sides when the round began (m and n of Eq. 14)
     threshold : float
-        The certainty above which rows were labelled: alpha, or by Eq. 15 the largest there was. With classes that ship
-        as a whole, the least certainty of a row labelled.
+        The certainty above which rows were labelled: alpha, or the largest certainty (Eq. 15). At class level the
+        lowest certainty of a row labelled.
     lowered : bool
-        No row exceeded alpha and Eq. 15 was used; with classes that ship as a whole, fewer than the least number.
+        No row exceeded alpha, so that Eq. 15 was used; at class level, fewer rows than the minimum of a round did.
     epsilon : float
     iterations : int, of the solver
     source_error, target_error : float, L1 errors of the plan's marginals
-    converged : bool, both are within the tolerance
-    threshold_gap : float, how near to the threshold the nearest certainty was
+    converged : bool, both errors are within the tolerance
+    threshold_gap : float, the smallest distance of a certainty from the threshold
     class_gap : float, the smallest difference between the two most probable classes of a row labelled here
     seconds : float
     """
@@ -51,7 +53,7 @@ class Round:
 
 
 def certainty(shares: np.ndarray) -> np.ndarray:
-    """Eq. 12: one minus the entropy of each line of `shares` over the largest it can be."""
+    """Eq. 12: one minus the normalised entropy of each row of `shares`."""
     n_classes = shares.shape[1]
     if n_classes == 1:
         return np.ones(len(shares))
@@ -61,11 +63,11 @@ def certainty(shares: np.ndarray) -> np.ndarray:
 
 
 def nth_largest(values: np.ndarray, n: int) -> float:
-    """The least of the `n` largest."""
+    """The n-th largest value."""
     return float(np.partition(values, -n)[-n])
 
 
-class Rounds:
+class Rounds(ABC):
     """The rows as they are labelled round by round.
 
     Parameters
@@ -77,19 +79,41 @@ class Rounds:
     ----------
     codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
     n_rounds : int, so far
+    records : list of Round, set by `run`
     """
 
     def __init__(self, codes: np.ndarray, n_classes: int) -> None:
-        given = codes != UNLABELED
+        labeled = codes != UNLABELED
         self.codes = codes.copy()
         self.distributions = np.full((len(codes), n_classes), 1.0 / n_classes)
-        self.distributions[given] = np.eye(n_classes)[codes[given]]
-        self.certainty = given.astype(np.float64)
-        self.round = np.where(given, 0, -1)
+        self.distributions[labeled] = np.eye(n_classes)[codes[labeled]]
+        self.certainty = labeled.astype(np.float64)
+        self.round = np.where(labeled, 0, -1)
         self.n_rounds = 0
+        self.records: list[Round] = []
+
+    @property
+    @abstractmethod
+    def n_unlabeled(self) -> int:
+        """How many rows are still without a label."""
+
+    @abstractmethod
+    def step(self) -> Round:
+        """Run one round."""
+
+    def run(self, on_round: Callable[[Round], bool], epsilon: float) -> None:
+        """Run rounds until every row has a label or `on_round` returns true; records hold `epsilon` in user's units."""
+        for record in self:
+            self.records.append(replace(record, epsilon=epsilon))
+            if on_round(self.records[-1]):
+                break
+
+    def __iter__(self) -> Iterator[Round]:
+        while self.n_unlabeled:
+            yield self.step()
 
     def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
-        """Eq. 13 for the rows chosen; returns how near their two best classes came to each other."""
+        """Eq. 13 for the rows chosen; returns the smallest gap between the two best classes of a row."""
         self.codes[rows] = shares.argmax(axis=1)
         self.round[rows] = self.n_rounds
         if shares.shape[1] == 1:

@@ -1,8 +1,7 @@
-"""The rounds of Algorithm 1: which rows are certain enough now, and what changes for the next round."""
+"""Rounds of Algorithm 1: solve the plan, label the certain rows, make them labelled rows of the next round."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from time import perf_counter
 
@@ -12,15 +11,15 @@ from otprop.geometry.cost import RowCost
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import solve
-from otprop.transport.stage import source_potentials
+from otprop.transport.stage import f_from_g
 
 SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
-CLOSE = 1e-3  # certainties of a quick look this near to a decision are computed again, exactly
+EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """What it takes to ask of a new row what a round would have said of it."""
+    """A round as prediction needs it: labelled rows, their classes and potentials, and the threshold."""
 
     sources: np.ndarray
     classes: np.ndarray
@@ -28,12 +27,12 @@ class Snapshot:
     threshold: float  # a certainty of at least this much is enough
 
 
-class Propagation(Rounds):
-    """Algorithm 1, one round at a time: iterate over it to run it, stop iterating to stop it.
+class RowLevelRounds(Rounds):
+    """Algorithm 1, one round at a time.
 
     Parameters
     ----------
-    cost : RowCost, between the unlabelled rows (targets) and the labelled ones (sources)
+    cost : RowCost, between the unlabelled and the labelled rows
     codes : ndarray of int, the class number of every row, -1 where unlabelled
     weights : ndarray, a positive weight for every row; the labelled rows' become the marginal a
     n_classes : int
@@ -69,14 +68,14 @@ class Propagation(Rounds):
         self.max_rounds, self.min_round_share = max_rounds, min_round_share
         self.snapshots: list[Snapshot] = []
         self._potentials: np.ndarray | None = None
-        self._unseen = 0  # rows labelled since the last snapshot
+        self._rows_since_snapshot = 0  # rows labelled since the last snapshot
 
-    def __iter__(self) -> Iterator[Round]:
-        while len(self.cost.targets):
-            yield self.step()
+    @property
+    def n_unlabeled(self) -> int:
+        return len(self.cost.unlabeled)
 
     def step(self) -> Round:
-        """Solve, label the certain rows, and make sources of them."""
+        """Run one round."""
         start = perf_counter()
         self.n_rounds += 1
         n_unlabeled, n_labeled = self.cost.shape
@@ -85,9 +84,9 @@ class Propagation(Rounds):
         plan = plan.without_kernel()
         chosen = scores > threshold if not lowered else scores >= threshold - TIE
         others = scores[~chosen]
-        rows = self.cost.targets[chosen]
-        self.distributions[self.cost.targets] = shares
-        self.certainty[self.cost.targets] = scores
+        rows = self.cost.unlabeled[chosen]
+        self.distributions[self.cost.unlabeled] = shares
+        self.certainty[self.cost.unlabeled] = scores
         class_gap = self._label(rows, shares[chosen])
         gaps = np.concatenate([scores[chosen] - threshold if not lowered else [], threshold - others, [np.inf]])
         self._keep_snapshot(plan, threshold - TIE if lowered else np.nextafter(threshold, 2.0), len(rows))
@@ -111,7 +110,7 @@ class Propagation(Rounds):
 
     def _solve(self) -> TransportResult:
         """Eq. 7 and 9: the plan between the two sides as they are now."""
-        n_targets = len(self.cost.targets)
+        n_targets = len(self.cost.unlabeled)
         return solve(
             self.cost,
             self._source_marginal(),
@@ -123,20 +122,20 @@ class Propagation(Rounds):
         )
 
     def _source_marginal(self) -> np.ndarray:
-        """The marginal a: the weights of the sources as they are now, scaled to a mass of one."""
-        weights = self.weights[self.cost.sources]
+        """The marginal a: the weights of the labelled rows as they are now, scaled to a mass of one."""
+        weights = self.weights[self.cost.labeled]
         weights = weights / weights.max()  # so that their sum cannot overflow
         return weights / weights.sum()
 
     def _decide(self, plan: TransportResult) -> tuple[np.ndarray, np.ndarray, float, bool]:
-        """Eq. 10-12 and 15: shares and certainty of every target, the threshold, whether it was lowered."""
-        classes = self.codes[self.cost.sources]
+        """Eq. 10-12 and 15: class shares and certainty of unlabelled rows, the threshold, whether it was lowered."""
+        classes = self.codes[self.cost.labeled]
         shares = plan.rough_class_shares(classes, self.n_classes)
         scores = certainty(shares)
         n_least = max(1, int(np.ceil(self.min_round_share * len(scores))))
         if self.n_rounds == self.max_rounds:
             n_least = len(scores)
-        matters = scores > min(self.alpha, nth_largest(scores, n_least)) - CLOSE
+        matters = scores > min(self.alpha, nth_largest(scores, n_least)) - EXACT_MARGIN
         shares[matters] = plan.class_shares(classes, self.n_classes, matters)
         scores[matters] = certainty(shares[matters])
         if np.count_nonzero(scores > self.alpha) >= n_least:
@@ -147,18 +146,18 @@ class Propagation(Rounds):
         """Carry costs and potentials over to the next round (Eq. 14)."""
         self.cost.advance(chosen)
         n_new = int(chosen.sum())
-        if len(self.cost.targets) == 0:
+        if len(self.cost.unlabeled) == 0:
             return
-        new = slice(len(self.cost.sources) - n_new, None)
-        f_new = source_potentials(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
+        new = slice(len(self.cost.labeled) - n_new, None)
+        f_new = f_from_g(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
         """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
-        self._unseen += n_rows
-        last = n_rows == len(self.cost.targets)
+        self._rows_since_snapshot += n_rows
+        last = n_rows == len(self.cost.unlabeled)
         kept = len(self.snapshots) * len(self.snapshots[-1].f) if self.snapshots else 0
-        if kept <= SNAPSHOT_NUMBERS or last or 100 * self._unseen >= len(self.codes):
-            sources = self.cost.sources.copy()
+        if kept <= SNAPSHOT_NUMBERS or last or 100 * self._rows_since_snapshot >= len(self.codes):
+            sources = self.cost.labeled.copy()
             self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))
-            self._unseen = 0
+            self._rows_since_snapshot = 0

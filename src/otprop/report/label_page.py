@@ -1,10 +1,12 @@
-"""The page of a job: which rows it draws and shows, and what it says of the file."""
+"""The page of `otprop label`: input, labels, expected error, and the rows to review and correct."""
 
 from __future__ import annotations
 
 import platform
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
+from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -12,64 +14,263 @@ import numpy as np
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
-from otprop.report.label_template import labelled_page, map_rows, rows_to_draw
+from otprop.report._render import render_page
+from otprop.report.class_markers import SHARED_MARKER, ClassMarker, class_markers, marker_icon
+from otprop.report.formatting import display_text, format_count, format_percent
+from otprop.report.label_charts import color_scale, coverage_chart, histogram, share_bars
+from otprop.report.row_map import MAX_COLUMNS, color_scales, map_data, map_rows, rows_to_draw, top_two_classes
 
-MOST_CELLS = 12  # columns shown of a row
 N_REVIEW = 20
+MAX_CLASS_ROWS = 40  # the rest of the table opens on demand
+MAX_REVIEW_COLUMNS = 8
+MAX_EXPLAINED_CLASSES = 5
+MAX_CONFUSION_CLASSES = 20  # above it, a list of pairs instead of a matrix
+MAX_CONFUSED_PAIRS = 15
 _PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skrub")
 
 
 def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> str:
-    """The page as HTML.
+    """The page as HTML, for a job that has run.
 
     Parameters
     ----------
-    job : Job, that has run
-    outcome : Outcome, what it found
-    command : str, what repeats it
+    job : Job
+    outcome : Outcome
+    command : str, what repeats the run
     how : {"pca", "umap"}, how the rows are placed on the map
 
     Returns
     -------
     str
     """
-    table, given = job.table, outcome.given
+    table, columns = job.table, _columns_to_show(job)
+    file_name = name_of_path(table.origin)
     review = rows_to_review(outcome, job.vectors, N_REVIEW)
-    drawn = rows_to_draw(given, review, seed=job.request.seed)
-    shown = _shown(job)
-    facts = {
-        "file": table.origin,
-        "format": table.kind,
-        "rows": f"{table.n_rows}",
-        "columns": f"{len(table.names)}",
-        "target": outcome.target,
-        "labels given": f"{int(given.sum())}, in {len(outcome.classes)} classes",
-    }
-    return labelled_page(
+    drawn = rows_to_draw(outcome.given, review, seed=job.request.seed)
+    return render_label_page(
         outcome,
         points=map_rows(job.vectors, drawn, how, job.request.seed),
         drawn=drawn,
-        hover=_cells(job, shown, drawn),
+        cells=_cells(job, columns, drawn),
         review=review,
-        review_cells=_cells(job, shown, np.asarray(review, dtype=np.intp)),
-        uses=job.columns,
-        facts=facts,
-        notes=job.notes,
-        command=command,
+        review_cells=_cells(job, columns, np.asarray(review, dtype=np.intp)),
+        columns=job.columns,
+        facts={
+            "file": file_name,
+            "format": table.kind,
+            "rows": f"{table.n_rows}",
+            "columns": f"{len(table.names)}",
+            "target": outcome.target,
+            "labels given": f"{int(outcome.given.sum())}, in {len(outcome.classes)} classes",
+        },
+        notes=[note.replace(table.origin, file_name) for note in job.notes],
+        command=without_folders(command),
         versions={"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         how=how,
+        file_digest=table.digest,
     )
 
 
-def _shown(job: Job) -> list[str]:
-    """The columns that tell a person which row it is: what was left out as an identifier first, then what was used."""
+def name_of_path(path: str) -> str:
+    """The last part of an absolute or relative path."""
+    return (PureWindowsPath(path) if PureWindowsPath(path).drive else PurePosixPath(path)).name or path
+
+
+def without_folders(command: str) -> str:
+    """A command in which absolute paths are names only.
+
+    Examples
+    --------
+    >>> from otprop.report.label_page import without_folders
+    >>> without_folders("otprop label /home/me/lots.csv --report=/tmp/page.html -o out/lots.csv")
+    'otprop label lots.csv --report=page.html -o out/lots.csv'
+    """
+
+    def shorten(argument: str) -> str:
+        option, equals, path = argument.rpartition("=")
+        is_path = PurePosixPath(path).is_absolute() or PureWindowsPath(path).is_absolute()
+        return option + equals + name_of_path(path) if is_path else argument
+
+    return shlex.join(map(shorten, shlex.split(command)))
+
+
+def _columns_to_show(job: Job) -> list[str]:
+    """Names of the columns by which a person knows a row: identifiers first, then those used as features."""
     uses = {use.name: use for use in job.features.columns}
-    names = [name for name in job.table.names if name != job.request.target]
-    telling = [name for name in names if name in uses and uses[name].is_identifier]
-    used = [name for name in names if name in uses and not uses[name].left_out]
-    return list(dict.fromkeys([*telling, *used]))[:MOST_CELLS]
+    names = [name for name in job.table.names if name != job.request.target and name in uses]
+    identifiers = [name for name in names if uses[name].is_identifier]
+    used = [name for name in names if not uses[name].left_out]
+    return list(dict.fromkeys([*identifiers, *used]))[:MAX_COLUMNS]
 
 
 def _cells(job: Job, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
-    """These columns of these rows as the file has them."""
-    return {name: ["" if cell is None else cell for cell in job.table.cells(name)[rows]] for name in names}
+    return {name: job.table.cells(name)[rows].tolist() for name in names}
+
+
+def render_label_page(
+    outcome: Outcome,
+    *,
+    points: np.ndarray,
+    drawn: np.ndarray,
+    cells: Mapping[str, Sequence[object]],
+    review: Sequence[int],
+    review_cells: Mapping[str, Sequence[object]],
+    columns: Sequence[Any],
+    facts: Mapping[str, str],
+    notes: Sequence[str],
+    command: str,
+    versions: Mapping[str, str],
+    how: str = "pca",
+    file_digest: str = "",
+) -> str:
+    """The page from its parts: `drawn` and `review` are row numbers from 0, `cells` and `review_cells` their cells."""
+    sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
+    markers = class_markers(sizes)
+    file_name = display_text(facts.get("file", ""))
+    data = map_data(outcome, points, drawn, cells, markers)
+    classes = _classes(outcome, markers, sizes)
+    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target]
+    return render_page(
+        "label_page.html",
+        "label_page.css",
+        ("row_map.js", "corrections.js"),
+        data | {"labels": list(outcome.classes), "file_digest": file_digest},
+        title=f"{display_text(outcome.target, 80)} labelled" + (f": {file_name}" if file_name else ""),
+        outcome=outcome,
+        figures=_figures(outcome),
+        notes=notes,
+        how=how,
+        n_given=int(outcome.given.sum()),
+        n_drawn=len(drawn),
+        n_given_drawn=int(outcome.given[drawn].sum()),
+        n_abstained=int(outcome.abstained.sum()),
+        measure="certainty" if outcome.confidence is None else "confidence",
+        scales=[(name, color_scale(low, name)) for name, low in color_scales(outcome).items()],
+        classes=classes[:MAX_CLASS_ROWS],
+        more_classes=classes[MAX_CLASS_ROWS:],
+        markers_run_out=SHARED_MARKER in markers,
+        charts=_charts(outcome),
+        all_rows=max(outcome.coverage, key=lambda one: one.share, default=None),
+        review=_review(outcome, review, review_cells, markers),
+        review_columns=list(review_cells)[:MAX_REVIEW_COLUMNS],
+        confusion=_confusion(outcome),
+        facts=facts,
+        columns=columns,
+        command=command,
+        next_command=shlex.join([*next_command, "--corrections", "corrections.csv"]),
+        versions=versions,
+    )
+
+
+def _figures(outcome: Outcome) -> list[tuple[str, str, str]]:
+    """Name, value and small print of the figures at the head of the page."""
+    n_rows, n_given, n_abstained = len(outcome.codes), int(outcome.given.sum()), int(outcome.abstained.sum())
+    figures = [
+        ("rows", format_count(n_rows), ""),
+        ("labels given", format_count(n_given), format_percent(n_given / max(1, n_rows))),
+        ("labels added", format_count(n_rows - n_given - n_abstained), ""),
+        ("left without", format_count(n_abstained), ""),
+        ("classes", format_count(len(outcome.classes)), ""),
+        ("rounds", format_count(outcome.n_rounds), ""),
+    ]
+    expected, error_range = outcome.expected_error, outcome.error_range
+    if expected is not None and error_range is not None:
+        figures.append(("expected error", format_percent(expected), " to ".join(map(format_percent, error_range))))
+    elif outcome.confidence is not None:
+        figures.append(("expected error", "none added", ""))
+    return [*figures, ("time", f"{outcome.seconds:.1f}\N{NO-BREAK SPACE}s", "")]
+
+
+def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) -> list[dict[str, Any]]:
+    """The rows of the table of classes."""
+    given = np.bincount(outcome.codes[outcome.given], minlength=len(outcome.classes))
+    before, after = given / max(1, given.sum()), sizes / max(1, sizes.sum())
+    largest = float(max(before.max(initial=0), after.max(initial=0)))
+    weights = np.where(outcome.given | outcome.abstained, 0.0, outcome.sureness)
+    total = np.bincount(np.maximum(outcome.codes, 0), weights=weights, minlength=len(outcome.classes))
+    added = sizes - given
+    return [
+        {
+            "number": number,
+            "name": name,
+            "icon": marker_icon(markers[number]),
+            "given": int(given[number]),
+            "before": before[number],
+            "size": int(sizes[number]),
+            "after": after[number],
+            "bars": share_bars(before[number], after[number], markers[number][0], largest),
+            "mean": f"{total[number] / added[number]:.3f}" if added[number] else "",
+        }
+        for number, name in enumerate(outcome.classes)
+    ]
+
+
+def _charts(outcome: Outcome) -> dict[str, Any] | None:
+    """Charts by what they show; None where all labels were given."""
+    added, confidence = ~outcome.given, outcome.confidence
+    if not added.any():
+        return None
+    return {
+        "certainty": histogram(outcome.certainty[added], "certainty"),
+        "confidence": None if confidence is None else histogram(confidence[added], "confidence"),
+        "coverage": coverage_chart(outcome.coverage) if outcome.coverage else None,
+    }
+
+
+def _review(
+    outcome: Outcome, rows: Sequence[int], cells: Mapping[str, Sequence[object]], markers: list[ClassMarker]
+) -> list[dict[str, Any]]:
+    """The rows of the table of rows to review."""
+    names = list(cells)[:MAX_REVIEW_COLUMNS]
+    first, second = top_two_classes(outcome.distributions[np.asarray(rows, dtype=np.intp)])
+    explanations = getattr(outcome, "explanations", None) or {}
+    found = []
+    for place, row in enumerate(rows):
+        code, likeliest, other = int(outcome.codes[row]), int(first[place]), int(second[place])
+        if code not in (-1, likeliest):  # later rounds made another class the likeliest
+            other = likeliest
+        found.append(
+            {
+                "number": row + 1,
+                "code": code,
+                "label": outcome.classes[code if code >= 0 else likeliest],
+                "icon": marker_icon(markers[code]) if code >= 0 else None,
+                "sureness": outcome.sureness[row],
+                "runner_up": outcome.classes[other],
+                "runner_up_share": outcome.distributions[row, other],
+                "cells": [cells[name][place] for name in names],
+                "why": _why(outcome, row, explanations.get(row)),
+            }
+        )
+    return found
+
+
+def _why(outcome: Outcome, row: int, explanation: Any) -> dict[str, Any]:
+    """Class probabilities of a row, by source where there is an explanation, and the nearest labelled rows."""
+    shares = dict(zip(outcome.classes, outcome.distributions[row].tolist(), strict=True))
+    sources = explanation["sources"] if explanation else {}
+    leading = sorted(shares, key=lambda name: -shares[name])[:MAX_EXPLAINED_CLASSES]
+    leading += [max(found, key=lambda name: found[name]) for found in sources.values() if found]
+    classes = list(dict.fromkeys(leading))
+    table = [(source, [found.get(name, 0.0) for name in classes]) for source, found in sources.items()]
+    return {
+        "classes": classes,
+        "sources": [*table, ("result", [shares[name] for name in classes])],
+        "nearest": explanation["nearest"] if explanation else [],
+    }
+
+
+def _confusion(outcome: Outcome) -> dict[str, Any] | None:
+    """Held-out labels by given class and by the class found, or the most frequent confusions of many classes."""
+    confusion = getattr(outcome, "confusion", None)
+    if confusion is None:
+        return None
+    matrix, classes = np.asarray(confusion[0]), list(confusion[1])
+    if len(classes) <= MAX_CONFUSION_CLASSES:
+        shades = np.ceil(9 * matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))).astype(int)
+        rows = [list(zip(*pair, strict=True)) for pair in zip(matrix.tolist(), shades.tolist(), strict=True)]
+        return {"classes": classes, "rows": rows, "pairs": []}
+    wrong = matrix * ~np.eye(len(classes), dtype=bool)
+    order = np.argsort(-wrong, axis=None, kind="stable")[:MAX_CONFUSED_PAIRS]
+    pairs = [(classes[i], classes[j], wrong[i, j]) for i, j in zip(*np.unravel_index(order, wrong.shape), strict=True)]
+    return {"classes": classes, "rows": [], "pairs": [pair for pair in pairs if pair[2] > 0]}

@@ -1,4 +1,4 @@
-"""The paper's Figure 1: labelled rows as triangles, the others filling in with their class, round by round."""
+"""Figure 1 of the paper: labelled rows as triangles, the others in the colour of their class, round by round."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
     ----------
     model : OTP, fitted on `X`
     X : array-like of shape (n_rows, n_features)
-    n_panels : int, how many moments to show, the start and the end among them
+    n_panels : int, how many rounds to draw, the first and the last included
 
     Returns
     -------
@@ -47,15 +47,15 @@ def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
     colors = colormaps["tab10" if len(model.classes_) <= 10 else "turbo"](
         np.arange(len(model.classes_)) if len(model.classes_) <= 10 else np.linspace(0, 1, len(model.classes_))
     )
-    moments = _moments(model.round_, n_panels)
-    n_columns = min(3, len(moments))
-    n_lines = -(-len(moments) // n_columns)
-    figure = Figure(figsize=(4.2 * n_columns, 3.7 * n_lines + 0.5), layout="constrained")
-    axes = figure.subplots(n_lines, n_columns, squeeze=False).ravel()
-    for axis in axes[len(moments) :]:
+    rounds = _rounds_to_draw(model.round_, n_panels)
+    n_columns = min(3, len(rounds))
+    n_panel_rows = -(-len(rounds) // n_columns)
+    figure = Figure(figsize=(4.2 * n_columns, 3.7 * n_panel_rows + 0.5), layout="constrained")
+    axes = figure.subplots(n_panel_rows, n_columns, squeeze=False).ravel()
+    for axis in axes[len(rounds) :]:
         axis.set_visible(False)
-    for axis, moment in zip(axes, moments, strict=False):
-        _draw(axis, points, codes, model.round_, moment, colors)
+    for axis, number in zip(axes, rounds, strict=False):
+        _draw(axis, points, codes, model.round_, number, colors)
     handles = [
         axes[0].scatter([], [], color=color, marker="o", label=str(name))
         for name, color in zip(model.classes_, colors, strict=True)
@@ -66,25 +66,25 @@ def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
     return figure
 
 
-def _moments(round_: np.ndarray, n_panels: int) -> list[int]:
-    """Rounds to stop at: the start, the end, and between them where the labelled rows grew evenly."""
+def _rounds_to_draw(round_: np.ndarray, n_panels: int) -> list[int]:
+    """The first round, the last, and those between at which the labelled rows grow by equal shares."""
     last = int(round_.max())
     if last + 1 <= n_panels:
         return list(range(last + 1))
     done = np.array([(round_[round_ > 0] <= number).mean() for number in range(last + 1)])
     chosen = {0, last, *(int(np.argmax(done >= share)) for share in np.linspace(0, 1, n_panels)[1:-1])}
-    for number in range(1, last):  # most rows often go in one round: fill up with the next ones
+    for number in range(1, last):  # where most rows are labelled in one round, fill up with the first rounds
         if len(chosen) < n_panels:
             chosen.add(number)
     return sorted(chosen)
 
 
-def _draw(axis: Any, points: np.ndarray, codes: np.ndarray, round_: np.ndarray, moment: int, colors: Any) -> None:
-    given, done = round_ == 0, (round_ > 0) & (round_ <= moment)
+def _draw(axis: Any, points: np.ndarray, codes: np.ndarray, round_: np.ndarray, number: int, colors: Any) -> None:
+    given, done = round_ == 0, (round_ > 0) & (round_ <= number)
     rest = ~given & ~done
     axis.scatter(*points[rest].T, facecolor="none", edgecolor="0.7", s=18, linewidth=0.8)
     axis.scatter(*points[done].T, color=colors[codes[done]], s=18)
     axis.scatter(*points[given].T, color=colors[codes[given]], marker="^", s=60, edgecolor="black", linewidth=0.7)
-    axis.set_title(f"round {moment}: {done.sum()} of {(~given).sum()} labelled" if moment else "given labels")
+    axis.set_title(f"round {number}: {done.sum()} of {(~given).sum()} labelled" if number else "given labels")
     axis.set_xticks([])
     axis.set_yticks([])

@@ -1,143 +1,91 @@
-"""A few strokes of SVG. Text is escaped here, once, so that a data set's name can hold anything."""
+"""SVG charts as data; `templates/svg.html` writes them out, so that text is escaped there."""
 
 from __future__ import annotations
 
-from html import escape
+from collections.abc import Sequence
+from dataclasses import dataclass
 from math import ceil, floor, isfinite, log10
+from typing import Any
+
+Point = tuple[float, float]
+
+_OUTLINES: dict[str, list[Point]] = {
+    "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
+    "diamond": [(0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)],
+    "triangle": [(0, -1.3), (1.2, 1), (-1.2, 1)],
+    "wedge": [(0, 1.3), (1.2, -1), (-1.2, -1)],
+    "cross": [
+        *((-1.2, -0.75), (-0.45, 0), (-1.2, 0.75), (-0.75, 1.2), (0, 0.45), (0.75, 1.2)),
+        *((1.2, 0.75), (0.45, 0), (1.2, -0.75), (0.75, -1.2), (0, -0.45), (-0.75, -1.2)),
+    ],
+}
 
 
-def tag(name: str, content: str = "", /, **attributes: object) -> str:
-    """An element; `content` is markup, attribute values are text.
+@dataclass(frozen=True)
+class Element:
+    """An SVG element with its attributes, text, tooltip and children."""
 
-    Parameters
-    ----------
-    name : str
-    content : str
-    **attributes : a trailing underscore is dropped, others become hyphens
+    tag: str
+    attributes: dict[str, str]
+    text: str = ""
+    title: str = ""
+    children: Sequence[Element] = ()
 
-    Returns
-    -------
-    str
-    """
-    pairs = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{escape(_number(value))}"' for key, value in attributes.items()
-    )
-    return f"<{name}{pairs}>{content}</{name}>" if content else f"<{name}{pairs}/>"
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing of `elements` that shrinks with the window; `label` describes it to screen readers."""
+
+    width: float
+    height: float
+    elements: Sequence[Element]
+    label: str
+    css_class: str = ""
+
+
+def element(tag: str, text: str = "", title: str = "", children: Sequence[Element] = (), **attributes: Any) -> Element:
+    """An element; of an attribute's name a trailing underscore is dropped, others become hyphens."""
+    named = {name.rstrip("_").replace("_", "-"): _number(value) for name, value in attributes.items()}
+    return Element(tag, named, text, title, children)
 
 
 def _number(value: object) -> str:
     return f"{value:.2f}".rstrip("0").rstrip(".") if isinstance(value, float) else str(value)
 
 
-def text(x: float, y: float, words: str, anchor: str = "start", **attributes: object) -> str:
-    """Words at a place.
-
-    Parameters
-    ----------
-    x, y : float
-    words : str, as text
-    anchor : {"start", "middle", "end"}
-    **attributes : of the element
-
-    Returns
-    -------
-    str
-    """
-    return tag("text", escape(words) or " ", x=float(x), y=float(y), text_anchor=anchor, **attributes)
+def text(x: float, y: float, content: str, anchor: str = "start", **attributes: Any) -> Element:
+    """Text at a point."""
+    return element("text", content, x=float(x), y=float(y), text_anchor=anchor, **attributes)
 
 
-def line(x1: float, y1: float, x2: float, y2: float, **attributes: object) -> str:
-    """A straight line.
-
-    Parameters
-    ----------
-    x1, y1, x2, y2 : float
-    **attributes : of the element
-
-    Returns
-    -------
-    str
-    """
-    return tag("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **attributes)
+def line(x1: float, y1: float, x2: float, y2: float, **attributes: Any) -> Element:
+    """A straight line."""
+    return element("line", x1=float(x1), y1=float(y1), x2=float(x2), y2=float(y2), **attributes)
 
 
-def polyline(points: list[tuple[float, float]], **attributes: object) -> str:
-    """A line through points.
-
-    Parameters
-    ----------
-    points : list of (float, float)
-    **attributes : of the element
-
-    Returns
-    -------
-    str
-    """
-    return tag("polyline", points=" ".join(f"{x:.1f},{y:.1f}" for x, y in points), fill="none", **attributes)
+def polyline(points: Sequence[Point], **attributes: Any) -> Element:
+    """A line through points."""
+    return element("polyline", points=_points(points), fill="none", **attributes)
 
 
-def marker(shape: str, x: float, y: float, color: str, title: str = "", size: float = 3.2) -> str:
-    """A point: "circle", "square", "diamond" or "triangle", with a note that shows when pointed at.
+def polygon(points: Sequence[Point], title: str = "", **attributes: Any) -> Element:
+    """A filled outline."""
+    return element("polygon", title=title, points=_points(points), **attributes)
 
-    Parameters
-    ----------
-    shape : str
-    x, y : float
-    color : str
-    title : str
-    size : float
 
-    Returns
-    -------
-    str
-    """
-    note = f"<title>{escape(title)}</title>" if title else ""
+def _points(points: Sequence[Point]) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in points)
+
+
+def marker(shape: str, x: float, y: float, color: str, title: str = "", size: float = 3.2) -> Element:
+    """A point as "circle", "square", "diamond", "triangle", "wedge" or "cross", with a tooltip."""
     if shape == "circle":
-        return tag("circle", note, cx=float(x), cy=float(y), r=float(size), fill=color)
-    outlines: dict[str, list[tuple[float, float]]] = {
-        "square": [(-1, -1), (1, -1), (1, 1), (-1, 1)],
-        "diamond": [(0, -1.4), (1.4, 0), (0, 1.4), (-1.4, 0)],
-        "triangle": [(0, -1.3), (1.2, 1), (-1.2, 1)],
-    }
-    points = " ".join(f"{x + size * dx:.1f},{y + size * dy:.1f}" for dx, dy in outlines[shape])
-    return tag("polygon", note, points=points, fill=color)
-
-
-def drawing(width: float, height: float, content: str, label: str) -> str:
-    """A whole drawing that shrinks with the window and says what it shows to who cannot see it.
-
-    Parameters
-    ----------
-    width, height : float
-    content : str
-    label : str
-
-    Returns
-    -------
-    str
-    """
-    return tag(
-        "svg",
-        f"<title>{escape(label)}</title>{content}",
-        viewBox=f"0 0 {width:g} {height:g}",
-        width=float(width),
-        role="img",
-        aria_label=label,
-        xmlns="http://www.w3.org/2000/svg",
-    )
+        return element("circle", title=title, cx=float(x), cy=float(y), r=float(size), fill=color)
+    return polygon([(x + size * dx, y + size * dy) for dx, dy in _OUTLINES[shape]], title, fill=color)
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """Round numbers that cover a range.
-
-    Parameters
-    ----------
-    low, high : float
-    about : int, how many
-
-    Returns
-    -------
-    list of float
+    """About so many round numbers that cover a range.
 
     Examples
     --------

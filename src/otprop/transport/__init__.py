@@ -1,4 +1,4 @@
-"""Given costs and the mass each side has: what moves where."""
+"""Solvers of entropic optimal transport: between rows (`sinkhorn`), and from classes to rows (`class_level`)."""
 
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import sinkhorn

@@ -1,4 +1,4 @@
-"""The dual of the transport from classes to rows, at given potentials."""
+"""The dual of class-level transport, as a function of the class potentials."""
 
 from __future__ import annotations
 
@@ -11,8 +11,11 @@ from otprop.transport.row_sums import TINY, RowSums, plan_sums
 
 
 @dataclass(frozen=True)
-class Point:
-    """The dual at potentials h: its value, what the classes ship (m) and ought to (w), and how they overlap."""
+class DualPoint:
+    """The dual at potentials h: its value and gradient, the class masses m and their target w, and the overlap.
+
+    The overlap of classes k and l is ``sum_j b_j p_jk p_jl``, with the class shares p_j of row j.
+    """
 
     h: np.ndarray
     value: float
@@ -31,10 +34,19 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Dual:
-    """The dual as a function of the active classes' potentials: those that have mass (q) and reach a row.
+class ClassDual:
+    """The dual as a function of the potentials of the active classes, which have mass (q) and reach a row.
 
-    A temperature other than one multiplies epsilon, rho in units of the cost being the same.
+    A temperature other than one multiplies epsilon; rho stays the same in units of the cost.
+
+    Attributes
+    ----------
+    rows : RowSums
+    mass : float, of the rows that are reached
+    active : ndarray of bool of shape (n_classes,)
+    q : ndarray of shape (n_active,), the class masses asked for, summing to one
+    share : float, the sum of the active classes' masses before q was normalised
+    strength, temperature : float
     """
 
     rows: RowSums
@@ -55,17 +67,17 @@ class Dual:
         """Rho where it is finite."""
         return 1.0 / self.stiffness if self.strength < 1 else 0.0
 
-    def heated(self, temperature: float) -> Dual:
+    def at_temperature(self, temperature: float) -> ClassDual:
         strength = self.strength / (self.strength + (1.0 - self.strength) * temperature)
         return replace(self, strength=strength, temperature=temperature)
 
-    def full(self, values: np.ndarray, rest: float) -> np.ndarray:
-        """Values of all classes from those of the active ones."""
-        whole = np.full(len(self.active), rest)
-        whole[self.active] = values
-        return whole
+    def expand(self, values: np.ndarray, fill: float) -> np.ndarray:
+        """Values of the active classes as values of all classes, `fill` for the others."""
+        expanded = np.full(len(self.active), fill)
+        expanded[self.active] = values
+        return expanded
 
-    def at(self, h: np.ndarray, overlap: bool = True) -> Point:
+    def evaluate(self, h: np.ndarray, overlap: bool = True) -> DualPoint:
         h = h - float(self.q @ h)
         log_w = np.log(self.q) - self.stiffness * h
         total = _log_sum(log_w)
@@ -73,11 +85,11 @@ class Dual:
         shift = self.softness * (total + np.log(self.share))
         h = h + shift
         scale = 1.0 / self.temperature
-        value, m, *rest = self.rows.sum(partial(plan_sums, h=self.full(h, -np.inf), scale=scale, overlap=overlap))
+        value, m, *rest = self.rows.sum(partial(plan_sums, h=self.expand(h, -np.inf), scale=scale, overlap=overlap))
         m = m[self.active] / self.mass
         between = rest[0][np.ix_(self.active, self.active)] / self.mass if overlap else None
         value = float(value) / self.mass - shift + self.softness * total
-        return Point(h, value, m, log_w, m - np.exp(log_w), between)
+        return DualPoint(h, value, m, log_w, m - np.exp(log_w), between)
 
 
 def _log_sum(logs: np.ndarray) -> float:

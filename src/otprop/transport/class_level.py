@@ -1,16 +1,16 @@
-"""Entropic transport from classes to rows: each class ships its share, whichever labelled rows it comes from.
+"""Entropic transport from classes to rows.
 
-With one potential a class, ``plan_jk = b_j softmax_k(h_k + L_jk)``, where L is minus the cost over epsilon. The rows'
-marginal b holds by construction. What the classes ship, m, is held to their shares q by a penalty ``rho KL(m | q)``,
-in units of epsilon; in terms of the strength ``rho = t / (1 - t)``, as in Sinkhorn's iteration with its update shrunk
-by t. The dual, in which a constant added to h makes no difference, is
+With one potential per class, ``plan_jk = b_j softmax_k(h_k + L_jk)``, where L is minus the cost over epsilon. The
+marginal b of the rows holds by construction. The class masses m of the plan are held to their shares q by a penalty
+``rho KL(m | q)``, in units of epsilon. The strength t in [0, 1] determines ``rho = t / (1 - t)``; this is Sinkhorn's
+iteration with the update of h multiplied by t. The dual, which is invariant to adding a constant to h, is
 
     D(h) = sum_j b_j log sum_k exp(h_k + L_jk) + rho log sum_k q_k exp(-h_k / rho),
 
-with ``-<q, h>`` for its second term at t = 1: convex, in K numbers. Its gradient is ``m - w``, where w, proportional
-to ``q_k exp(-h_k / rho)``, is what the classes ought to ship at h. Newton's method on ``log m = log w`` is Sinkhorn's
-step where a class is far from its share and Newton's on the dual where it is near: two or three steps are the rule.
-A step needs K + K x K sums over the rows, from whoever holds them (`RowSums`), and nothing else.
+with ``-<q, h>`` as its second term at t = 1. It is convex in K variables. Its gradient is ``m - w``, where w is
+proportional to ``q_k exp(-h_k / rho)``. Newton's method for ``log m = log w`` acts like Sinkhorn's step for a class far
+from its target and like Newton's step on the dual for a class near it; it usually takes two or three steps. A step
+needs K + K x K sums over the rows (`RowSums`) and nothing else.
 """
 
 from __future__ import annotations
@@ -21,30 +21,30 @@ from functools import partial
 import numpy as np
 
 from otprop._validation import check_count, check_number
-from otprop.transport.class_dual import Dual
-from otprop.transport.class_solver import Solver
+from otprop.transport.class_dual import ClassDual
+from otprop.transport.class_solver import ClassSolver
 from otprop.transport.row_sums import LocalRows, RowSums, plan_sums, reach_sums
 
 
 @dataclass(frozen=True)
 class ClassTransport:
-    """Class potentials, and how far to trust them.
+    """The result of class-level transport.
 
     Attributes
     ----------
     h : ndarray of shape (n_classes,), the potentials in units of epsilon, with ``m_k = q_k exp(-h_k / rho)``, or
-        ``<q, h> = 0`` at strength 1. Minus infinity for a class without mass (except at strength 0, where masses do
-        not count), 0 for one that reaches no row
-    strength : float, as asked, or `RELAXED` where 1 is not feasible
+        ``<q, h> = 0`` at strength 1. Minus infinity for a class without mass (except at strength 0, where masses are
+        ignored), 0 for a class that reaches no row
+    strength : float, as given, or `RELAXED` where strength 1 is infeasible
     iterations : int, Newton steps
-    source_error : float, L1 distance of what the classes ship from what they ought to at this strength, the total
-        mass being one; classes that reach no row are left out
-    target_error : float, by how much the mass shipped differs from that of the rows reached, which is one
+    source_error : float, L1 distance between the class masses and their target at this strength, for a total mass of
+        one; without classes that reach no row
+    target_error : float, difference between the mass of the plan and that of the reached rows, which is one
     converged : bool, both errors are within the tolerance
-    feasible : bool, False where strength 1 was asked for and some classes were found that have to ship more than all
-        rows they reach can take; the rest then describes the relaxed problem. At strength 1, `converged` shows that
-        it is; True without that leaves it open
-    class_masses : ndarray of shape (n_classes,), what each class ships, in units of the rows' masses
+    feasible : bool, False if strength 1 was given and some classes have more mass than all rows that they reach; the
+        result is then that of the relaxed problem. At strength 1, `converged` proves feasibility; True without it
+        does not
+    class_masses : ndarray of shape (n_classes,), the mass of each class in the plan, in units of the row masses
     prior : ndarray of shape (n_classes,), the class masses asked for, summing to one
     """
 
@@ -59,12 +59,12 @@ class ClassTransport:
     prior: np.ndarray = field(repr=False)
 
     def reached(self, logits: np.ndarray) -> np.ndarray:
-        """Which rows are reached by a class with mass: an array of bool. The others are no part of the plan."""
+        """Boolean mask of the rows that a class with mass reaches; the others are not part of the plan."""
         logits = _check_logits(logits, len(self.h))
         return np.asarray((logits[:, self.h > -np.inf] > -np.inf).any(axis=1))
 
     def shares(self, logits: np.ndarray) -> np.ndarray:
-        """Each row's mass by class, summing to one: for the rows that were solved for, or for others.
+        """Class shares of each row, summing to one; the rows may be other ones than those solved for.
 
         Parameters
         ----------
@@ -93,18 +93,18 @@ def solve_classes(
     max_iter: int = 100,
     start: np.ndarray | None = None,
 ) -> ClassTransport:
-    """Transport classes to rows.
+    """Solve the transport from classes to rows.
 
     Parameters
     ----------
     logits : ndarray of shape (n_rows, n_classes), float32 or float64, minus the cost over epsilon; minus infinity
         where a class does not reach a row
-    class_masses : ndarray of shape (n_classes,), not negative; scaled to the mass of the rows that are reached
-    strength : float in [0, 1], how far the class masses are enforced: 0 not at all (kernel vote), 1 exactly
+    class_masses : ndarray of shape (n_classes,), nonnegative; scaled to the mass of the rows that are reached
+    strength : float in [0, 1], how strictly the class masses are enforced: 0 not at all (kernel vote), 1 exactly
     row_masses : ndarray of shape (n_rows,), positive (None: equal, one in total)
-    tol : float, the larger of the two L1 errors that is accepted, the total mass being one
+    tol : float, tolerance for the L1 error of each marginal, for a total mass of one
     max_iter : int, in Newton steps
-    start : ndarray of shape (n_classes,), potentials to start from, such as the h of the last round
+    start : ndarray of shape (n_classes,), initial potentials, such as the h of the previous round
 
     Returns
     -------
@@ -141,7 +141,7 @@ def solve_rows(
     max_iter: int = 100,
     start: np.ndarray | None = None,
 ) -> ClassTransport:
-    """Transport classes to rows that are known by their sums alone; see `solve_classes`."""
+    """Solve the transport from classes to rows given as `RowSums`; see `solve_classes`."""
     check_number("strength", strength, least=0, most=1)
     check_number("tol", tol, above=0, most=1)
     check_count("max_iter", max_iter)
@@ -159,8 +159,8 @@ def solve_rows(
         error = abs(1.0 - float(m.sum() / mass)) if mass > 0 else 0.0
         return ClassTransport(h, float(strength), 0, 0.0, error, error <= tol, True, m, prior)
     share = float(prior[active].sum())
-    dual = Dual(rows, float(mass), active, prior[active] / share, share, float(strength))
-    solver = Solver(dual, prior, reach / mass, tol, max_iter)
+    dual = ClassDual(rows, float(mass), active, prior[active] / share, share, float(strength))
+    solver = ClassSolver(dual, prior, reach / mass, tol, max_iter)
     point = solver.run(start)
     h[active] = point.h
     error = abs(1.0 - float(point.m.sum()))
@@ -172,20 +172,20 @@ def solve_rows(
         target_error=error,
         converged=max(point.error, error) <= tol,
         feasible=solver.feasible,
-        class_masses=dual.full(point.m, 0.0) * mass,
+        class_masses=dual.expand(point.m, 0.0) * mass,
         prior=prior,
     )
 
 
 def owed_masses(prior: np.ndarray, n_labeled: np.ndarray, n_left: float, floor: float = 0.02) -> np.ndarray:
-    """What each class still has to ship: its share of all rows, less the rows that it has been given.
+    """The mass left for each class: its share of all rows minus its labelled rows, at least `floor` of its share.
 
     Parameters
     ----------
-    prior : ndarray of shape (n_classes,), the shares of the classes among all rows, scaled to sum to one
-    n_labeled : ndarray of shape (n_classes,), how many rows are labelled, by class
-    n_left : float, how many rows are not
-    floor : float, the least that a class ships, as a part of its share of the rows left
+    prior : ndarray of shape (n_classes,), the class shares of all rows, scaled to sum to one
+    n_labeled : ndarray of shape (n_classes,), the number of labelled rows of each class
+    n_left : float, the number of unlabelled rows
+    floor : float, the smallest mass of a class, relative to its share of the unlabelled rows
 
     Returns
     -------
@@ -213,7 +213,7 @@ def _check_logits(logits: np.ndarray, n_classes: int) -> np.ndarray:
 
 
 def _check_masses(name: str, masses: np.ndarray) -> np.ndarray:
-    """Scaled to sum to one."""
+    """Validate class masses and scale them to sum to one."""
     masses = np.asarray(masses, dtype=np.float64)
     if masses.ndim != 1 or not ((masses >= 0) & (masses < np.inf)).all() or not masses.any():
         raise ValueError(f"{name} must be finite and not negative, with a positive sum; got {masses!r}.")

@@ -1,4 +1,4 @@
-"""Newton steps for the potentials of the classes, and stages of falling temperature where those do not get there."""
+"""Newton's method for the class potentials, with annealing where it does not converge directly."""
 
 from __future__ import annotations
 
@@ -9,70 +9,77 @@ from functools import cached_property, partial
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve, eigh
 
-from otprop.transport.class_dual import Dual, Point
+from otprop.transport.class_dual import ClassDual, DualPoint
 from otprop.transport.row_sums import TINY, first_reached, spread_sums
 
-RELAXED = 0.999  # the strength of the plan where strength 1 is not feasible
-MAX_DIRECT = 6  # steps at the temperature asked for, before the stages
-FIRST_STAGE = 8.0  # the first temperature: the range of the potentials over this
-COOLING = 2.0  # the temperature is divided by this from stage to stage
+RELAXED = 0.999  # the strength that replaces strength 1 where that is infeasible
+MAX_DIRECT_STEPS = 6  # Newton steps at temperature 1 before annealing
+FIRST_TEMPERATURE = 1 / 8  # times the mean range of the logits
+COOLING = 2.0  # factor between two temperatures
 MAX_STAGES = 30
-STAGE_ERROR = 1e-4  # up to which the stages before the last are solved,
-STAGE_RATIO = 0.1  # with the logarithm of each class's mass this near to where it ought to be
-WRONG = 0.2  # the error of a start beyond which another is considered
-MAX_STALLED = 8  # steps without progress after which a stage gives up
-WATCH = 5  # steps between two looks at whether the masses are feasible
-REACH = 50.0  # a step is not longer than this or, where that is more, the range of the potentials
-USELESS = 1e-6  # the slope, over that of the steepest way, of a shortened step that is not worth a try
-SHORT = 0.1  # of a step: where no more can be taken, the next direction is tried as well
-MAX_TRIALS = 40  # points tried along one direction,
-MAX_WIDER = 6  # so many of them beyond the first
-NEGLIGIBLE = 1e-16  # of the mass: classes that ship less take Sinkhorn's step where Newton's is too long
+STAGE_ERROR = 1e-4  # tolerance of all stages but the last, for the error
+STAGE_LOG_RATIO = 0.1  # and for the log ratio of each class mass to its target
+BAD_START_ERROR = 0.2  # the error of the first start above which the other starts are tried
+MAX_STALLED = 8  # steps without progress after which a stage stops
+FEASIBILITY_INTERVAL = 5  # steps between two checks for feasibility
+MAX_STEP_LENGTH = 50.0  # in units of the potentials; longer if the potentials' range is larger
+MIN_SLOPE = 1e-6  # of a clipped Newton step, relative to the steepest direction, to be tried at all
+SHORT_STEP = 0.1  # fraction of a step below which the next direction is tried too
+MAX_TRIALS = 40  # points evaluated along one direction
+MAX_EXPANSIONS = 6  # how often a step is lengthened
+NEGLIGIBLE_MASS = 1e-16  # classes with less mass take Sinkhorn's step where Newton's is too long
 RIDGE = 1e-13
-ROUNDING = 1e-12  # of the mass
+ROUNDING = 1e-12  # of the total mass
 
 
 class _InfeasibleError(Exception):
-    """Some classes have to ship more than all rows they reach can take."""
+    """Some classes have more mass than all rows that they reach."""
 
 
-class Solver:
-    """Newton steps at one temperature, and stages of falling temperature where those do not get there."""
+class ClassSolver:
+    """Newton's method at temperature 1; with annealing where it does not converge.
 
-    def __init__(self, dual: Dual, prior: np.ndarray, reach: np.ndarray, tol: float, max_iter: int) -> None:
+    Attributes
+    ----------
+    dual : ClassDual; its strength is `RELAXED` where strength 1 is infeasible
+    iterations : int, Newton steps so far
+    feasible : bool
+    """
+
+    def __init__(self, dual: ClassDual, prior: np.ndarray, reach: np.ndarray, tol: float, max_iter: int) -> None:
         self.dual, self.iterations, self.feasible = dual, 0, True
         self._prior, self._reach, self._tol, self._max_iter = prior, reach, tol, max_iter
-        self._watched = dual.strength == 1 and bool((reach[prior > 0] < 1).any())
+        self._may_be_infeasible = dual.strength == 1 and bool((reach[prior > 0] < 1).any())
 
-    def run(self, start: np.ndarray | None) -> Point:
+    def run(self, start: np.ndarray | None) -> DualPoint:
         h = np.zeros(len(self.dual.q))
         if start is not None:
-            given = start[self.dual.active]
-            finite = np.isfinite(given)
-            h = np.where(finite, given, given[finite].min(initial=0.0))
+            start = start[self.dual.active]
+            finite = np.isfinite(start)
+            h = np.where(finite, start, start[finite].min(initial=0.0))
         try:
-            if self._watched:
+            if self._may_be_infeasible:
                 self._check_excess(self._prior - self._reach)
             return self._solve(h)
         except _InfeasibleError:
-            self._watched, self.feasible = False, False
+            self._may_be_infeasible, self.feasible = False, False
             self.dual = replace(self.dual, strength=RELAXED)
             self._max_iter += self.iterations
             return self._solve(np.zeros(len(self.dual.q)))
 
-    def _solve(self, h: np.ndarray) -> Point:
-        point = self._descend(self.dual, [h], self._tol, limit=MAX_DIRECT)
+    def _solve(self, h: np.ndarray) -> DualPoint:
+        point = self._descend(self.dual, [h], self._tol, limit=MAX_DIRECT_STEPS)
         if point.error <= self._tol or self.iterations >= self._max_iter:
             return point
-        return min(point, self._cool(), key=lambda point: point.error)
+        return min(point, self._anneal(), key=lambda point: point.error)
 
-    def _cool(self) -> Point:
-        """Bring the temperature down to one, each stage starting from what the two before it foretell.
+    def _anneal(self) -> DualPoint:
+        """Lower the temperature to 1 in stages, each starting from an extrapolation of the two before it.
 
-        Potentials are followed in units of the cost, less the part that stems from the masses alone: they change
-        ever less as the temperature falls, and at last in proportion to it.
+        The extrapolated quantity is ``temperature (h - strength log q)``: it changes less and less as the temperature
+        falls, in the end linearly with it.
         """
-        first = np.log(max(self._spread, self.dual.softness, FIRST_STAGE) / FIRST_STAGE)
+        first = np.log(max(FIRST_TEMPERATURE * max(self._mean_range, self.dual.softness), 1.0))
         n_stages = min(int(first / np.log(COOLING)) + 1, MAX_STAGES)
         log_q = np.log(self.dual.q)
         solved: list[tuple[float, np.ndarray]] = []
@@ -80,35 +87,36 @@ class Solver:
             final = temperature == 1.0
             if self.iterations >= self._max_iter and not final:
                 continue
-            dual = self.dual.heated(temperature)
+            dual = self.dual.at_temperature(temperature)
             starts = [solved[-1][1] if solved else np.zeros(len(log_q))]
             if len(solved) > 1:
                 (before, older), (last, newer) = solved[-2:]
                 starts.insert(0, newer + (newer - older) * ((last - temperature) / (before - last)))
-            bounds = (self._tol, np.inf) if final else (STAGE_ERROR, STAGE_RATIO)
+            bounds = (self._tol, np.inf) if final else (STAGE_ERROR, STAGE_LOG_RATIO)
             point = self._descend(dual, [h / temperature + dual.strength * log_q for h in starts], *bounds)
             solved.append((temperature, (point.h - dual.strength * log_q) * temperature))
         return point
 
     def _descend(
-        self, dual: Dual, starts: list[np.ndarray], tol: float, ratio: float = np.inf, limit: float = np.inf
-    ) -> Point:
-        """Take Newton steps until the error and the logarithms of the masses that matter are within bounds.
+        self, dual: ClassDual, starts: list[np.ndarray], tol: float, ratio: float = np.inf, limit: float = np.inf
+    ) -> DualPoint:
+        """Take Newton steps until the error is within `tol` and the log ratios of relevant masses within `ratio`.
 
-        From the first start unless another is much better; after `limit` steps only where the end is in sight.
+        Starts from the first of `starts` unless its error is large and another one's is smaller. After `limit` steps it
+        continues only if it is close to convergence.
         """
-        point = dual.at(starts[0])
-        if point.error > WRONG:
-            point = min([point, *(dual.at(h) for h in starts[1:])], key=lambda point: point.error)
+        point = dual.evaluate(starts[0])
+        if point.error > BAD_START_ERROR:
+            point = min([point, *(dual.evaluate(h) for h in starts[1:])], key=lambda point: point.error)
         best = point
         stalled = 0
         for step in range(self._max_iter):
-            matters = point.log_w > np.log(self._tol / len(point.m))
-            done = point.error <= tol and np.abs(point.log_ratio[matters]).max(initial=0.0) <= ratio
+            relevant = point.log_w > np.log(self._tol / len(point.m))
+            done = point.error <= tol and np.abs(point.log_ratio[relevant]).max(initial=0.0) <= ratio
             slow = stalled > MAX_STALLED or (step >= limit and point.error > STAGE_ERROR)
             if done or slow or self.iterations >= self._max_iter:
                 break
-            if self._watched and step % WATCH == WATCH - 1:
+            if self._may_be_infeasible and step % FEASIBILITY_INTERVAL == FEASIBILITY_INTERVAL - 1:
                 self._check_feasible(point)
             self.iterations += 1
             new = self._step(dual, point)
@@ -117,64 +125,66 @@ class Solver:
             point = new
             stalled = 0 if point.error < 0.9 * best.error else stalled + 1
             best = min(best, point, key=lambda point: point.error)
-        if self._watched and best.error > tol:
+        if self._may_be_infeasible and best.error > tol:
             self._check_feasible(point)
         return best
 
-    def _check_feasible(self, point: Point) -> None:
-        """Look for classes that have to ship more than all rows they reach can take: those of the largest potentials.
+    def _check_feasible(self, point: DualPoint) -> None:
+        """Check whether the classes with the largest potentials have more mass than all rows that they reach.
 
-        Where there are any the dual falls for ever as their potentials rise, so a descent finds them.
+        If such classes exist the dual is unbounded in the direction of their potentials, so a descent finds them.
         """
-        order = np.argsort(-self.dual.full(point.h, -np.inf), kind="stable")
+        order = np.argsort(-self.dual.expand(point.h, -np.inf), kind="stable")
         (taken,) = self.dual.rows.sum(partial(first_reached, order=order))
         self._check_excess(np.cumsum(self._prior[order]) - np.cumsum(taken) / self.dual.mass)
 
     def _check_excess(self, excess: np.ndarray) -> None:
-        if excess.max() > max(self._tol / 2, ROUNDING):  # what is too much here is missing there: half of the error
+        if excess.max() > max(self._tol / 2, ROUNDING):  # excess mass counts twice in the L1 error
             raise _InfeasibleError
 
-    def _step(self, dual: Dual, point: Point) -> Point | None:
-        """A lower point; None where rounding leaves none."""
-        best: Point | None = None
+    def _step(self, dual: ClassDual, point: DualPoint) -> DualPoint | None:
+        """One Newton step with line search; None if rounding leaves no lower point."""
+        best: DualPoint | None = None
         for direction in self._directions(dual, point):
             new, length = _descend_along(dual, point, direction)
             if new is not None and (best is None or new.value < best.value):
                 best = new
-            if length > SHORT:
+            if length > SHORT_STEP:
                 break
-        return best if best is None or best.overlap is not None else dual.at(best.h)
+        return best if best is None or best.overlap is not None else dual.evaluate(best.h)
 
-    def _directions(self, dual: Dual, point: Point) -> Iterator[np.ndarray]:
-        """Where to go, best first: Newton's way to ``log m = log w``, to ``m = w`` (bounded), Sinkhorn's."""
+    def _directions(self, dual: ClassDual, point: DualPoint) -> Iterator[np.ndarray]:
+        """Descent directions, best first: Newton's for ``log m = log w``, Newton's for ``m = w``, Sinkhorn's."""
         assert point.overlap is not None
         m = np.maximum(point.m, TINY)
         system = _NewtonSystem(m * (1.0 + dual.stiffness), np.outer(m, m) - point.overlap)
         direction = system.solve(m * point.log_ratio)
-        too_long = direction is not None and np.ptp(direction) > REACH
+        too_long = direction is not None and np.ptp(direction) > MAX_STEP_LENGTH
         if direction is not None and not too_long:
             yield direction
-        reach = (REACH + np.ptp(np.log(dual.q))) * (1.0 + dual.softness) + self._spread / dual.temperature
+        longest = (MAX_STEP_LENGTH + np.ptp(np.log(dual.q))) * (
+            1.0 + dual.softness
+        ) + self._mean_range / dual.temperature
         if direction is not None and too_long:
-            direction = np.clip(direction, -reach, reach)
-            if -float(point.gradient @ direction) > USELESS * reach * point.error:
+            direction = np.clip(direction, -longest, longest)
+            if -float(point.gradient @ direction) > MIN_SLOPE * longest * point.error:
                 yield direction
-        sinkhorn = dual.strength * np.clip(point.log_ratio, -reach, reach)
-        large = m > NEGLIGIBLE
+        sinkhorn = dual.strength * np.clip(point.log_ratio, -longest, longest)
+        large = m > NEGLIGIBLE_MASS
         bounded = sinkhorn.copy()
-        bounded[large] = system.solve_bounded(-point.gradient, reach, large)
+        bounded[large] = system.solve_bounded(-point.gradient, longest, large)
         yield bounded
         yield sinkhorn
 
     @cached_property
-    def _spread(self) -> float:
+    def _mean_range(self) -> float:
         """The mean range of a row's logits."""
         dual = self.dual
         return float(dual.rows.sum(partial(spread_sums, used=dual.active))[0]) / dual.mass
 
 
 class _NewtonSystem:
-    """The Newton system, `diagonal` on the diagonal plus `rest`, scaled to a diagonal of about one."""
+    """The linear system ``diag(diagonal) + rest`` of a Newton step, scaled to a diagonal of about one."""
 
     def __init__(self, diagonal: np.ndarray, rest: np.ndarray) -> None:
         self._scale = 1.0 / np.sqrt(diagonal)
@@ -189,29 +199,29 @@ class _NewtonSystem:
         return np.asarray(self._scale * cho_solve(factor, self._scale * right, check_finite=False))
 
     def solve_bounded(self, right: np.ndarray, most: float, part: np.ndarray) -> np.ndarray:
-        """The solution of a part with the share of each eigenvector at most so long: some are hardly determined."""
+        """Solve for the classes in `part`, each eigenvector contributing at most `most`: some are ill-conditioned."""
         values, vectors = eigh(self._matrix[np.ix_(part, part)], check_finite=False)
-        shares = (self._scale * right)[part] @ vectors / np.maximum(values, RIDGE)
+        coefficients = (self._scale * right)[part] @ vectors / np.maximum(values, RIDGE)
         vectors *= self._scale[part, None]
         bound = most / np.abs(vectors).max(axis=0)
-        return np.asarray(vectors @ np.clip(shares, -bound, bound))
+        return np.asarray(vectors @ np.clip(coefficients, -bound, bound))
 
 
-def _descend_along(dual: Dual, point: Point, direction: np.ndarray) -> tuple[Point | None, float]:
-    """A lower point in this direction, about halfway at least to the lowest, and how far it is; None if there is none.
+def _descend_along(dual: ClassDual, point: DualPoint, direction: np.ndarray) -> tuple[DualPoint | None, float]:
+    """Line search: a lower point, at least about halfway to the minimum, and its step length; None if there is none.
 
-    The dual is convex, so the slope tells on which side of the lowest point a trial is. The full step is tried first,
-    and it is the only trial where Newton's model holds.
+    The dual is convex, so the slope at a trial shows on which side of the minimum it lies. The full step is tried
+    first; near the solution it is accepted.
     """
     slope = float(point.gradient @ direction)
-    kept: tuple[Point | None, float] = None, 0.0
+    kept: tuple[DualPoint | None, float] = None, 0.0
     length, low, high = 1.0, 0.0, np.inf
     for trial in range(MAX_TRIALS if slope < 0 else 0):
-        new = dual.at(point.h + length * direction, overlap=trial == 0)
-        steepness = float(new.gradient @ direction) / -slope  # -1 at the start, 0 at the lowest point
+        new = dual.evaluate(point.h + length * direction, overlap=trial == 0)
+        steepness = float(new.gradient @ direction) / -slope  # -1 at the start, 0 at the minimum
         gain = (point.value - new.value) / (-length * slope)
-        drowned = -length * slope < 1e-13 * (1.0 + abs(point.value))  # in rounding: the value, but not yet the slope
-        near = abs(steepness) <= 0.5 and (steepness <= 0 or gain > 0 or drowned)
+        rounded = -length * slope < 1e-13 * (1.0 + abs(point.value))  # the gain is below rounding, the slope is not
+        near = abs(steepness) <= 0.5 and (steepness <= 0 or gain > 0 or rounded)
         if near or (steepness > 0 and gain >= 0.3):
             return new, length
         if steepness <= 0:
@@ -221,7 +231,7 @@ def _descend_along(dual: Dual, point: Point, direction: np.ndarray) -> tuple[Poi
             if low == 0 and gain > 0:
                 kept = new, length
         if high == np.inf:
-            if trial == MAX_WIDER:
+            if trial == MAX_EXPANSIONS:
                 break
             length *= 4.0
         elif low == 0:

@@ -1,9 +1,9 @@
-"""The direction of a Newton step on the semi-dual of entropic optimal transport.
+"""Newton directions for the semi-dual of entropic optimal transport.
 
-With the target potentials eliminated the dual is a concave function of the source potentials alone. At a
-plan P (one line a target) whose lines sum to b and whose columns sum to r, its gradient is ``a - r`` and
-minus its Hessian, in units of epsilon, is ``H = diag(r) - P' diag(1/b) P``: a graph Laplacian, singular for
-the constants only. One product with H costs what a Sinkhorn iteration costs.
+With the potentials g eliminated, the dual is a concave function of f alone. At a plan P of shape (len(b), len(a))
+whose rows sum to b and whose columns sum to r, its gradient is ``a - r`` and minus its Hessian, in units of epsilon, is
+``H = diag(r) - P' diag(1/b) P``: a graph Laplacian, singular only for constants. A product with H costs as much as a
+Sinkhorn iteration.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def conjugate_gradient(
 ) -> tuple[np.ndarray, bool]:
     """Solve ``H d = gradient`` to the relative residual `rtol`, preconditioned by ``diag(r)``.
 
-    Returns the best direction so far, which is always one of ascent, and whether it reached `rtol`.
+    Returns the last iterate, which is always an ascent direction, and whether it reached `rtol`.
     """
     step = np.zeros_like(gradient)
     residual = gradient - gradient.mean()
@@ -47,13 +47,13 @@ def conjugate_gradient(
     return step, False
 
 
-def factorised(plan: sp.csr_array, r: np.ndarray, b: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
-    """Solve ``H d = gradient`` by a sparse factorisation of both sides' system together.
+def factorized(plan: sp.csr_array, r: np.ndarray, b: np.ndarray, gradient: np.ndarray) -> np.ndarray | None:
+    """Solve ``H d = gradient`` by a sparse factorisation of the joint system of both potentials.
 
-    At small epsilon the plan is nearly a forest: conjugate gradients crawl along its branches while
-    elimination has no fill. None where the factorisation fails.
+    At small epsilon the plan is nearly a forest, on which conjugate gradients converge slowly and elimination has no
+    fill-in. Returns None if the factorisation fails.
     """
-    ground = 1.0 + 1e-13  # ties the constants down, and components that no longer exchange mass
+    ground = 1.0 + 1e-13  # makes the system regular: for constants, and for components that exchange no mass
     system = sp.block_array([[sp.diags_array(r * ground), plan.T], [plan, sp.diags_array(b * ground)]], format="csc")
     try:
         factor = splu(system, permc_spec="MMD_AT_PLUS_A", diag_pivot_thresh=0.0, options={"SymmetricMode": True})

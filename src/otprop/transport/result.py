@@ -1,4 +1,4 @@
-"""What a transport solver returns: potentials, and how far to trust them."""
+"""The result of the row-level transport solver."""
 
 from __future__ import annotations
 
@@ -17,15 +17,13 @@ class TransportResult:
 
     Attributes
     ----------
-    f, g : ndarray, potentials of the sources and of the targets, in units of the cost
+    f, g : ndarray, potentials of the marginals a and b, in units of the cost
     epsilon : float
-    source_error, target_error : float, L1 distance of each marginal of the plan from what was asked, the
-        total mass being one
-    iterations : int, each the work of one Sinkhorn iteration: a product with the kernel and one with its
-        transpose
+    source_error, target_error : float, L1 errors of the marginals a and b of the plan, for a total mass of one
+    iterations : int, in units of one Sinkhorn iteration: a product with the kernel and one with its transpose
     converged : bool, both errors are within the tolerance
-    cost : Cost, what was solved
-    kernel, scaling : the solver's last state, where it was kept
+    cost : Cost, the cost that was solved for
+    kernel, scaling : the last state of the solver, if it was kept
     """
 
     f: np.ndarray
@@ -40,49 +38,50 @@ class TransportResult:
     scaling: np.ndarray | None = field(default=None, repr=False)
 
     def without_kernel(self) -> Self:
-        """The same answer, holding on to no large array but the cost."""
+        """A copy without the kernel, to free its memory."""
         return replace(self, kernel=None, scaling=None)
 
     def plan(self) -> np.ndarray:
-        """The plan itself, sources by targets as in the paper. Needs the memory of a full cost matrix."""
+        """The plan as an array of shape (len(a), len(b)), as in the paper. Needs the memory of a full cost matrix."""
         plan = np.empty((len(self.f), len(self.g)))
-        for lines, block in self.cost.blocks():
-            plan[:, lines] = np.exp((self.f - block + self.g[lines, None]) / self.epsilon).T
+        for rows, block in self.cost.blocks():
+            with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
+                plan[:, rows] = np.exp((self.f - block + self.g[rows, None]) / self.epsilon).T
         return plan
 
-    def class_shares(self, classes: np.ndarray, n_classes: int, targets: np.ndarray | None = None) -> np.ndarray:
-        """Eq. 10 and 11: each target's mass by the class of the source it comes from, summing to one.
+    def class_shares(self, classes: np.ndarray, n_classes: int, selected: np.ndarray | None = None) -> np.ndarray:
+        """Eq. 10 and 11: the mass that each entry of b receives, by class, normalised to sum to one.
 
         Parameters
         ----------
-        classes : ndarray of int, the class number of each source
+        classes : ndarray of int of shape (len(a),), the class number of each entry of a
         n_classes : int
-        targets : ndarray of bool, the targets to answer for (None: all)
+        selected : ndarray of bool of shape (len(b),), the entries of b to return (None: all)
 
         Returns
         -------
-        ndarray of shape (n_targets, n_classes)
+        ndarray of shape (n_selected, n_classes)
         """
         member = _membership(classes, n_classes)
-        wanted = np.ones(len(self.g), dtype=bool) if targets is None else targets
-        shares = np.empty((int(wanted.sum()), n_classes))
-        start = 0
-        for lines, block in self.cost.blocks():
-            chosen = wanted[lines]
-            if not chosen.any():
+        selected = np.ones(len(self.g), dtype=bool) if selected is None else selected
+        shares, n_done = np.empty((int(selected.sum()), n_classes)), 0
+        for rows, block in self.cost.blocks():
+            wanted = selected[rows]
+            if not wanted.any():
                 continue
-            logs = (self.f - (block if chosen.all() else block[chosen])) / self.epsilon
+            logs = self.f - (block if wanted.all() else block[wanted])
             logs -= logs.max(axis=1, keepdims=True)
-            part = shares[start : start + len(logs)]
-            np.matmul(np.exp(logs, out=logs), member, out=part)
-            start += len(logs)
+            with np.errstate(over="ignore"):  # overflow to minus infinity is a share of 0
+                logs /= self.epsilon
+            np.matmul(np.exp(logs, out=logs), member, out=shares[n_done : n_done + len(logs)])
+            n_done += len(logs)
         return shares / shares.sum(axis=1, keepdims=True)
 
     def rough_class_shares(self, classes: np.ndarray, n_classes: int) -> np.ndarray:
-        """`class_shares` of all targets from the solver's kernel, in its precision: quick, good to about 1e-6."""
+        """`class_shares` from the stored kernel: faster, with errors of about 1e-6 where the kernel is in float32."""
         if self.kernel is None or self.scaling is None:
             return self.class_shares(classes, n_classes)
-        shares = self.kernel.sum_over_sources(self.scaling[:, None] * _membership(classes, n_classes))
+        shares = self.kernel.dot(self.scaling[:, None] * _membership(classes, n_classes))
         return shares / shares.sum(axis=1, keepdims=True)
 
 

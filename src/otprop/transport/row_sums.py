@@ -1,4 +1,4 @@
-"""Sums over all rows, wherever these are: all that the transport from classes to rows needs of them."""
+"""Sums over all rows: the only access to the rows that class-level transport needs."""
 
 from __future__ import annotations
 
@@ -7,8 +7,10 @@ from typing import Protocol
 
 import numpy as np
 
-# With few classes, what is computed from a block of rows stays in the processor's cache, and its products are too small
-# to be split over threads, which on a busy machine wait for each other. With more they are split: in few large blocks.
+from otprop.geometry.parallel import row_blocks
+
+# With few classes, blocks fit in the processor's cache and their products are too small to be split over BLAS threads.
+# With many classes, products are split over threads: in few large blocks.
 FEW_CLASSES = 48
 BLOCK_BYTES, LARGE_BLOCK_BYTES = 2**17, 2**23
 BLOCK_PRODUCT = 2**18
@@ -17,37 +19,36 @@ RowFunction = Callable[[np.ndarray, np.ndarray], tuple[np.ndarray, ...]]
 
 
 class RowSums(Protocol):
-    """Sums over all rows, wherever these are."""
+    """Sums of functions of the rows, which may be in memory or distributed."""
 
     def sum(self, function: RowFunction) -> tuple[np.ndarray, ...]:
-        """Apply `function` to the logits (rows by classes) and the masses of each part of the rows, add up the results.
+        """Add up ``function(logits, masses)`` over blocks of rows; logits have shape (n_rows, n_classes).
 
-        The function can be pickled, takes parts of any size, none at all included, and what it returns does not grow
-        with them.
+        The function can be pickled, accepts blocks of any size including 0, and returns arrays of fixed shape.
         """
         ...
 
 
 class LocalRows:
-    """Rows in memory, summed over in blocks of a bounded size."""
+    """Rows in memory, summed over in blocks of bounded size."""
 
     def __init__(self, logits: np.ndarray, masses: np.ndarray) -> None:
         self._logits, self._masses = logits, masses
         n_classes = logits.shape[1]
         if n_classes <= FEW_CLASSES:
-            self._lines = min(BLOCK_BYTES // (8 * n_classes), BLOCK_PRODUCT // n_classes**2, 2**13)
+            rows_per_block = min(BLOCK_BYTES // (8 * n_classes), BLOCK_PRODUCT // n_classes**2, 2**13)
         else:
-            self._lines = max(LARGE_BLOCK_BYTES // (8 * n_classes), 1)
+            rows_per_block = max(LARGE_BLOCK_BYTES // (8 * n_classes), 1)
+        self._blocks = row_blocks(len(logits), rows_per_block) or [slice(0)]
 
     def sum(self, function: RowFunction) -> tuple[np.ndarray, ...]:
         total: tuple[np.ndarray, ...] = ()
-        for start in range(0, max(len(self._logits), 1), self._lines):
-            block = slice(start, start + self._lines)
-            part = function(self._logits[block], self._masses[block])
+        for block in self._blocks:
+            terms = function(self._logits[block], self._masses[block])
             if not total:
-                total = tuple(np.zeros_like(piece) for piece in part)
-            for whole, piece in zip(total, part, strict=True):
-                whole += piece
+                total = tuple(np.zeros_like(term) for term in terms)
+            for whole, term in zip(total, terms, strict=True):
+                whole += term
         return total
 
 
@@ -56,9 +57,9 @@ def plan_sums(
 ) -> tuple[np.ndarray, ...]:
     """``sum_j b_j log sum_k exp(h_k + scale L_jk)``, ``m_k = sum_j b_j p_jk`` and ``sum_j b_j p_jk p_jl``.
 
-    Rows that no class reaches count for nothing.
+    Rows that no class reaches contribute nothing.
     """
-    x = np.empty(logits.shape[::-1])  # classes by rows: sums over classes are then sums of long stretches
+    x = np.empty(logits.shape[::-1])  # classes by rows: sums over classes then add contiguous arrays
     if scale == 1.0:
         np.add(logits.T, h[:, None], out=x)
     else:
@@ -81,7 +82,7 @@ def plan_sums(
 
 
 def reach_sums(logits: np.ndarray, masses: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The mass of the rows that a class in use reaches, and of those that each class reaches."""
+    """The mass of the rows that a used class reaches, and of the rows that each class reaches."""
     if logits.min(initial=0.0) > -np.inf:
         total = masses.sum()
         return np.array(total), np.full(len(used), total)
@@ -90,7 +91,7 @@ def reach_sums(logits: np.ndarray, masses: np.ndarray, used: np.ndarray) -> tupl
 
 
 def spread_sums(logits: np.ndarray, masses: np.ndarray, used: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The sum over the rows of the range of their finite logits."""
+    """The range of the finite logits of each row, summed over the rows."""
     finite = (logits > -np.inf) & used
     top = logits.max(axis=1, where=finite, initial=-np.inf).astype(np.float64)
     low = logits.min(axis=1, where=finite, initial=np.inf)
@@ -98,7 +99,7 @@ def spread_sums(logits: np.ndarray, masses: np.ndarray, used: np.ndarray) -> tup
 
 
 def first_reached(logits: np.ndarray, masses: np.ndarray, order: np.ndarray) -> tuple[np.ndarray, ...]:
-    """The mass of the rows by the first class, in this order, that reaches them."""
+    """The mass of the rows by the first class in `order` that reaches them."""
     reached = logits[:, order] > -np.inf
     first = reached.argmax(axis=1)
     return (np.bincount(first, weights=masses * reached.any(axis=1), minlength=len(order)),)

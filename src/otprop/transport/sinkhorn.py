@@ -1,8 +1,8 @@
-"""Entropic optimal transport between two weighted sets of rows (Eq. 9), solved to its tolerance.
+"""Entropic optimal transport between two weighted sets of rows (Eq. 9).
 
-The targets' marginal is met exactly in every step, as in a Sinkhorn half-step. What remains is a concave
-function of the sources' potentials, climbed by Newton steps at one epsilon (`stage`). Epsilon comes down in
-stages from the range of the cost, each starting from the potentials of the one before.
+The marginal b is met exactly in every step, as after half a Sinkhorn iteration. What remains is a concave function of
+the potentials f, maximised by Newton steps at one epsilon (`stage`). Epsilon is lowered in stages from the range of the
+cost, each stage starting from the potentials of the one before.
 """
 
 from __future__ import annotations
@@ -16,11 +16,12 @@ from otprop.geometry.cost import ArrayCost, Cost
 from otprop.transport.result import TransportResult
 from otprop.transport.stage import Stage
 
-FIRST_STAGE = 8.0  # the first epsilon: the range of the cost over this
+FIRST_EPSILON = 1 / 8  # times the range of the cost
 MAX_STAGES = 60
-WARM_ERROR = 0.2  # up to this error potentials given are a start
-# Epsilon is divided by the first number from stage to stage, and each stage but the last is solved up to the
-# second. Where the coarse way leaves mass stranded between rows that no longer exchange any, the fine one does not.
+WARM_START_ERROR = 0.2  # initial potentials with a larger error are replaced by the schedule
+MIN_WEIGHT = 1e-30  # lower bound of a and b, far below any tolerance: ratios of weights stay finite
+# (factor between two epsilons, tolerance of all stages but the last). The fine schedule is for problems in which the
+# coarse one leaves mass in groups of rows that no longer exchange any.
 COARSE, FINE = (4.0, 1e-2), (2.0, 0.0)
 
 
@@ -34,16 +35,16 @@ def sinkhorn(
     max_iter: int = 20_000,
     f: np.ndarray | None = None,
 ) -> TransportResult:
-    """Solve Eq. 9 for a cost matrix with one line a source and one column a target, as the paper writes it.
+    """Solve entropic optimal transport (Eq. 9) for a cost matrix.
 
     Parameters
     ----------
-    cost : ndarray of shape (n_sources, n_targets)
-    a, b : ndarray, positive weights of the sources and of the targets; each is scaled to a mass of one
+    cost : ndarray of shape (len(a), len(b))
+    a, b : ndarray, positive weights of the rows and columns of `cost`; each is normalised to sum to one
     epsilon : float > 0
-    tol : float, the larger of the two marginals' L1 errors that is accepted
-    max_iter : int, in products with the kernel and its transpose
-    f : ndarray of shape (n_sources,), potentials to start from
+    tol : float, tolerance for the L1 error of each marginal
+    max_iter : int, in units of one Sinkhorn iteration
+    f : ndarray of shape (len(a),), initial potentials (None: start from epsilon scaling)
 
     Returns
     -------
@@ -77,9 +78,10 @@ def sinkhorn(
     if f is not None:
         f = np.asarray(f, dtype=np.float64)
         if f.shape != a.shape or not np.isfinite(f).all():
-            raise ValueError(f"f must hold a finite potential for each of the {len(a)} sources; got shape {f.shape}.")
-    lines = ArrayCost(np.ascontiguousarray(cost.T))
-    result = solve(lines, a / a.sum(), b / b.sum(), float(epsilon), tol=tol, max_iter=max_iter, f=f)
+            raise ValueError(f"f must hold {len(a)} finite potentials, one for each entry of a; got shape {f.shape}.")
+    a, b = a / a.max(), b / b.max()  # their sums do not overflow
+    blocked = ArrayCost(np.ascontiguousarray(cost.T))
+    result = solve(blocked, a / a.sum(), b / b.sum(), float(epsilon), tol=tol, max_iter=max_iter, f=f)
     return result.without_kernel()
 
 
@@ -93,25 +95,25 @@ def solve(
     max_iter: int = 20_000,
     f: np.ndarray | None = None,
 ) -> TransportResult:
-    """Solve Eq. 9 for a cost in blocks and weights of unit mass; see `sinkhorn`."""
-    answers: list[TransportResult] = []
+    """Solve Eq. 9 for a blocked cost of shape (len(b), len(a)) and weights that sum to one; see `sinkhorn`."""
+    a, b = np.maximum(a, MIN_WEIGHT), np.maximum(b, MIN_WEIGHT)
+    results: list[TransportResult] = []
     used = 0
     if f is not None:
         stage = Stage(cost, a, b, epsilon, f, tol)
-        if stage.error <= WARM_ERROR or len(_schedule(cost, epsilon, COARSE[0])) == 1:
-            # from farther away stages on the way, where there are any, are the shorter way
+        if stage.error <= WARM_START_ERROR or len(_schedule(cost, epsilon, COARSE[0])) == 1:
             stage.run(tol, max_iter)
-            answers.append(stage.result(tol, stage.iterations))
+            results.append(stage.result(tol, stage.iterations))
         used = stage.iterations
         del stage
     for factor, stage_tol in (COARSE, FINE):
-        if answers and (answers[-1].converged or used >= max_iter):
+        if results and (results[-1].converged or used >= max_iter):
             break
-        answers = [answer.without_kernel() for answer in answers]
+        results = [result.without_kernel() for result in results]
         stage, used = _descend(cost, a, b, epsilon, tol, factor, max(stage_tol, tol), used, max_iter)
-        answers.append(stage.result(tol, used))
-        del stage  # its kernel is held by the answer alone
-    best = min(answers, key=lambda answer: answer.source_error)
+        results.append(stage.result(tol, used))
+        del stage  # only the result holds its kernel
+    best = min(results, key=lambda result: result.source_error)
     return replace(best, iterations=used)
 
 
@@ -126,9 +128,9 @@ def _descend(
     used: int,
     max_iter: int,
 ) -> tuple[Stage, int]:
-    """Bring epsilon down stage by stage. Returns the last stage and the iterations used so far."""
+    """Lower epsilon stage by stage. Returns the last stage and the iterations used so far."""
     log_a = np.log(a)
-    phi = np.zeros(len(a))  # plan = a_i b_j exp((phi_i + psi_j - C_ij) / epsilon): these hardly depend on epsilon
+    phi = np.zeros(len(a))  # plan = a_i b_j exp((phi_i + psi_j - C_ij) / epsilon): phi hardly depends on epsilon
     for stage_epsilon in _schedule(cost, epsilon, factor):
         last = stage_epsilon == epsilon
         stage = Stage(cost, a, b, stage_epsilon, phi + stage_epsilon * log_a, tol)
@@ -137,15 +139,16 @@ def _descend(
         if last:
             return stage, used
         phi = stage.f - stage_epsilon * log_a
-        del stage  # lets go of its kernel before the next one is built
+        del stage  # frees its kernel before the next one is built
     raise AssertionError("the schedule ends with epsilon itself")
 
 
 def _schedule(cost: Cost, epsilon: float, factor: float) -> list[float]:
+    """The epsilons of the stages, from FIRST_EPSILON times the range of the cost down to `epsilon`."""
     low, high = np.inf, -np.inf
     for _, block in cost.blocks():
         low, high = min(low, float(block.min())), max(high, float(block.max()))
-    first = (high - low) / FIRST_STAGE
+    first = FIRST_EPSILON * (high - low)
     if first <= epsilon:
         return [epsilon]
     distance = np.log(first) - np.log(epsilon)

@@ -1,0 +1,314 @@
+"""`otprop label` on mixed tables with few random labels, beside classifiers on skrub's features.
+
+    python benchmarks/tables.py                                       all tables, hours; a killed run is resumed
+    python benchmarks/tables.py --tables titanic --labels 20 --draws 1
+    python benchmarks/tables.py --summary                             print the means, run nothing
+
+The tables are in the folder `tables` of OTPROP_DATA, or of ../shared/data beside the checkout, with an index tables.csv
+(name, target). A draw is a random order of the rows, seeded by the name of the table and the number of the draw: the
+first `--rows` rows are used, and the first of these are labelled, at least two classes among them. All methods share
+the draws. Numbers of labels above half of the rows are left out. All methods have their default parameters, but for
+boosting: its smallest leaf is a tenth of the labels, at most the default of 20, which cannot split 20 labels.
+
+Each run is stored in benchmarks/results/tables as soon as it is done, under a key with the version and a fingerprint of
+the code; benchmarks/results/tables.csv has a row for every stored run of the present code. TabPFN is run where it is
+installed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import io
+import json
+import os
+import tempfile
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from functools import cache
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from joblib import Parallel, delayed
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import balanced_accuracy_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
+from skrub import TableVectorizer
+
+import otprop
+from common import RESULTS, argument_parser, mean, write_csv
+from otprop.benchmark.methods import code_fingerprint
+from otprop.benchmark.reliability import summarise
+from otprop.benchmark.store import Store
+from otprop.cli import main as otprop_command
+
+LABELS = (20, 50, 200, 1000)
+DRAWS = 5
+ROWS = 4000
+OURS = "otprop"
+CODE = (
+    *("otprop._base", "otprop._labels", "otprop._otp", "otprop.propagation", "otprop.evidence", "otprop.transport"),
+    *("otprop.geometry", "otprop.files", "otprop.table", "otprop.labelling"),
+)
+
+Found = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # labels and confidence of the unlabelled rows, more columns
+Cell = tuple[str, int, int, int]  # table, labels, draw, most rows
+
+
+def folder() -> Path:
+    """Where the tables are."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("OTPROP_DATA") or beside).expanduser() / "tables"
+
+
+@cache
+def targets() -> dict[str, str]:
+    """The target column of every table."""
+    index = pd.read_csv(folder() / "tables.csv")
+    return dict(zip(index["name"], index["target"], strict=True))
+
+
+@cache
+def read_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+    """All rows whose class is known, as text; and their classes."""
+    frame = pd.read_csv(folder() / f"{name}.csv.gz", dtype=str, keep_default_na=False)
+    frame = frame[frame[targets()[name]] != ""].reset_index(drop=True)
+    return frame, frame[targets()[name]].to_numpy(dtype=object)
+
+
+def draw(y: np.ndarray, name: str, n_labels: int, number: int, most_rows: int) -> tuple[np.ndarray, np.ndarray]:
+    """The rows of a draw, in the order of the table, and which of them are labelled."""
+    order = np.random.default_rng([zlib.crc32(name.encode()), number]).permutation(len(y))[:most_rows]
+    first_other = int(np.argmax(y[order] != y[order[0]]))
+    if first_other >= 2:  # so that the first two rows, labelled in every draw, have two classes
+        order[[1, first_other]] = order[[first_other, 1]]
+    rows = np.sort(order)
+    return rows, np.isin(rows, order[:n_labels])
+
+
+def features(frame: pd.DataFrame) -> np.ndarray:
+    """Skrub's numeric features of a table whose columns are typed as pandas reads them; NaN where missing."""
+    typed = pd.read_csv(io.StringIO(frame.to_csv(index=False)))
+    return TableVectorizer().fit_transform(typed).to_numpy(dtype=np.float64)
+
+
+def label_with_otprop(frame: pd.DataFrame, target: str, labelled: np.ndarray) -> Found:
+    """Run the command on a CSV file in which the other labels are blank."""
+    out = io.TextIOWrapper(io.BytesIO(), encoding="utf-8")
+    with tempfile.TemporaryDirectory() as scratch, contextlib.redirect_stdout(out):
+        source, result = Path(scratch) / "table.csv", Path(scratch) / "labelled.csv"
+        frame.assign(**{target: frame[target].where(labelled, "")}).to_csv(source, index=False)
+        arguments = ["label", str(source), "--target", target, "-o", str(result), "--jobs", "1", "--json", "--quiet"]
+        if otprop_command(arguments):
+            raise RuntimeError(f"failed: otprop {' '.join(arguments)}")
+        found = pd.read_csv(result, dtype=str, keep_default_na=False)[~labelled]
+    out.seek(0)
+    summary = json.load(out)
+    low, high = summary["expected_error_range"]
+    announced = {"announced_error": summary["expected_error"], "range_low": low, "range_high": high}
+    labels = found[f"{target}_label"].to_numpy(dtype=object)
+    return labels, found[f"{target}_confidence"].to_numpy(dtype=float), announced
+
+
+def forest() -> Any:
+    return RandomForestClassifier(random_state=0)
+
+
+def boosting(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+    leaf = int(np.clip(np.count_nonzero(~unlabelled) // 10, 1, 20))
+    return supervised(lambda: HistGradientBoostingClassifier(min_samples_leaf=leaf, random_state=0))(
+        X, codes, unlabelled
+    )
+
+
+def supervised(model: Callable[[], Any]) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
+    """Class probabilities of the unlabelled rows by a classifier trained on the labelled ones."""
+
+    def run(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+        return model().fit(X[~unlabelled], codes[~unlabelled]).predict_proba(X[unlabelled])
+
+    return run
+
+
+def logistic() -> Any:
+    return make_pipeline(SimpleImputer(), StandardScaler(), LogisticRegression(max_iter=1000))
+
+
+def label_spreading(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+    X = make_pipeline(SimpleImputer(), StandardScaler()).fit_transform(X)
+    return LabelSpreading(kernel="knn", max_iter=200).fit(X, codes).label_distributions_[unlabelled]
+
+
+def self_training(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+    return SelfTrainingClassifier(forest()).fit(X, codes).predict_proba(X[unlabelled])
+
+
+def tabpfn() -> Any:
+    from tabpfn import TabPFNClassifier
+
+    return make_pipeline(SimpleImputer(), TabPFNClassifier(device="cpu"))
+
+
+ALTERNATIVES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]] = {
+    "forest": supervised(lambda: make_pipeline(SimpleImputer(), forest())),
+    "boosting": boosting,
+    "logistic": supervised(logistic),
+    "label-spreading": label_spreading,
+    "self-training": lambda X, codes, unlabelled: self_training(SimpleImputer().fit_transform(X), codes, unlabelled),
+}
+if importlib.util.find_spec("tabpfn") is not None:
+    ALTERNATIVES["tabpfn"] = supervised(tabpfn)
+METHODS = (OURS, *ALTERNATIVES)
+
+
+def label_with(method: str, X: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> Found:
+    """Labels of an alternative, and its largest class probabilities as confidence."""
+    classes, codes = np.unique(y[labelled].astype(str), return_inverse=True)
+    all_codes = np.full(len(y), -1)
+    all_codes[labelled] = codes
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        probabilities = np.nan_to_num(ALTERNATIVES[method](X, all_codes, ~labelled))
+    return classes[probabilities.argmax(axis=1)].astype(object), probabilities.max(axis=1), {}
+
+
+def key(method: str, cell: Cell) -> dict[str, Any]:
+    """All that a run depends on."""
+    name, n_labels, number, most_rows = cell
+    if method == OURS:
+        code = [otprop.__version__, code_fingerprint(CODE)]
+    else:
+        code = [f"{package} {version(package)}" for package in ("scikit-learn", "skrub")]
+    return {"method": method, "table": name, "labels": n_labels, "draw": number, "rows": most_rows, "code": code}
+
+
+def run(cell: Cell, methods: list[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
+    """The results of some methods on one draw, with their keys; skrub's features are computed once."""
+    name, n_labels, number, most_rows = cell
+    frame, y = read_table(name)
+    rows, labelled = draw(y, name, n_labels, number, most_rows)
+    frame, y, target = frame.iloc[rows].reset_index(drop=True), y[rows], targets()[name]
+    start = time.perf_counter()
+    X = features(frame.drop(columns=target)) if set(methods) - {OURS} else np.empty((0, 0))
+    vectorizing = time.perf_counter() - start
+    out = []
+    for method in methods:
+        start = time.perf_counter()
+        if method == OURS:
+            labels, confidence, columns = label_with_otprop(frame, target, labelled)
+        else:
+            labels, confidence, columns = label_with(method, X, y, labelled)
+        seconds = time.perf_counter() - start + (0.0 if method == OURS else vectorizing)
+        right = labels == y[~labelled]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # a class that is found but does not occur
+            balanced = balanced_accuracy_score(y[~labelled].astype(str), labels.astype(str))
+        value = {
+            "accuracy": float(right.mean()),
+            "balanced_accuracy": float(balanced),
+            "mean_confidence": float(confidence.mean()),
+            "ece": summarise(confidence, right)["ece"],
+            "seconds": seconds,
+        }
+        out.append((key(method, cell), value | columns))
+    return out
+
+
+def cells(names: Iterable[str], labels: Iterable[int], n_draws: int, most_rows: int) -> Iterator[Cell]:
+    """All draws in which at most half of the rows are labelled."""
+    for name in names:
+        n_rows = min(len(read_table(name)[1]), most_rows)
+        for n_labels in labels:
+            if n_labels <= n_rows / 2:
+                yield from ((name, n_labels, number, most_rows) for number in range(n_draws))
+
+
+def csv_row(method: str, cell: Cell, value: dict[str, Any]) -> dict[str, Any]:
+    """A row of tables.csv."""
+    name, n_labels, number, most_rows = cell
+    low, high = value.get("range_low"), value.get("range_high")
+    error = 1 - value["accuracy"]
+    row = {"table": name, "labels": n_labels, "draw": number, "rows": most_rows, "method": method}
+    numbers = {
+        **{column: value[column] for column in ("accuracy", "balanced_accuracy")},
+        "real_error": error,
+        **{column: value.get(column) for column in ("announced_error", "range_low", "range_high")},
+        "range_holds": None if low is None else float(low <= error <= high),
+        **{column: value[column] for column in ("mean_confidence", "ece", "seconds")},
+    }
+    return row | {column: "" if number is None else f"{number:.6g}" for column, number in numbers.items()}
+
+
+def summary(rows: list[dict[str, Any]]) -> None:
+    """Print the means by number of labels, over the runs that all methods have."""
+    methods = [method for method in METHODS if any(row["method"] == method for row in rows)]
+    runs: dict[tuple[Any, ...], dict[str, dict[str, Any]]] = {}
+    for row in rows:
+        runs.setdefault((row["table"], row["labels"], row["draw"], row["rows"]), {})[row["method"]] = row
+    complete = {at: by_method for at, by_method in runs.items() if len(by_method) == len(methods)}
+    numbers = sorted({at[1] for at in complete})
+    for n_labels in [*numbers, None] if len(numbers) > 1 else numbers:
+        here = [by_method for at, by_method in complete.items() if n_labels in (at[1], None)]
+        print(f"\n{'all runs' if n_labels is None else f'{n_labels} labels'}: {len(here)} runs")
+        print(f"{'method':16s} {'accuracy':>8s} {'balanced':>8s} {'ECE':>7s} {'seconds':>8s}")
+        for method in methods:
+            of = [by_method[method] for by_method in here]
+            scores = f"{mean(of, 'accuracy'):8.4f} {mean(of, 'balanced_accuracy'):8.4f} {mean(of, 'ece'):7.4f}"
+            print(f"{method:16s} {scores} {mean(of, 'seconds'):8.2f}")
+        if OURS in methods:
+            summarise_ours(here, [method for method in methods if method != OURS])
+
+
+def summarise_ours(here: list[dict[str, dict[str, Any]]], others: list[str]) -> None:
+    """Print the regret to the best alternative of each run and how well the announced error holds."""
+    ours = [by_method[OURS] for by_method in here]
+    for score in ("accuracy", "balanced_accuracy") if others else ():
+        best = [max(float(by_method[method][score]) for method in others) for by_method in here]
+        regret = np.mean(best) - mean(ours, score)
+        print(f"regret to the best alternative per run, {score.replace('_', ' ')}: {regret:+.4f}")
+    announced, real = mean(ours, "announced_error"), mean(ours, "real_error")
+    holds = mean(ours, "range_holds")
+    print(f"announced error {announced:.4f}, real error {real:.4f}; the range holds in {holds:.1%} of {len(ours)} runs")
+
+
+def main() -> None:
+    parser = argument_parser(__doc__)
+    parser.add_argument("--tables", nargs="+", default=list(targets()), choices=list(targets()))
+    parser.add_argument("--labels", nargs="+", type=int, default=list(LABELS))
+    parser.add_argument("--draws", type=int, default=DRAWS)
+    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--rows", type=int, default=ROWS, help=f"at most this many rows of a table; default: {ROWS}")
+    parser.add_argument("--jobs", type=int, default=2, help="processes; default: 2")
+    parser.add_argument("--out", type=Path, default=RESULTS, help="folder of tables.csv; default: benchmarks/results")
+    parser.add_argument("--summary", action="store_true", help="print the means of the stored runs, run nothing")
+    options = parser.parse_args()
+    chosen = list(cells(options.tables, options.labels, options.draws, options.rows))
+    with Store(options.out / "tables") as store:
+        missing = [(cell, [m for m in options.methods if key(m, cell) not in store]) for cell in chosen]
+        todo = [] if options.summary else [(cell, methods) for cell, methods in missing if methods]
+        found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(run)(*one) for one in todo)
+        for number, results in enumerate(found, start=1):
+            store.add(results)
+            at = results[0][0]
+            print(f"{number} of {len(todo)}: {at['table']}, {at['labels']} labels, draw {at['draw']}", flush=True)
+        every = dict.fromkeys([*cells(targets(), LABELS, DRAWS, options.rows), *chosen])
+        stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
+    rows = [csv_row(method, cell, value) for method, cell, value in stored if value is not None]
+    if not rows:
+        parser.exit(1, "no run of the present code is stored.\n")
+    if not options.summary:
+        print(f"written: {write_csv('tables.csv', rows, options.out)}")
+    summary([row for row in rows if (row["table"], row["labels"], row["draw"], row["rows"]) in set(chosen)])
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,219 @@
+"""Parameters of `OTP`: declared constraints, checks between parameters, and the sources named in `evidence`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+import numpy as np
+from joblib import effective_n_jobs
+from sklearn.utils import check_random_state
+
+from otprop._validation import ParameterError, check_choice, check_count, check_number, did_you_mean
+from otprop.geometry.pairwise import METRICS, check_cost
+from otprop.propagation.class_level import AUTO_ROUNDS
+from otprop.propagation.config import ClassLevelConfig, EvidenceSource, RowLevelConfig
+from otprop.propagation.sources import NAMED_SOURCES
+
+Parameters = Mapping[str, Any]  # of `OTP`, by name
+Check = Callable[[str, Any], None]
+
+
+def _check_metric(name: str, value: Any) -> None:
+    known = (*METRICS, "inner")
+    if not callable(value) and not (isinstance(value, str) and value in known):
+        hint = did_you_mean(value, known) or "."
+        raise ParameterError(name, f"must be a callable of two rows or one of {', '.join(known)}; got {value!r}{hint}")
+
+
+def _check_callback(name: str, value: Any) -> None:
+    if value is not None and not callable(value):
+        raise ParameterError(name, f"must be None or a function of one round; got {value!r}.")
+
+
+def _check_verbose(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, int, np.bool_, np.integer)):
+        raise ParameterError(name, f"must be a whole number or a boolean; got {value!r}.")
+
+
+def _check_boolean(name: str, value: Any) -> None:
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(name, f"must be True or False; got {value!r}.")
+
+
+def _check_n_jobs(name: str, value: Any) -> None:
+    if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
+        raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
+
+
+def _check_random_state(name: str, value: Any) -> None:
+    try:
+        check_random_state(value)
+    except ValueError as error:
+        raise ParameterError(name, f"must be None, a whole number >= 0 or a RandomState; got {value!r}.") from error
+
+
+def _check_evidence(name: str, value: Any) -> None:
+    accepted = (
+        f"'auto', None, or a list of classifiers, of pairs (name, classifier), and of names among "
+        f"{', '.join(map(repr, NAMED_SOURCES))}"
+    )
+    if value is None or (isinstance(value, str) and value == "auto"):
+        return
+    if isinstance(value, str) or not isinstance(value, Sequence):
+        raise ParameterError(name, f"must be {accepted}; got {value!r}.")
+    seen: list[Any] = []
+    for entry in value:
+        paired = isinstance(entry, tuple) and len(entry) == 2 and isinstance(entry[0], str)
+        source = entry[1] if paired else entry
+        if any(entry is other or (isinstance(entry, str) and entry == other) for other in seen):
+            raise ParameterError(name, f"holds {entry!r} twice; name every source once.")
+        seen.append(entry)
+        if isinstance(source, type) and hasattr(source, "predict_proba"):
+            raise ParameterError(
+                name, f"holds the class {source.__name__}; put an instance of it there: {source.__name__}()."
+            )
+        named = isinstance(entry, str) and entry in NAMED_SOURCES
+        if not named and (isinstance(source, (str, type)) or not hasattr(source, "predict_proba")):
+            raise ParameterError(
+                name, f"must be {accepted}; got {entry!r} in it. A classifier must have predict_proba."
+            )
+        if paired and ("__" in entry[0] or not entry[0] or entry[0] in CONSTRAINTS):
+            raise ParameterError(
+                name, f"holds the name {entry[0]!r}; a name must not be empty, hold '__', or be a parameter of OTP."
+            )
+    names = [source.name for source in evidence_sources(value)]
+    repeated = [source for source in names if names.count(source) > 1]
+    if repeated:
+        raise ParameterError(name, f"holds the name {repeated[0]!r} twice; name every source once.")
+
+
+CONSTRAINTS: dict[str, Check] = {
+    "cost": lambda name, value: check_cost(value, ("diffusion", "graph", "precomputed")),
+    "evidence": _check_evidence,
+    "marginals": partial(check_choice, choices=("class", "balanced")),
+    "marginal_strength": partial(check_number, least=0, most=1, words=("auto",)),
+    "epsilon": partial(check_number, above=0, words=("auto",)),
+    "alpha": partial(check_number, least=0, most=1, words=("auto",)),
+    "class_prior": lambda name, value: None,  # checked against the classes of y
+    "metric": _check_metric,
+    "n_neighbors": partial(check_count, words=("auto",)),
+    "diffusion": partial(check_number, above=0, below=1, words=("auto",)),
+    "abstain_below": partial(check_number, least=0, most=1, words=(None,)),
+    "max_rounds": partial(check_count, words=("auto", None)),
+    "min_round_share": partial(check_number, least=0, most=1),
+    "tol": partial(check_number, above=0, most=1),
+    "max_iter": check_count,
+    "unlabeled": lambda name, value: None,  # any value may be the marker
+    "random_state": _check_random_state,
+    "n_jobs": _check_n_jobs,
+    "callback": _check_callback,
+    "warm_start": _check_boolean,
+    "verbose": _check_verbose,
+}
+
+
+def check_parameters(params: Parameters) -> None:
+    """Raise a ParameterError for the first parameter that cannot be used."""
+    for name, check in CONSTRAINTS.items():
+        check(name, params[name])
+    if params["marginals"] == "balanced":
+        _check_balanced(params)
+    elif params["cost"] != "diffusion":
+        _refuse_unused(params, f"cost={params['cost']!r}", metric="euclidean", n_neighbors="auto")
+        if params["cost"] != "graph":
+            _refuse_unused(params, f"cost={params['cost']!r}", diffusion="auto")
+
+
+def _check_balanced(params: Parameters) -> None:
+    """Refuse parameters that have no meaning where every labelled row ships its own mass."""
+    if isinstance(params["cost"], str) and params["cost"] in ("diffusion", "graph"):
+        raise ParameterError(
+            "marginals",
+            f"='balanced' needs a cost between rows, which cost={params['cost']!r} is not. "
+            "Use cost='sqeuclidean' or another metric, or OTP.paper().",
+        )
+    other = "marginals='balanced'"
+    _refuse_unused(params, other, evidence="auto" if params["evidence"] is not None else None, metric="euclidean")
+    _refuse_unused(params, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
+    if params["marginal_strength"] != 1:  # the marginals bind exactly
+        _refuse_unused(params, other, marginal_strength="auto")
+
+
+def _refuse_unused(params: Parameters, other: str, **defaults: Any) -> None:
+    """Refuse parameters that `other` leaves without effect, unless they have their default."""
+    for name, default in defaults.items():
+        value = params[name]
+        if value is default or (isinstance(value, str) and value == default):
+            continue
+        raise ParameterError(name, f"={value!r} has no meaning with {other}; leave it at {default!r}.")
+
+
+def evidence_sources(evidence: Any) -> list[EvidenceSource]:
+    """The entries of `evidence` as named sources; classifiers without a name are named after their type."""
+    found = []
+    for entry in evidence:
+        if isinstance(entry, str):
+            found.append(EvidenceSource(entry))
+        elif isinstance(entry, tuple):
+            found.append(EvidenceSource(entry[0], entry[1]))
+        else:
+            same = [other for other in evidence if type(other) is type(entry)]
+            number = next(number for number, other in enumerate(same, start=1) if other is entry)
+            name = type(entry).__name__ + (f" {number}" if len(same) > 1 else "")
+            found.append(EvidenceSource(name, entry))
+    return found
+
+
+def make_config(params: Parameters, metadata: dict[str, dict[str, Any]]) -> RowLevelConfig:
+    """The configuration of the fit that the parameters ask for: row-level or class-level.
+
+    `metadata` holds, for classifiers in `evidence`, what is routed to their `fit`.
+    """
+
+    def number(value: Any) -> float | None:
+        return None if isinstance(value, str) else float(value)
+
+    balanced = params["marginals"] == "balanced"
+    auto_rounds = None if balanced else AUTO_ROUNDS
+    common: dict[str, Any] = {
+        "cost": params["cost"],
+        "epsilon": number(params["epsilon"]),
+        "alpha": number(params["alpha"]),
+        "max_rounds": auto_rounds if isinstance(params["max_rounds"], str) else params["max_rounds"],
+        "min_round_share": params["min_round_share"],
+        "tol": params["tol"],
+        "max_iter": params["max_iter"],
+    }
+    if balanced:
+        return RowLevelConfig(**common)
+    return ClassLevelConfig(
+        **common,
+        sources=_wanted_sources(params, metadata),
+        marginal_strength=number(params["marginal_strength"]),
+        class_prior=params["class_prior"],
+        metric=params["metric"],
+        n_neighbors=None if isinstance(params["n_neighbors"], str) else int(params["n_neighbors"]),
+        diffusion=number(params["diffusion"]),
+        seed=int(check_random_state(params["random_state"]).randint(2**31 - 1)),
+        n_jobs=effective_n_jobs(params["n_jobs"]),
+    )
+
+
+def _wanted_sources(params: Parameters, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...]:
+    featureless = isinstance(params["cost"], str) and params["cost"] in ("graph", "precomputed")
+    if params["evidence"] is None or (isinstance(params["evidence"], str) and featureless):
+        return ()
+    if isinstance(params["evidence"], str):
+        return tuple(EvidenceSource(name) for name in NAMED_SOURCES)
+    if len(params["evidence"]) and featureless:
+        raise ParameterError(
+            "evidence",
+            f"={params['evidence']!r} needs the features of the rows, which cost={params['cost']!r} does not have. "
+            "Leave evidence at 'auto' or set it to None.",
+        )
+    return tuple(
+        EvidenceSource(source.name, source.classifier, metadata.get(source.name, {}))
+        for source in evidence_sources(params["evidence"])
+    )

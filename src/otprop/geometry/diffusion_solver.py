@@ -1,0 +1,237 @@
+"""Solver of the diffusion system: conjugate gradients with a bound on the relative error of every row.
+
+Rows far from all initial values have tiny values. Conjugate gradients first find the rows whose values are not far
+below the largest. These values then are the right-hand side of a smaller system for the remaining rows, which is scaled
+anew, and so on (`_solve_by_levels`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cho_factor, cho_solve
+
+from otprop.geometry.affinity import sorted_csr
+from otprop.geometry.parallel import Jobs, row_blocks
+
+LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
+MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
+CHECK_INTERVAL = 4  # iterations between two computations of the error
+ROWS_PER_BLOCK = 10_000  # of a product, per thread
+COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
+
+
+@dataclass(frozen=True)
+class DiffusionResult:
+    """The values of a diffusion.
+
+    Attributes
+    ----------
+    values : ndarray of shape (n_rows, n_columns), nonnegative
+    iterations : int, products with the graph or a part of it
+    residual : float, estimate of the largest error of a value relative to the sum of its row
+    converged : bool, the residual is within the tolerance
+    """
+
+    values: np.ndarray
+    iterations: int
+    residual: float
+    converged: bool
+
+
+@dataclass(frozen=True)
+class DiffusionSystem:
+    """The linear system with the matrix I - strength S. Potentials are values over `roots` of the degrees."""
+
+    S: sp.csr_array
+    strength: float
+    roots: np.ndarray
+    pool: ThreadPoolExecutor | None
+
+    def part(self, rows: np.ndarray) -> DiffusionSystem:
+        """The system of the rows and columns `rows`."""
+        if len(rows) == len(self.roots):
+            return self
+        return replace(self, S=sorted_csr(self.S[rows][:, rows]), roots=self.roots[rows])
+
+    @cached_property
+    def _blocks(self) -> list[tuple[slice, sp.csr_array]]:
+        blocks, (data, indices, starts) = [], (self.S.data, self.S.indices, self.S.indptr)
+        for rows in row_blocks(self.S.shape[0], ROWS_PER_BLOCK):
+            entries = slice(starts[rows.start], starts[rows.stop])
+            parts = (data[entries], indices[entries], starts[rows.start : rows.stop + 1] - starts[rows.start])
+            blocks.append((rows, sp.csr_array(parts, shape=(rows.stop - rows.start, self.S.shape[1]))))
+        return blocks
+
+    def affinity_dot(self, values: np.ndarray) -> np.ndarray:
+        """``S @ values``."""
+        if self.pool is None or len(self._blocks) == 1:
+            return self.S @ values
+        out = np.empty(values.shape)
+
+        def fill(block: tuple[slice, sp.csr_array]) -> None:
+            out[block[0]] = block[1] @ values
+
+        list(self.pool.map(fill, self._blocks))
+        return out
+
+    def dot(self, values: np.ndarray) -> np.ndarray:
+        """``(I - strength S) @ values``."""
+        out = self.affinity_dot(values)
+        out *= -self.strength
+        out += values
+        return out
+
+    def solve(
+        self,
+        rhs: np.ndarray,
+        values: np.ndarray | None,
+        *,
+        tol: float,
+        floor: float,
+        max_iter: int,
+        reference: np.ndarray | None = None,
+        separate: bool = False,
+    ) -> tuple[np.ndarray, int, float]:
+        """Conjugate gradients for each column, starting from `values`; returns values, iterations and their `error`."""
+        residual, iterations = rhs if values is None else rhs - self.dot(values), int(values is not None)
+        if values is None or np.abs(residual).max() >= rhs.max():  # no start, or one that is worse than 0
+            values, residual = np.zeros(rhs.shape), rhs.copy()
+        error = self.error(residual, values, floor, reference, separate)
+        while error > tol and iterations < max_iter:
+            direction = residual.copy()
+            product = _column_dots(residual, direction)
+            for count in range(1, max_iter - iterations + 1):
+                image = self.dot(direction)
+                length = _safe_divide(product, _column_dots(direction, image))
+                values += length * direction
+                residual -= length * image
+                if count % CHECK_INTERVAL == 0 and self.error(residual, values, floor, reference, separate) <= tol / 2:
+                    break
+                old, product = product, _column_dots(residual, residual)
+                direction *= _safe_divide(product, old)
+                direction += residual
+            residual = rhs - self.dot(values)  # the updated residual may have drifted
+            iterations += count + 1
+            before, error = error, self.error(residual, values, floor, reference, separate)
+            if error > before / 2:
+                break
+        return np.maximum(values, 0.0, out=values), iterations, error
+
+    def solve_directly(self, rhs: np.ndarray) -> np.ndarray:
+        matrix = -self.strength * self.S.toarray()
+        matrix[np.diag_indices_from(matrix)] += 1.0
+        return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True), rhs), 0.0)
+
+    def error(
+        self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, separate: bool
+    ) -> float:
+        """The largest residual over 1 - strength, relative to the sum of its row (or `reference`, or each value).
+
+        All of these are potentials, that is values over roots; those below `floor` times the largest count as that.
+        Since S roots = roots and the inverse is nonnegative, this bounds the relative error of a value up to a factor:
+        its distance from the initial values, in units of 1 / (1 - strength).
+        """
+        roots = self.roots[:, None]
+        base = reference
+        if base is None:
+            base = (values if separate else values.sum(axis=1, keepdims=True)) / roots
+        largest = base.max(axis=0)
+        if not (largest > 0).all():
+            return float("inf")
+        return float((np.abs(residual) / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
+
+
+def solve_columns(
+    system: DiffusionSystem, columns: np.ndarray, start: np.ndarray | None, rows: np.ndarray, tol: float, max_iter: int
+) -> DiffusionResult:
+    """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks."""
+    if columns.shape[1] <= COLUMNS_PER_BLOCK:
+        return _solve_by_levels(system, columns, start, rows, tol, max_iter)[0]
+    total, levels = _solve_by_levels(system, columns.sum(axis=1, keepdims=True), None, rows, tol, max_iter)
+    values, iterations, worst = np.empty(columns.shape), total.iterations, total.residual
+    for block in row_blocks(columns.shape[1], COLUMNS_PER_BLOCK):
+        block_start = None if start is None else start[:, block]
+        result, _ = _solve_by_levels(system, columns[:, block], block_start, rows, tol, max_iter, levels)
+        values[:, block] = result.values
+        iterations, worst = iterations + result.iterations, max(worst, result.residual)
+    return DiffusionResult(values, iterations, worst, worst <= tol)
+
+
+@dataclass(frozen=True)
+class _Level:
+    """Potentials of the rows solved for in one system, and their unit."""
+
+    potential: np.ndarray
+    unit: float
+
+
+def _solve_by_levels(
+    system: DiffusionSystem,
+    columns: np.ndarray,
+    start: np.ndarray | None,
+    rows: np.ndarray,
+    tol: float,
+    max_iter: int,
+    known: list[_Level] | None = None,
+) -> tuple[DiffusionResult, list[_Level]]:
+    """Solve for the `rows` level by level, from the largest potentials to the smallest.
+
+    `known` are the levels of the sum of all columns, if that was solved before; errors are then relative to it.
+    """
+    values, iterations, worst = np.zeros(columns.shape), 0, 0.0
+    floor, levels = relative_floor(LEVEL, tol, system.strength), list[_Level]()
+    while len(rows) and (known is None or len(levels) < len(known)):
+        part, rhs = system.part(rows), columns[rows]
+        if levels:
+            rhs = rhs + system.strength * (system.S[rows] @ values)
+        level = None if known is None else known[len(levels)]
+        unit = level.unit if level else float((rhs.sum(axis=1) / part.roots).max())
+        if unit == 0:  # the values underflow
+            break
+        found, count, error = part.solve(
+            rhs / unit,
+            None if start is None else start[rows] / max(unit, MIN_POTENTIAL),
+            tol=tol,
+            floor=floor,
+            max_iter=max_iter,
+            reference=level.potential[:, None] if level else None,
+        )
+        iterations, worst = iterations + count, max(worst, error)
+        potential = level.potential if level else found.sum(axis=1) / part.roots
+        done = (potential >= floor * potential.max()) | (error > tol)
+        values[rows[done]] = found[done] * max(unit, MIN_POTENTIAL)
+        levels.append(_Level(potential, unit))
+        rows = rows[~done]
+    return DiffusionResult(values, iterations, worst, worst <= tol), levels
+
+
+def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
+    return np.einsum("ij,ij->j", here, there)
+
+
+def _safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
+    """The quotient, or 0 where the denominator is not positive: that column is solved."""
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+
+
+def relative_floor(wanted: float, tol: float, strength: float) -> float:
+    """The potential, relative to the largest, down to which `tol` can be reached in floating point arithmetic."""
+    return min(0.5, max(wanted, 2e-14 / (tol * (1.0 - strength))))
+
+
+@contextmanager
+def worker_pool(n_rows: int, n_jobs: int | None) -> Iterator[ThreadPoolExecutor | None]:
+    """Threads for products, or None if one is enough."""
+    n = Jobs(n_jobs).n
+    if n == 1 or n_rows <= ROWS_PER_BLOCK:
+        yield None
+        return
+    with ThreadPoolExecutor(n) as pool:
+        yield pool

@@ -1,0 +1,71 @@
+"""Which given labels look wrong, from the class probabilities of rows whose label was held out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
+N_ITERATIONS = 50
+
+
+@dataclass(frozen=True)
+class LabelIssue:
+    """A given label that the evidence contradicts.
+
+    Attributes
+    ----------
+    row : int
+    given : the label in y
+    suggested : the most probable class without it
+    probability : float, that the given label is wrong
+    """
+
+    row: int
+    given: Any
+    suggested: Any
+    probability: float
+
+
+def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Probability that each given label is wrong.
+
+    A label is wrong with probability r, and then any of the other classes with equal probability; r is estimated by
+    expectation-maximisation, with a prior of 2 %.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_labels, n_classes), class probabilities of each row without its own label
+    codes : ndarray of int of shape (n_labels,), the given classes
+
+    Returns
+    -------
+    ndarray of shape (n_labels,)
+    """
+    n_classes = probabilities.shape[1]
+    if n_classes < 2 or len(codes) == 0:
+        return np.zeros(len(codes))
+    own = probabilities[np.arange(len(codes)), codes]
+    other = (1.0 - own) / (n_classes - 1)
+    rate = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
+    wrong = np.zeros(len(codes))
+    for _ in range(N_ITERATIONS):
+        wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
+        rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
+    return np.asarray(wrong)
+
+
+def find_label_issues(
+    rows: np.ndarray, probabilities: np.ndarray, codes: np.ndarray, classes: np.ndarray
+) -> list[LabelIssue]:
+    """The labels that the evidence contradicts, the most doubtful first."""
+    wrong = wrong_label_probabilities(probabilities, codes)
+    best = probabilities.argmax(axis=1)
+    doubtful = np.flatnonzero(best != codes)
+    doubtful = doubtful[np.argsort(-wrong[doubtful], kind="stable")]
+    return [
+        LabelIssue(int(rows[place]), classes[codes[place]], classes[best[place]], float(wrong[place]))
+        for place in doubtful
+    ]

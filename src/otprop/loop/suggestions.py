@@ -1,0 +1,149 @@
+"""Which rows to label next: uncertain and typical rows of different regions, and some at random."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.random_projection import GaussianRandomProjection
+
+MAX_CLUSTERED = 10_000  # rows that are clustered; of more, the most uncertain half and a random half
+MAX_FEATURES = 64  # more are projected at random before clustering
+MIN_UNCERTAINTY = 1e-3
+UNCERTAINTY_POWER = 2.0  # how much more an uncertain row counts in the clustering
+RANDOM, UNCERTAIN, TYPICAL = "random", "uncertain", "typical"
+
+
+@dataclass(frozen=True)
+class Suggestion:
+    """A row to label.
+
+    Attributes
+    ----------
+    row : int
+    reason : {"uncertain", "typical", "random"}
+        Rows that were not drawn at random are to be marked as chosen when their labels are given to a fit.
+    uncertainty : float, one minus the gap between the two most probable classes; NaN without a fit
+    """
+
+    row: int
+    reason: str
+    uncertainty: float
+
+    @property
+    def chosen(self) -> bool:
+        """Whether the row was picked for what it is, and not drawn at random."""
+        return self.reason != RANDOM
+
+
+def suggest_rows(
+    X: Any,
+    candidates: np.ndarray,
+    n: int,
+    *,
+    distributions: np.ndarray | None = None,
+    typicality: np.ndarray | None = None,
+    random_share: float = 0.2,
+    seed: int = 0,
+) -> list[Suggestion]:
+    """Choose `n` rows to label.
+
+    The unlabelled rows are clustered into as many regions as rows are wanted, each row weighted by its uncertainty
+    (Zhdanov 2019); of every region the row with the largest product of uncertainty and typicality is suggested. Without
+    class probabilities all rows are equally uncertain, and the typical rows of different regions come first (Hacohen,
+    Dekel and Weinshall 2022). A share of the suggestions is drawn at random, spread over the list, so that expected
+    errors can be estimated from them.
+
+    Parameters
+    ----------
+    X : ndarray or sparse matrix of shape (n_rows, n_features)
+    candidates : ndarray of int, the unlabelled rows
+    n : int
+    distributions : ndarray of shape (n_rows, n_classes) or None, class probabilities of all rows
+    typicality : ndarray of shape (n_rows,) or None, larger in dense regions
+    random_share : float in [0, 1]
+    seed : int
+
+    Returns
+    -------
+    list of Suggestion, at most `n`, in the order in which to label
+    """
+    rng = np.random.default_rng(seed)
+    n = min(n, len(candidates))
+    n_random = round(random_share * n)
+    uncertainty = np.ones(len(X) if not hasattr(X, "shape") else X.shape[0])
+    if distributions is not None:
+        uncertainty = label_uncertainty(distributions)
+    drawn = rng.choice(candidates, n_random, replace=False)
+    left = np.setdiff1d(candidates, drawn)
+    picked = _pick(X, left, n - n_random, uncertainty, typicality, rng)
+    reason = TYPICAL if distributions is None else UNCERTAIN
+    known = distributions is not None
+    found = [(int(row), reason) for row in picked]
+    for number, row in enumerate(drawn.tolist()):  # spread evenly, so that any beginning of the list has its share
+        found.insert(round((number + 0.5) * n / max(n_random, 1)), (row, RANDOM))
+    return [Suggestion(row, why, float(uncertainty[row]) if known else float("nan")) for row, why in found]
+
+
+def label_uncertainty(distributions: np.ndarray) -> np.ndarray:
+    """One minus the gap between the two most probable classes of each row."""
+    if distributions.shape[1] < 2:
+        return np.ones(len(distributions))
+    best = np.partition(distributions, -2, axis=1)
+    return np.asarray(1.0 - (best[:, -1] - best[:, -2]))
+
+
+def _pick(
+    X: Any,
+    candidates: np.ndarray,
+    n: int,
+    uncertainty: np.ndarray,
+    typicality: np.ndarray | None,
+    rng: np.random.Generator,
+) -> np.ndarray:
+    """`n` of the candidates from different regions, the most valuable first."""
+    if n == 0:
+        return np.empty(0, dtype=np.intp)
+    if len(candidates) > MAX_CLUSTERED:
+        half = MAX_CLUSTERED // 2
+        order = np.argsort(-uncertainty[candidates], kind="stable")
+        candidates = np.concatenate(
+            [candidates[order[:half]], rng.choice(candidates[order[half:]], half, replace=False)]
+        )
+    doubt = np.maximum(uncertainty[candidates], MIN_UNCERTAINTY)
+    value = doubt if typicality is None else doubt * _ranks(typicality[candidates])
+    if n >= len(candidates):
+        return candidates[np.argsort(-value, kind="stable")]
+    seed = int(rng.integers(2**31 - 1))
+    rows = _for_clustering(X[candidates], seed)
+    model = KMeans(n, n_init=1, max_iter=50, random_state=seed)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than asked for, where rows are equal
+        region = model.fit_predict(rows, sample_weight=doubt**UNCERTAINTY_POWER)
+    order = np.lexsort((-value, region))
+    first = order[np.flatnonzero(np.diff(region[order], prepend=-1))]  # the most valuable row of every region
+    mass = np.bincount(region, doubt**UNCERTAINTY_POWER, minlength=n)
+    first = first[np.argsort(-mass[region[first]], kind="stable")]
+    rest = np.setdiff1d(order, first)
+    more = rest[np.argsort(-value[rest], kind="stable")][: n - len(first)]  # equal rows make fewer regions
+    return candidates[np.concatenate([first, more])]
+
+
+def _ranks(values: np.ndarray) -> np.ndarray:
+    """Ranks between 0 and 1, so that a few extreme values do not decide."""
+    ranks = np.empty(len(values))
+    ranks[np.argsort(values, kind="stable")] = np.arange(1, len(values) + 1)
+    return ranks / len(values)
+
+
+def _for_clustering(rows: Any, seed: int) -> np.ndarray:
+    """Dense rows of bounded width and size."""
+    if rows.shape[1] > MAX_FEATURES:
+        rows = GaussianRandomProjection(MAX_FEATURES, random_state=seed).fit_transform(rows)
+    rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)
+    largest = np.abs(rows).max(initial=0.0)
+    return rows / largest if largest > 0 else rows

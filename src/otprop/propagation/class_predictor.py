@@ -1,0 +1,116 @@
+"""Class-level predictor: class probabilities and confidence of new rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import softmax
+
+from otprop._labels import Labels
+from otprop.evidence.combined import Evidence
+from otprop.geometry.neighbors import NeighborIndex
+from otprop.geometry.row_matching import LabeledRows, digest, row_keys
+from otprop.propagation.calibration import Calibration, label_confidence
+from otprop.propagation.class_rounds import tempered
+from otprop.propagation.config import ClassLevelConfig
+from otprop.propagation.sources import Geometry
+from otprop.transport.class_level import ClassTransport
+
+
+@dataclass
+class ClassLevelPredictor:
+    """Predicts new rows through their neighbours among the training rows and by the classifiers.
+
+    A row of the training table keeps the label it has there, as far as it is recognised: by its features, or by a
+    cost of 0. With ``cost="graph"`` rows are not recognised.
+    """
+
+    evidence: Evidence
+    index: NeighborIndex | None
+    n_query: int
+    temperature: float
+    plan: ClassTransport | None
+    prior: np.ndarray
+    distributions: np.ndarray
+    calibration: Calibration
+    precomputed: bool
+    has_features: bool
+    sparse: bool
+    zero_distance_is_equal: bool
+    labeled: LabeledRows
+    known: dict[bytes, int]
+
+    @classmethod
+    def from_fit(
+        cls,
+        X: Any,
+        labels: Labels,
+        weights: np.ndarray,
+        *,
+        config: ClassLevelConfig,
+        geometry: Geometry,
+        evidence: Evidence,
+        temperature: float,
+        plan: ClassTransport | None,
+        prior: np.ndarray,
+        distributions: np.ndarray,
+        calibration: Calibration,
+    ) -> Self:
+        """What a fit leaves for prediction."""
+        zero_distance_is_equal = not (isinstance(config.metric, str) and config.metric == "inner")
+        rows = labels.labeled[weights[labels.labeled] > 0]
+        known: dict[bytes, int] = {}
+        if config.has_features and (geometry.index is None or not zero_distance_is_equal):
+            for row, key in enumerate(row_keys(X)):
+                known.setdefault(digest(key), row)
+        return cls(
+            evidence=evidence,
+            index=geometry.index,
+            n_query=geometry.n_query,
+            temperature=temperature,
+            plan=plan,
+            prior=prior,
+            distributions=distributions,
+            calibration=calibration,
+            precomputed=isinstance(config.cost, str) and config.cost == "precomputed",
+            has_features=config.has_features,
+            sparse=sp.issparse(X),
+            zero_distance_is_equal=zero_distance_is_equal,
+            labeled=LabeledRows(rows, labels.codes[rows], weights[rows], X if config.has_features else None),
+            known=known,
+        )
+
+    def predict(self, new: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Class probabilities of new rows, and the confidence of their most probable class."""
+        if self.has_features and sp.issparse(new) != self.sparse:  # rows are matched in the form of the training rows
+            new = sp.csr_array(new) if self.sparse else new.toarray()
+        neighbors = self.index.query(new, self.n_query) if self.index is not None else new
+        logits, reached = self.evidence.predict_log_proba(neighbors, new)
+        logits = tempered(logits, self.temperature)
+        lost = ~np.isfinite(logits).any(axis=1)
+        logits[lost] = 0.0
+        found = self.plan.shares(logits) if self.plan is not None else softmax(logits, axis=1)
+        found[lost] = self.prior
+        if self.index is not None and self.zero_distance_is_equal:
+            same = np.flatnonzero(neighbors.distances[:, 0] == 0)
+            found[same] = self.distributions[neighbors.indices[same, 0]]
+        for row, training_row, labeled in self._recognised(new):
+            found[row] = self.distributions[training_row]
+            if len(labeled):
+                found[row] = self.labeled.votes(labeled, found.shape[1])
+        return found, label_confidence(found, reached, self.calibration, self.prior)
+
+    def _recognised(self, new: Any) -> Iterator[tuple[int, int, Sequence[int] | np.ndarray]]:
+        """New rows that are training rows: their number, the training row, and the labelled rows they equal."""
+        if self.precomputed:
+            for row in np.flatnonzero(new.min(axis=1) == 0).tolist():
+                yield row, int(new[row].argmin()), np.flatnonzero(new[row, self.labeled.rows] == 0)
+        elif self.has_features:
+            for row, key in enumerate(row_keys(new)):
+                labeled, training_row = self.labeled.like(key), self.known.get(digest(key), -1)
+                if labeled or training_row >= 0:
+                    yield row, training_row, labeled

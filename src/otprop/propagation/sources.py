@@ -1,0 +1,132 @@
+"""Build the geometry of a table and the sources of evidence that a class-level fit asks for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from hashlib import blake2b
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otprop._validation import ParameterError
+from otprop.evidence.base import Source
+from otprop.evidence.classifier import ClassifierSource
+from otprop.evidence.diffusion import DiffusionSource, Setting
+from otprop.evidence.forest import ForestSource
+from otprop.evidence.held_out import MANY_ROWS
+from otprop.evidence.linear import LinearSource
+from otprop.evidence.nearness import NearnessSource
+from otprop.evidence.scaling import ColumnScaler
+from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.neighbors import NeighborIndex
+from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
+from otprop.propagation.config import ClassLevelConfig
+from otprop.propagation.row_level import in_units_of
+
+NAMED_SOURCES = ("forest", "linear")
+AUTO_NEIGHBORS = (10, 20)
+AUTO_NEIGHBORS_MANY_ROWS = (10,)
+AUTO_DIFFUSION = (0.8, 0.95)
+
+StepCallback = Callable[[float, float, str], None]
+
+
+@dataclass
+class Geometry:
+    """What depends on the rows and not on the labels: neighbours, graphs, scales. Kept for another fit of the same X.
+
+    Attributes
+    ----------
+    graphs : dict from the number of neighbours (None: a graph of the user's) to its DiffusionGraph; empty with a cost
+    cost : PairwiseCost or None, between rows, where no graph is used
+    index : NeighborIndex or None, for the neighbours of new rows
+    n_query : int, how many neighbours a new row needs
+    """
+
+    graphs: dict[int | None, DiffusionGraph] = field(default_factory=dict)
+    cost: PairwiseCost | None = None
+    index: NeighborIndex | None = None
+    n_query: int = 0
+    _scaler: ColumnScaler | None = None
+
+    @property
+    def parts(self) -> tuple[str, ...]:
+        """Names of what there is to use again."""
+        found = ("neighbours", "graphs") if self.index is not None else ("graph",) if self.graphs else ("costs",)
+        return found if self._scaler is None else (*found, "scales")
+
+    def scaler(self, X: Any) -> ColumnScaler:
+        """The scales of the columns of X, learnt once."""
+        if self._scaler is None:
+            self._scaler = ColumnScaler().fit(X)
+        return self._scaler
+
+
+def geometry_key(X: Any, config: ClassLevelConfig) -> tuple[Any, ...]:
+    """What a Geometry depends on: the contents of X, and the parameters that decide on neighbours and costs."""
+    parts = (X.data, X.indices, X.indptr) if sp.issparse(X) else (X,)
+    content = blake2b(digest_size=16)
+    for part in parts:
+        content.update(np.ascontiguousarray(part).data)
+    return content.digest(), X.shape, X.dtype.str, config.cost, config.metric, config.n_neighbors
+
+
+def build_geometry(X: Any, config: ClassLevelConfig, on_step: StepCallback) -> Geometry:
+    """Find the neighbours and make the graphs, or the cost between rows."""
+    if not config.uses_graph:
+        return Geometry(cost=make_pairwise_cost(X, config.cost))
+    if config.cost == "graph":
+        return Geometry({None: DiffusionGraph(X, name="X")})
+    _check_metric(config.metric, X)
+    n_rows = X.shape[0]
+    wanted = AUTO_NEIGHBORS if n_rows <= MANY_ROWS else AUTO_NEIGHBORS_MANY_ROWS
+    if config.n_neighbors is not None:
+        wanted = (config.n_neighbors,)
+    wanted = tuple(dict.fromkeys(min(k, n_rows - 1) for k in wanted))
+    index = NeighborIndex(X, config.metric, n_jobs=config.n_jobs)
+    neighbors = index.graph(max(wanted), lambda done, total: on_step(done, total, "neighbours"))
+    graphs: dict[int | None, DiffusionGraph] = {k: DiffusionGraph.from_neighbors(neighbors, k) for k in wanted}
+    return Geometry(graphs, index=index, n_query=max(wanted))
+
+
+def build_iterative_source(
+    geometry: Geometry, n_rows: int, n_classes: int, config: ClassLevelConfig
+) -> DiffusionSource | NearnessSource:
+    """The source that follows the rounds: diffusion over the graphs, or nearness by the cost between rows."""
+    if geometry.cost is not None:
+        epsilon = None if config.epsilon is None else in_units_of(geometry.cost.scale, config.epsilon)
+        return NearnessSource(geometry.cost, n_rows, n_classes, epsilon)
+    strengths = AUTO_DIFFUSION if config.diffusion is None else (config.diffusion,)
+    settings = [Setting(graph, k, strength) for k, graph in geometry.graphs.items() for strength in strengths]
+    return DiffusionSource(settings, n_classes, config.n_jobs)
+
+
+def build_static_sources(X: Any, geometry: Geometry, classes: np.ndarray, config: ClassLevelConfig) -> list[Source]:
+    """The classifiers among the sources, in the order asked for."""
+    n_classes = len(classes)
+    if n_classes == 1:
+        return []
+    found: list[Source] = []
+    for source in config.sources:
+        if source.classifier is not None:
+            # classifiers of the user's see the labels of y, or class numbers where those are dates
+            shown = classes if classes.dtype.kind in "biufU" else np.arange(n_classes)
+            found.append(ClassifierSource(source.name, source.classifier, X, shown, source.metadata))
+        elif source.name == "forest":
+            found.append(ForestSource(geometry.scaler(X), X, n_classes, config.seed, config.n_jobs))
+        else:
+            found.append(LinearSource(geometry.scaler(X), X, n_classes, config.seed))
+    return found
+
+
+def _check_metric(metric: Any, X: Any) -> None:
+    """Refuse a metric that cannot be used with these rows."""
+    if sp.issparse(X) and metric not in (*SPARSE_METRICS, "inner"):
+        accepted = ", ".join((*SPARSE_METRICS, "inner"))
+        raise ParameterError("metric", f"={metric!r} does not take sparse rows. Use one of {accepted}, or X.toarray().")
+    if isinstance(metric, str) and metric == "haversine" and X.shape[1] != 2:
+        raise ParameterError(
+            "metric", f"='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}."
+        )

@@ -1,0 +1,53 @@
+"""Given labels that look wrong."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+from sklearn.metrics import average_precision_score
+
+from otprop import OTP
+from otprop.loop.label_issues import wrong_label_probabilities
+
+
+def test_a_wrong_label_follows_from_bayes_rule():
+    probabilities = np.tile([0.98, 0.02], (1000, 1))
+    codes = np.zeros(1000, dtype=int)
+    codes[:100] = 1  # a tenth contradicts probabilities that are sure
+    wrong = wrong_label_probabilities(probabilities, codes)
+    rate = wrong.mean() * 1000 / 1050 + 1 / 1050  # the estimate with its prior
+    np.testing.assert_allclose(wrong[0], rate * 0.98 / (rate * 0.98 + (1 - rate) * 0.02), rtol=1e-3)
+    assert wrong[:100].min() > 0.8 > 0.01 > wrong[100:].max()
+
+
+def test_labels_that_agree_with_calibrated_probabilities_are_not_doubted():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.5, 1, 5000)
+    codes = (rng.random(5000) > p).astype(int)  # as often wrong as the probabilities say: noise of the classes
+    wrong = wrong_label_probabilities(np.column_stack([p, 1 - p]), codes)
+    assert wrong.mean() < 0.02
+
+
+@pytest.mark.parametrize("n_classes", [1, 3])
+def test_nothing_to_judge_is_no_trouble(n_classes):
+    assert len(wrong_label_probabilities(np.empty((0, n_classes)), np.empty(0, dtype=int))) == 0
+
+
+def test_flipped_labels_are_found_by_a_fit():
+    X, y = make_blobs([150] * 4, centers=4 * np.eye(4), random_state=0)
+    rng = np.random.default_rng(1)
+    rows = rng.choice(len(y), 100, replace=False)
+    shown = np.full(len(y), -1)
+    shown[rows] = y[rows]
+    flipped = rows[:10]
+    shown[flipped] = (y[flipped] + 1) % 4
+    model = OTP().fit(X, shown)
+    doubt = np.zeros(len(y))
+    for issue in model.label_issues_:
+        assert issue.given == shown[issue.row] != issue.suggested
+        doubt[issue.row] = issue.probability
+    assert average_precision_score(np.isin(rows, flipped), doubt[rows]) > 0.9
+    assert [issue.suggested == y[issue.row] for issue in model.label_issues_[:8]].count(True) >= 7
+    np.testing.assert_array_equal(np.sort(model.held_out_rows_), np.sort(rows))
+    np.testing.assert_allclose(model.held_out_proba_.sum(axis=1), 1)
