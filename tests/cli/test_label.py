@@ -230,7 +230,7 @@ def test_what_was_written_before_a_failure_is_named(
     from otprop.files import Table, TableError
 
     def full(*anything: object, **more: object) -> None:
-        raise TableError("cannot write out.csv: No space left on device.")
+        raise TableError("cannot write out.csv: No space left on device")
 
     model, page = tmp_path / "kinds.model", tmp_path / "page.html"
     monkeypatch.setattr(Table, "write", full)

@@ -46,10 +46,11 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--seed", "4294967296"], "4294967295"),
         (["--seed", "-1"], "--seed -1"),
         (["--seed", "x"], "--seed: invalid int value: 'x'"),
-        (["--encoding", "foo"], "--encoding='foo' is not known"),
-        (["--delimiter", ";;"], "--delimiter=';;' must be one"),
-        (["--quote", "ab"], "--quote='ab' must be one"),
+        (["--encoding", "foo"], "--encoding must be"),
+        (["--delimiter", ";;"], "--delimiter must be one"),
+        (["--quote", "ab"], "--quote must be one"),
         (["--decimal", "x"], "--decimal: invalid choice: 'x'"),
+        (["--max-bytes", "0"], "--max-bytes must be"),
         (["-o", ""], "-o is empty"),
         (["--taget", "kind"], "there is no option --taget; did you mean --target?"),
         (["--xyz"], "there is no option --xyz; --help lists them."),
@@ -130,3 +131,10 @@ def test_options_of_text_files_are_pointed_out_where_there_is_no_text(
     assert f"note: without effect: --delimiter, --encoding; {path} is not a text file" in err
     assert "no cell of 'kind' says so" not in err
     assert "1 column used (1 number), 1 feature." in err
+
+
+def test_the_formats_are_those_that_can_be_read() -> None:
+    from otprop.cli._options import FORMATS
+    from otprop.files import FORMATS as KNOWN
+
+    assert set(FORMATS) == set(KNOWN)

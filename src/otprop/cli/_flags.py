@@ -49,6 +49,7 @@ def hint_text(text: str) -> str:
 def error_text(error: BaseException) -> str:
     """The sentence of an error, its parameters as flags."""
     from otprop._validation import ParameterError
+    from otprop.files import TableError
     from otprop.table.errors import ColumnError, RequestError
 
     if isinstance(error, RequestError) and error.has_value:
@@ -58,6 +59,6 @@ def error_text(error: BaseException) -> str:
         return f"{flag(error.parameter)}{space}{hint_text(error.reason)}"
     if isinstance(error, ColumnError) and error.hint is not None:
         return f"{error.statement} {hint_text(error.hint)}"
-    if hasattr(error, "message") and callable(error.message):  # of otprop.files
-        return str(error.message(flag))
+    if isinstance(error, TableError):
+        return error.message(flag)
     return str(error)

@@ -105,7 +105,8 @@ def _written(options: argparse.Namespace) -> str:
 def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there was not enough memory. Use fewer columns (--features, --ignore) or fewer rows."
-    text = " ".join((error_text(error) if hasattr(error, "message") else str(error)).split())
+    # a TableError names arguments; errors of other parameters are usage errors, made into sentences by the commands
+    text = " ".join((error_text(error) if hasattr(error, "arguments") else str(error)).split())
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and text:
         return text
     return f"{type(error).__name__}: {text or 'no more is known'}. --debug shows where it happened."

@@ -12,21 +12,22 @@ from otprop.cli._streams import standard_input
 if TYPE_CHECKING:
     from otprop.files import Table
 
-FILE_HELP = "CSV, TSV, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
+FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
 OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it"
 INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
-FORMATS = ("csv", "tsv", "parquet", "feather", "npz")
+FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How a file is read, where it cannot be detected."""
     add = parser.add_argument
-    add("--format", choices=FORMATS, metavar="NAME", help=f"of the input, whatever its name says: {', '.join(FORMATS)}")
+    add("--format", choices=FORMATS, metavar="NAME", help=f"of the input: {', '.join(FORMATS)}; default: by its name")
     add("--delimiter", metavar="C", help="of the cells; this and the next three where they are not found out")
     add("--quote", metavar="C")
     add("--encoding", metavar="NAME")
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
+    add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
 
 
 def add_writing_options(parser: argparse.ArgumentParser) -> None:
@@ -46,21 +47,21 @@ def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
 
 def read_input(options: argparse.Namespace) -> Table:
     """The table that the command names."""
+    from otprop._validation import ParameterError
     from otprop.files import check_reading, read_table
 
+    dialect = {name: getattr(options, name) for name in ("delimiter", "quote", "encoding")}
     try:
-        check_reading(delimiter=options.delimiter, quote=options.quote, encoding=options.encoding)
-    except ValueError as error:
-        text = error_text(error)
-        raise UsageError(text if text.startswith("--") else f"--{text}") from error
-    table = read_table(
-        standard_input() if options.file == "-" else options.file,
-        format=options.format,
-        delimiter=options.delimiter,
-        quote=options.quote,
-        encoding=options.encoding,
-        decimal=options.decimal,
-    )
+        check_reading(**dialect)
+        table = read_table(
+            standard_input() if options.file == "-" else options.file,
+            format=options.format,
+            decimal=options.decimal,
+            max_bytes=options.max_bytes,
+            **dialect,
+        )
+    except ParameterError as error:
+        raise UsageError(error_text(error)) from error
     if table.kind not in ("csv", "tsv"):
         useless = [f"--{name}" for name in _OF_TEXT if getattr(options, name) is not None]
         if useless:

@@ -50,7 +50,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
     if Path(options.file).is_dir():
-        raise TableError(f"{options.file} is a folder; name one file in it.")
+        raise TableError(f"{options.file} is a folder", "name one file in it")
     paths = OutputPaths(
         options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files import MISSING_WORDS, listed
+from otprop.files import MISSING_MARKERS, listed
 from otprop.table.errors import ColumnError, Hint
 
 DOUBTFUL_WORDS = {
@@ -56,7 +56,7 @@ def read_target(
 ) -> Target:
     """Read the labels of a column.
 
-    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_WORDS` (NA, N/A,
+    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_MARKERS` (NA, N/A,
     NaN, NULL, None and their like), written so, as in all other columns (a class may well be called "none"); and where
     it holds one of `unlabeled`. Anything else is a label, as written: "1" and "1.0" are two labels, -1 and "?" are
     labels. Notes name labels that look like a marker, and markers that were found.
@@ -90,7 +90,7 @@ def read_target(
         classes, labels = [classes[code] for code in kept], [labels[code] for code in kept]
         counts = np.bincount(codes[codes >= 0], minlength=len(classes))
     _refuse(name, classes, counts, len(cells), numeric_classes)
-    words = sorted({found[key].strip() for key in empty} & set(MISSING_WORDS) - set(unlabeled))
+    words = sorted({found[key].strip() for key in empty} & set(MISSING_MARKERS) - set(unlabeled))
     notes = _notes(name, classes, counts, words, notes) + _suspicion(classes, counts, len(cells))
     notes += _without_effect(name, found, unlabeled)
     return Target(name, codes, classes, labels, codes >= 0, notes)
@@ -119,7 +119,7 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
 
 
 def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
-    if not text.strip() or text.strip() in MISSING_WORDS or text in unlabeled or text.strip() in unlabeled:
+    if not text.strip() or text.strip() in MISSING_MARKERS or text in unlabeled or text.strip() in unlabeled:
         return True
     return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
 
