@@ -19,7 +19,7 @@ from otprop.labelling.model import save_model
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.output_columns import (
     OutputColumns,
-    filled_column,
+    fill_column,
     output_column_names,
     output_columns,
     refuse_taken,
@@ -199,7 +199,9 @@ class LabelResult:
         """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
         columns = output_columns(self.job.target, self.outcome, self.output)
         if self.output.fill:
-            columns = {self.job.request.target: filled_column(self.job.target, self.outcome), **columns}
+            name, given = self.job.request.target, self.outcome.given
+            filled = np.where(given, self.job.table.cells(name), fill_column(self.job.target, self.outcome))
+            columns = {name: filled, **columns}
         return with_columns(self.job.table.frame() if self.frame is None else self.frame, columns)
 
     def review(self, n: int = 20) -> Any:
@@ -276,7 +278,7 @@ class LabelResult:
             write_atomic(report, page, force, [] if path is None else [path], mode_like=path, written=written)
         if table is not None:
             columns = output_columns(job.target, outcome, self.output)
-            fill = (job.request.target, filled_column(job.target, outcome)) if self.output.fill else None
+            fill = (job.request.target, fill_column(job.target, outcome)) if self.output.fill else None
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe, written=written)
 
     def __repr__(self) -> str:

@@ -200,6 +200,10 @@ def test_labels_are_merged_and_numbers_taken_as_classes_on_request(
     out = lots.with_name("merged.csv")
     assert main(["label", str(lots), *QUICK, "--merge-labels", "-o", str(out)]) == 0
     assert {row["kind_label"] for row in read_rows(out)} == {"apple", "b", "c"}
+    assert main(["label", str(lots), *QUICK, "--merge-labels", "--fill", "-o", str(out), "--force"]) == 0
+    filled = [row["kind"] for row in read_rows(out)]
+    assert filled.count("Apple") == 1  # a cell that was filled stays as it was
+    assert set(filled) == {"Apple", "apple", "b", "c"}
     numbers = lots.with_name("numbers.csv")
     numbers.write_text("weight,kind\n" + "".join(f"{n / 7:.2f},{n if n < 20 else ''}\n" for n in range(60)))
     assert main(["label", str(numbers), *QUICK]) == 2

@@ -50,7 +50,7 @@ def output_columns(target: Target, outcome: Outcome, output: OutputColumns) -> d
     """The columns of an outcome, by name."""
     found = outcome.codes >= 0
     source = np.where(outcome.given, "given", np.where(found, "propagated", "abstained")).astype(object)
-    columns: list[Any] = [] if output.fill else [filled_column(target, outcome)]
+    columns: list[Any] = [] if output.fill else [label_column(target, outcome)]
     columns.append(np.round(outcome.certainty, 6))
     if outcome.confidence is not None:
         columns.append(np.round(outcome.confidence, 6))
@@ -61,11 +61,18 @@ def output_columns(target: Target, outcome: Outcome, output: OutputColumns) -> d
     return dict(zip(names, columns, strict=True))
 
 
-def filled_column(target: Target, outcome: Outcome) -> np.ndarray:
+def label_column(target: Target, outcome: Outcome) -> np.ndarray:
     """Each row's label as the file has it, of dtype object; None where there is none."""
     values = np.empty(len(target.classes) + 1, dtype=object)
     values[:-1] = list(target.values)
     return np.asarray(values[outcome.codes])  # -1 is the last one, None
+
+
+def fill_column(target: Target, outcome: Outcome) -> np.ndarray:
+    """The labels to write into the target column itself; None where the cell stays as it is."""
+    labels = label_column(target, outcome)
+    labels[outcome.given] = None
+    return labels
 
 
 def predicted_column_names(model: SavedModel, output: OutputColumns) -> list[str]:
