@@ -452,6 +452,16 @@ def test_components_with_the_masses_of_their_classes_are_feasible():
     np.testing.assert_allclose(transport.shares(logits).sum(axis=0), 1.0, atol=1e-8)
 
 
+def test_classes_that_only_together_have_more_mass_than_their_rows_are_infeasible():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(40, 3))
+    logits[:30, 2] = logits[30:, :2] = -np.inf
+    transport = solve_classes(logits, np.array([0.5, 0.4, 0.1]), 1.0)
+    assert not transport.feasible
+    assert transport.strength == RELAXED
+    assert transport.converged
+
+
 def test_a_class_that_must_ship_all_that_its_rows_can_take_leaves_none_for_others():
     logits = np.array([[0.0, 9.0, 9.0], [-np.inf, 0.0, 9.0], [-np.inf, -np.inf, 0.0]])
     transport = solve_classes(logits, np.ones(3), 1.0)
