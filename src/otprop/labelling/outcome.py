@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otprop.propagation.calibration import Coverage, likely_errors
+from otprop.propagation.calibration import Coverage
+from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # below it nobody needs a milder offer
 LEAST_SHARE = 0.3  # of the rows: fewer are no offer
@@ -29,6 +30,7 @@ class Outcome:
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
     n_hidden : int, how many labels were hidden to learn the confidence from; 0 without confidence
+    error : ErrorEstimate or None, of all rows that were not given; None without confidence
     coverage : list of Coverage, the error to expect when only the surest rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on hidden labels), who had a say; empty where nobody was asked
     method : str
@@ -46,6 +48,7 @@ class Outcome:
     round: np.ndarray
     n_rounds: int
     n_hidden: int
+    error: ErrorEstimate | None
     coverage: list[Coverage]
     sources: list[tuple[str, float, float]]
     method: str
@@ -72,12 +75,11 @@ class Outcome:
 
     @property
     def error_range(self) -> tuple[float, float] | None:
-        """Between which the real share of wrong labels is nine times in ten; None where the method does not say."""
+        """The 90 % interval of the error rate of the new labels; None where the method has no confidence."""
         expected = self.expected_error
-        if expected is None:
+        if expected is None or self.error is None:
             return None
-        labelled = float((~self.abstained[~self.given]).mean())
-        return likely_errors(expected, self.n_hidden * labelled)
+        return self.error.of_part(expected, int((~self.abstained[~self.given]).sum())).interval
 
     @property
     def half_error_coverage(self) -> Coverage | None:
