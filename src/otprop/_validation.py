@@ -83,7 +83,9 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
-def did_you_mean(name: Any, known: Iterable[str]) -> str:
-    """The end of a sentence on a name that is not known: the nearest one that is; empty where none is near."""
-    near = get_close_matches(name, list(known), n=1) if isinstance(name, str) else []
-    return f"; did you mean {near[0]!r}?" if near else ""
+def did_you_mean(name: Any, known: Iterable[str], most: int = 1) -> str:
+    """The end of a sentence on an unknown name: up to `most` similar known names; empty where none is similar."""
+    known = list(known)
+    near = get_close_matches(name, known, n=most) if isinstance(name, str) else []
+    near = near or [each for each in known if isinstance(name, str) and each.lower() == name.lower()][:most]
+    return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

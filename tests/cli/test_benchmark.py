@@ -107,7 +107,7 @@ def test_the_help_begins_with_an_example_and_fits_a_screen(capsys: pytest.Captur
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--datasets", "irsi"], "is not a known data set. Did you mean 'iris'"),
+        (["--datasets", "irsi"], "is not a known data set; did you mean 'iris'"),
         (["--datasets", "no/such.csv"], "there is no file"),
         (["--datasets", "iris", "--methods", "lsp"], "did you mean 'ls'? Known: otp,"),
         (["--datasets", "iris", "--percent", "0"], "between 0 and 100"),

@@ -67,7 +67,7 @@ def test_a_full_disk_leaves_the_old_file(tmp_path, big):
     out.write_bytes(b"old")
     limited = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (500_000, 500_000))\n" + WRITER + "write()"
     result = subprocess.run([sys.executable, "-c", limited, big, out], capture_output=True, text=True, check=False)
-    assert f"TableError: cannot write {out}: File too large; it is as it was." in result.stderr
+    assert f"TableError: cannot write {out}: File too large; it is unchanged." in result.stderr
     assert out.read_bytes() == b"old"
     assert sorted(os.listdir(tmp_path)) == ["in.csv", "out.csv"]
 
@@ -97,7 +97,7 @@ def test_an_existing_file_is_refused_without_force(tmp_path):
     out = tmp_path / "out.csv"
     out.write_bytes(b"old")
     for attempt in (lambda: check_output(out), lambda: write_atomic(out, b"new")):
-        with pytest.raises(TableError, match=r"out\.csv exists already; pass --force"):
+        with pytest.raises(TableError, match=r"out\.csv exists already; pass force=True to replace it"):
             attempt()
     assert out.read_bytes() == b"old"
     check_output(out, force=True)
@@ -109,7 +109,7 @@ def test_a_file_that_comes_to_be_meanwhile_is_not_replaced(tmp_path):
     def write(handle):
         (tmp_path / "out").write_bytes(b"somebody else's")
 
-    with pytest.raises(TableError, match="came to be while it was written"):
+    with pytest.raises(TableError, match="was created by another process in the meantime; pass force=True"):
         write_atomic(tmp_path / "out", write)
     assert (tmp_path / "out").read_bytes() == b"somebody else's"
     assert os.listdir(tmp_path) == ["out"]
@@ -167,6 +167,82 @@ def test_a_new_file_has_the_permissions_of_new_files(tmp_path):
     (tmp_path / "plain").write_bytes(b"")
     write_atomic(tmp_path / "safe", b"")
     assert (tmp_path / "safe").stat().st_mode == (tmp_path / "plain").stat().st_mode
+
+
+@pytest.mark.parametrize(("mode", "expected"), [(0o600, 0o600), (0o640, 0o640), (0o755, 0o644), (0o666, 0o644)])
+def test_an_output_is_no_more_public_than_its_input(tmp_path, mode, expected):
+    source = tmp_path / "in.csv"
+    source.write_bytes(b"a\n1\n")
+    source.chmod(mode)
+    (tmp_path / "old.csv").write_bytes(b"")
+    (tmp_path / "old.csv").chmod(0o664)
+    umask = os.umask(0o022)
+    try:
+        for name in ("new.csv", "old.csv"):
+            read_table(source).write(tmp_path / name, {"b": [1]}, force=True)
+    finally:
+        os.umask(umask)
+    assert stat.S_IMODE((tmp_path / "new.csv").stat().st_mode) == expected
+    assert stat.S_IMODE((tmp_path / "old.csv").stat().st_mode) == 0o664  # as it was
+
+
+def test_a_temporary_file_is_private_while_it_is_written(tmp_path):
+    modes = []
+
+    def write(handle):
+        modes.extend(stat.S_IMODE(entry.stat().st_mode) for entry in os.scandir(tmp_path))
+
+    umask = os.umask(0)
+    try:
+        write_atomic(tmp_path / "out", write)
+    finally:
+        os.umask(umask)
+    assert modes == [0o600]
+    assert stat.S_IMODE((tmp_path / "out").stat().st_mode) == 0o666
+
+
+def test_only_the_writer_whose_file_is_in_place_has_written_it(tmp_path):
+    written = []
+    write_atomic(tmp_path / "first", b"", written=written)
+    assert written == [tmp_path / "first"]
+
+    def lose(handle):
+        write_atomic(tmp_path / "race", b"the winner's")
+
+    with pytest.raises(TableError, match="another process"):
+        write_atomic(tmp_path / "race", lose, written=written)
+    assert written == [tmp_path / "first"]
+    read_table(io.BytesIO(b"a\n1\n")).write(tmp_path / "t.csv", {}, written=written)
+    assert written == [tmp_path / "first", tmp_path / "t.csv"]
+
+
+TERMINATED = """
+import os, random, signal, time
+ready, moments = os.pipe(), random.Random(0)
+def stop(number, frame):
+    raise KeyboardInterrupt
+for _ in range(20):
+    child = os.fork()
+    if child == 0:
+        try:
+            signal.signal(signal.SIGTERM, stop)
+            os.write(ready[1], b"x")
+            while True:
+                write()
+        except KeyboardInterrupt:
+            os._exit(0)
+    os.read(ready[0], 1)
+    time.sleep(moments.uniform(0, 0.2))
+    os.kill(child, signal.SIGTERM)
+    print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+"""
+
+
+def test_a_signal_that_raises_at_any_moment_leaves_no_temporary_file(tmp_path, big):
+    out = tmp_path / "out.csv"
+    result = subprocess.run([sys.executable, "-c", WRITER + TERMINATED, big, out], stdout=subprocess.PIPE, check=True)
+    assert result.stdout.decode().split() == ["0"] * 20
+    assert set(os.listdir(tmp_path)) <= {"in.csv", "out.csv"}
 
 
 def test_the_longest_names_can_be_written(tmp_path):

@@ -235,7 +235,7 @@ def test_times_of_day_stay_times():
 def test_a_file_can_be_written_twice_from_what_was_prepared_once():
     out = io.BytesIO()
     pq.write_table(pa.table({"x": [1, 2]}), out, compression="zstd")
-    write = read_table(io.BytesIO(out.getvalue()))._writer("parquet", {}, None, False)
+    write = read_table(io.BytesIO(out.getvalue()))._writer({}, None, False)
     found = [io.BytesIO(), io.BytesIO()]
     for stream in found:
         write(stream)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
+import pickle
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
-from otprop.files import TableError, read_table
+from otprop._validation import ParameterError
+from otprop.files import TableError, check_reading, read_table
 
 SPECIAL = [
     "007",
@@ -289,12 +291,7 @@ def test_excel_safe_does_not_guard_a_filled_cell_twice():
         (b"a,b\n1,2\n3,\x00\n", {}, "NUL byte in line 3"),
         (b"a,b,a,c,b\n1,2,3,4,5\n", {}, "more than one column named 'a', 'b'; rename them"),
         (b"a,b\n1,\xe9\n", {"encoding": "utf-8"}, "not UTF-8: line 2 has the byte 0xE9; pass its encoding"),
-        (b"a,b\n1,2\n", {"encoding": "klingon"}, "encoding='klingon' is not known"),
-        (b"a,b\n1,2\n", {"delimiter": "::"}, "delimiter='::' must be one ASCII character"),
-        (bytes(range(256)).replace(b"\0", b"") * 9, {}, "neither text nor a format that is known"),
-        (b"a,b\n1,2\n", {"quote": "ab"}, "quote='ab' must be one"),
-        (b"a,b\n1,2\n", {"decimal": ";"}, "decimal=';' must be"),
-        (b"a,b\n1,2\n", {"format": "xlsx"}, "format='xlsx' is not known; formats: csv, tsv"),
+        (bytes(range(256)).replace(b"\0", b"") * 9, {}, "neither text nor a known format"),
     ],
 )
 def test_what_is_wrong_with_a_text_file_is_said_in_one_line(data, options, message):
@@ -303,9 +300,44 @@ def test_what_is_wrong_with_a_text_file_is_said_in_one_line(data, options, messa
     assert "\n" not in str(caught.value)
 
 
+@pytest.mark.parametrize(
+    ("argument", "value", "message"),
+    [
+        ("encoding", "klingon", "encoding must be an encoding that Python knows.*; got 'klingon'"),
+        ("encoding", "a\0b", "encoding must be an encoding"),
+        ("delimiter", "::", "delimiter must be one ASCII character.*; got '::'"),
+        ("quote", "ab", "quote must be one ASCII character.*; got 'ab'"),
+        ("decimal", ";", "decimal must be '.' or ','; got ';'"),
+        ("format", "ods", "format must be one of csv, tsv, .*; got 'ods'"),
+        ("max_bytes", 0, "max_bytes must be None or an integer >= 1; got 0"),
+    ],
+)
+def test_an_argument_that_fits_no_file_is_an_error_of_the_argument(argument, value, message):
+    with pytest.raises(ParameterError, match=message) as caught:
+        table_of(b"a,b\n1,2\n", **{argument: value})
+    assert caught.value.parameter == argument
+    if argument in ("encoding", "delimiter", "quote"):
+        with pytest.raises(ParameterError, match=message):
+            check_reading(**{argument: value})
+
+
+def test_an_error_is_data_and_the_caller_spells_the_arguments():
+    with pytest.raises(TableError) as caught:
+        table_of(b"a,b\n1,\xe9\n", encoding="utf-8")
+    error = pickle.loads(pickle.dumps(caught.value))
+    assert (error.file, error.column, error.argument) == ("standard input", None, "encoding")
+    assert str(error).endswith("has the byte 0xE9; pass its encoding, encoding='cp1252' for instance.")
+    as_option = error.message(lambda name, value: f"--{name} {value}")
+    assert as_option.endswith("; pass its encoding, --encoding cp1252 for instance.")
+    with pytest.raises(TableError) as caught:
+        table_of(b"a,b\n1,2\n").cells("{c}")
+    assert caught.value.column == "{c}"
+    assert "has no column '{c}'" in str(caught.value)
+
+
 def test_a_column_that_is_there_is_not_added_again():
     table = table_of(b"a,y_label\n1,2\n")
-    with pytest.raises(TableError, match=r"already has a column 'y_label'.*another start with --prefix"):
+    with pytest.raises(TableError, match=r"already has a column 'y_label'.*choose other names"):
         table.write(io.BytesIO(), {"y_label": ["x"]})
     with pytest.raises(TableError, match="has no column 'z'; its columns: 'a', 'y_label'"):
         table.cells("z")
@@ -333,7 +365,10 @@ def test_a_name_may_begin_with_the_sign_of_a_comment(text):
 
 def test_an_unusual_delimiter_is_hinted_at():
     text = b"a^b^c^y\n1^2^3^p\n4^5^6^\n"
-    with pytest.raises(TableError, match=r"one column only, 'a\^b\^c\^y': if '\^' is between .* --delimiter '\^'"):
+    with pytest.raises(
+        TableError,
+        match=r"one column only, 'a\^b\^c\^y'; if '\^' is between .* delimiter='\^'; if",
+    ):
         read_table(io.BytesIO(text))
     assert read_table(io.BytesIO(text), delimiter="^").names == ["a", "b", "c", "y"]
     assert read_table(io.BytesIO(text), delimiter=",").names == ["a^b^c^y"]

@@ -118,23 +118,27 @@ def a_zip(name: str) -> bytes:
     [
         ("t.csv", b"\x89PNG\r\n\x1a\n\0\0", "is no table: it is a PNG image"),
         ("t.csv", b"%PDF-1.4", "is no table: it is a PDF document"),
-        ("t.csv", b"PAR1xxxx", "is not a CSV file, as its name says: it is a Parquet file; rename it or pass --format"),
-        ("t.parquet", CSV, "is not a Parquet file, as its name says: it is delimited text; .* --format csv"),
+        (
+            "t.csv",
+            b"PAR1xxxx",
+            "as its name says: it is a Parquet file; rename it or pass format='parquet'",
+        ),
+        ("t.parquet", CSV, "is not a Parquet file, as its name says: it is delimited text; .* format='csv'"),
         ("t.parquet", b"\0\1\2\3", "is not a Parquet file, as its name says: it is damaged or something else"),
         ("t.npz", CSV, "is not an NPZ file, as its name says"),
         ("t.csv.gz", CSV, "is not packed with gzip, as its name says; rename it"),
         ("t.csv.gz", gzip.compress(CSV * 50, mtime=0)[:-20], "is cut short or damaged: unpacking it with gzip failed"),
         ("t.csv.zst", zstd(CSV * 50)[:-3], "is cut short or damaged: unpacking it with zstd failed"),
         ("t.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
-        ("t.csv", a_zip("xl/workbook.xml"), "is an Excel workbook; save the sheet as CSV"),
+        ("t.csv", a_zip("xl/workbook.xml"), "it is an Excel file; rename it or pass format='xlsx'"),
         ("t.npz", a_zip("readme.txt"), "is a ZIP archive, not an NPZ file"),
         ("t.npz", b"PK\x03\x04cut", "is cut short or damaged"),
         ("t.csv", b"<!DOCTYPE html><html>", "is a page of HTML"),
         ("t.txt", b"", "is empty: it has no column names and no rows"),
-        ("t.json", b'[{"x": 1, "y": "a"}, {"x": 2}]', "is JSON, which is not read here; convert it to CSV or Parquet"),
-        ("t.csv", b'\xef\xbb\xbf{\n  "x": [1, 2]}', "is JSON"),
-        ("t.txt", b'{"x": 1}\n{"x": 2}\n', "is JSON"),
-        ("t.txt", b"[[1, 2], [3, 4]]", "is JSON"),
+        ("t.csv", b'[{"x": 1, "y": "a"}, {"x": 2}]', "it is a JSON file; rename it or pass format='json'"),
+        ("t.csv", b'\xef\xbb\xbf{"x": [1, 2]}', "it is a JSON lines file"),
+        ("t.json", CSV, "is not a JSON file, as its name says: it is delimited text"),
+        ("t.txt", b"[[1, 2], [3, 4]]", r"is JSON, but no table: .* write it as a list of objects, \[{\"a\": 1}"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused_in_one_line(tmp_path, name, data, message):
@@ -147,7 +151,7 @@ def test_a_file_that_is_not_what_its_name_says_is_refused_in_one_line(tmp_path, 
 
 def test_missing_files_and_folders_are_named_with_what_is_near(tmp_path):
     (tmp_path / "flowers.csv").write_bytes(CSV)
-    with pytest.raises(TableError, match=r"there is no file .*flower\.csv; did you mean .*flowers\.csv\?$"):
+    with pytest.raises(TableError, match=r"there is no file .*flower\.csv; did you mean 'flowers\.csv'\?$"):
         read_table(tmp_path / "flower.csv")
     with pytest.raises(TableError, match="nor a folder"):
         read_table(tmp_path / "nowhere" / "flower.csv")
@@ -169,7 +173,7 @@ def test_names_in_brackets_are_no_json():
 
 
 @pytest.mark.parametrize(
-    "name", ["o.xlsx", "o.JSON", "o.json.gz", "o.html", "o.pdf", "o.pkl", "o.sav", "o.sqlite", "o.zip"]
+    "name", ["o.xls", "o.ODS", "o.ods.gz", "o.html", "o.pdf", "o.pkl", "o.sav", "o.sqlite", "o.zip"]
 )
 def test_a_table_is_not_written_under_a_name_that_promises_something_else(tmp_path, name):
     with pytest.raises(TableError, match=rf"{name} would be .* by its name, which cannot be written; use \.csv"):

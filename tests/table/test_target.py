@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from otprop.files import MISSING_WORDS, read_table
+from otprop.files import MISSING_MARKERS, read_table
 from otprop.table.target import read_target
 
 
@@ -37,7 +37,7 @@ def test_a_class_may_be_called_none_which_is_noted():
     assert any("add --unlabeled 'none'" in note for note in target.notes)
 
 
-@pytest.mark.parametrize("word", MISSING_WORDS)
+@pytest.mark.parametrize("word", MISSING_MARKERS)
 def test_what_is_missing_in_a_feature_is_unlabelled_in_the_target(word):
     table = read_table(io.BytesIO(f"x\ty\n{word}\t{word}\na\ta\nb\tb\n".encode()))
     assert table.frame(["x"])["x"].isna().tolist() == [True, False, False]
@@ -143,4 +143,4 @@ def test_every_cell_has_its_own_text_as_label_or_none(cells):
         if code >= 0:
             assert target.classes[code] == cell
         else:
-            assert cell is None or not cell.strip() or cell.strip() in MISSING_WORDS
+            assert cell is None or not cell.strip() or cell.strip() in MISSING_MARKERS

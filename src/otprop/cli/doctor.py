@@ -104,7 +104,7 @@ def _memory() -> str:
 
 
 def _data() -> list[dict[str, Any]]:
-    from otprop.datasets._store import places
+    from otprop.datasets._store import data_folders
 
     return [
         {
@@ -112,7 +112,7 @@ def _data() -> list[dict[str, Any]]:
             "folder": None if place.folder is None else str(place.folder),
             "there": place.folder is not None and place.folder.is_dir(),
         }
-        for place in places()
+        for place in data_folders()
     ]
 
 

@@ -1,4 +1,4 @@
-"""Data sets by name, wherever they live, or from a file of one's own.
+"""Data sets by name, or from a file of your own.
 
 The seven of the paper, some larger or smaller ones, and how the benchmark prepares each.
 """

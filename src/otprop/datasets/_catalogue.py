@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import difflib
 from dataclasses import dataclass
 from typing import Literal, get_args
+
+from otprop._validation import ParameterError, did_you_mean
 
 Preprocessing = Literal["none", "standardize", "minmax", "range"]
 PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
@@ -14,9 +15,8 @@ PREPROCESSINGS: tuple[str, ...] = get_args(Preprocessing)
 class Entry:
     """One known data set.
 
-    `preprocessing` is what every method of the benchmark is given, for `reason`. `paper_name` is the name in
-    the paper's tables, None where the paper does not use the set. `sklearn_loader` and `openml_id` say who
-    else has it.
+    The benchmark applies `preprocessing` for every method, for the given `reason`. `paper_name` is the name in the
+    paper's tables, None where the paper does not use the set. `sklearn_loader` and `openml_id` are other sources.
     """
 
     name: str
@@ -214,9 +214,9 @@ def find_entry(name: str) -> Entry:
     key = _ALIASES.get(key, key)
     if key in CATALOGUE:
         return CATALOGUE[key]
-    near = difflib.get_close_matches(key, list(dict.fromkeys([*CATALOGUE, *_ALIASES])), n=3)
-    hint = f" Did you mean {' or '.join(map(repr, near))}?" if near else ""
-    raise ValueError(
-        f"name={name!r} is not a known data set.{hint} Known: {', '.join(CATALOGUE)}. "
-        "A file of your own is named by its path, ending in .csv, .tsv, .parquet or .npz."
+    near = did_you_mean(key, dict.fromkeys([*CATALOGUE, *_ALIASES]), most=3) or "."
+    raise ParameterError(
+        "name",
+        f"{name!r} is not a known data set{near} Known: {', '.join(CATALOGUE)}. "
+        "A file of your own is named by its path, ending in .csv, .parquet or .npz, for instance.",
     )

@@ -1,4 +1,4 @@
-"""What a data set is, once loaded."""
+"""A loaded data set."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Dataset:
     class_names : tuple of str
         The name of each class number.
     feature_names : tuple of str or None
-        None where the source does not say.
+        None where they are unknown.
     source : str
         Where this copy came from.
     """

@@ -1,4 +1,4 @@
-"""Data sets from elsewhere: what scikit-learn carries, and what it can fetch."""
+"""Data sets that are part of scikit-learn, or that it can download."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from otprop.datasets._dataset import Dataset
 
 
 def can_download(entry: Entry) -> bool:
-    """Whether scikit-learn knows how to fetch it."""
+    """Whether scikit-learn can download it."""
     return entry.openml_id is not None or entry.name == "covtype"
 
 
@@ -27,7 +27,7 @@ def from_sklearn(entry: Entry) -> Dataset:
 
 
 def download(entry: Entry) -> Dataset:
-    """Fetch, check, and keep in the cache."""
+    """Download, check and cache a data set."""
     folder = _store.make_cache()  # before the long part
     try:
         X, y, source = _fetch_covtype() if entry.name == "covtype" else _fetch_openml(entry)
@@ -42,7 +42,7 @@ def download(entry: Entry) -> Dataset:
 
 
 def _fetch_openml(entry: Entry) -> tuple[np.ndarray, np.ndarray, str]:
-    # The slower parser: it needs no pandas, and pandas' one stumbles over classes written as integers.
+    # The slower parser: it needs no pandas, and that of pandas fails for classes written as integers.
     bunch = sklearn_datasets.fetch_openml(data_id=entry.openml_id, as_frame=False, parser="liac-arff")
     X, y = np.asarray(bunch.data), _numbered(bunch.target)
     if entry.name == "dermatology":
@@ -58,7 +58,7 @@ def _fetch_covtype() -> tuple[np.ndarray, np.ndarray, str]:
 
 
 def _numbered(target: Any) -> np.ndarray:
-    """Class numbers in the order of the labels, as numbers where they are numbers."""
+    """Class numbers in the order of the labels, numeric where the labels are integers."""
     labels = np.asarray(target).astype(str)
     distinct = np.unique(labels)
     numeric = all(label.isdigit() for label in distinct)

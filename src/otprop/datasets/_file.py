@@ -1,151 +1,118 @@
-"""A data set in a file of the user's own: CSV, TSV, Parquet or NPZ."""
+"""A data set from a file of the user's own."""
 
 from __future__ import annotations
 
-import importlib
 import warnings
-import zlib
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
 
+from otprop._validation import ParameterError
 from otprop.datasets._dataset import Dataset
-from otprop.datasets._store import read_arrays
+from otprop.datasets._store import read_npz
+from otprop.files import FORMATS, Table, format_of_name, listed, read_table
 
 TARGET_NAMES = ("target", "label", "class", "y")
-_SEPARATORS = {".csv": ",", ".tsv": "\t"}
-SUFFIXES = (".csv", ".csv.gz", ".tsv", ".tsv.gz", ".parquet", ".npz")
+_ROW_NUMBERS = ("Unnamed: ", "__index_level_")  # names that pandas gives to an index without a name
 
 
 def is_path(name: str) -> bool:
-    """Whether a name means a file rather than a known data set."""
+    """Whether a name means a file rather than a known data set.
+
+    Parameters
+    ----------
+    name : str
+
+    Returns
+    -------
+    bool
+    """
     return bool(Path(name).suffix) or "/" in name or "\\" in name
 
 
 def load_file(path: Path, target: str | None) -> Dataset:
-    """Read the file, take the target out, keep the numeric columns."""
+    """Read the file; one column is the target, the other numeric columns are the features."""
     if path.is_dir():
         raise IsADirectoryError(f"{path} is a folder; name one file in it.")
-    kind = _kind(path)
+    format = format_of_name(path)
+    if format is None:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        raise ParameterError("name", f"must be a file that ends in {endings}; got {str(path)!r}.")
     if not path.is_file():
         raise FileNotFoundError(f"there is no file {path}.")
-    if kind == ".npz":
-        return _load_npz(path, target)
-    frame = _read_frame(path, kind)
-    column = _target_column(path, [str(name) for name in frame.columns], target)
-    position = [str(name) for name in frame.columns].index(column)
-    codes, class_names = _read_target(path, column, frame.iloc[:, position])
-    X, features = _numeric_part(path, frame.drop(columns=frame.columns[position]))
+    return _load_npz(path, target) if format == "npz" else _load_table(path, target)
+
+
+def _load_table(path: Path, target: str | None) -> Dataset:
+    table = read_table(path)
+    if table.kind in ("csv", "tsv"):
+        _refuse_data_as_header(path, table.names)
+    column = _target_column(path, table.names, target)
+    codes, class_names = _encode_target(path, column, _target_values(table, column))
+    X, features = _numeric_columns(table, [name for name in table.names if name != column])
     return Dataset(str(path), X, codes, class_names, features, str(path))
 
 
-def _kind(path: Path) -> str:
-    name = path.name.lower()
-    for suffix in SUFFIXES:
-        if name.endswith(suffix):
-            return suffix.removesuffix(".gz")
-    raise ValueError(f"name={str(path)!r}: the file's name must end in {', '.join(SUFFIXES)}.")
-
-
-def _read_frame(path: Path, kind: str) -> Any:
-    """The table as a pandas frame, with at least one row."""
-    pandas = _pandas(path)
-    try:
-        frame = _read_parquet(pandas, path) if kind == ".parquet" else _read_text(pandas, path, _SEPARATORS[kind])
-    except pandas.errors.EmptyDataError:
-        raise ValueError(f"{path} is empty: it has no column names and no rows.") from None
-    except (OSError, EOFError, UnicodeDecodeError, zlib.error, pandas.errors.ParserError) as error:
-        raise ValueError(f"{path} cannot be read as {kind[1:]} ({error}).") from error
-    if len(frame) == 0:
-        raise ValueError(f"{path} has column names but no rows.")
-    return frame
-
-
-def _pandas(path: Path) -> Any:
-    try:
-        return importlib.import_module("pandas")
-    except ImportError:
-        raise ImportError(f"reading {path} needs pandas: pip install pandas. NPZ files are read without it.") from None
-
-
-def _read_parquet(pandas: Any, path: Path) -> Any:
-    try:
-        return pandas.read_parquet(path)
-    except ImportError:
-        raise ImportError(f"reading {path} needs pyarrow beside pandas: pip install pyarrow.") from None
-    except (ValueError, OSError) as error:  # pyarrow's errors are ValueErrors
-        raise ValueError(f"{path} cannot be read as parquet ({error}).") from error
-
-
-def _read_text(pandas: Any, path: Path, separator: str) -> Any:
-    names = _first_line(pandas, path, separator)
-    if len(names) == 1 and ";" in names[0]:  # what spreadsheets write where the comma is decimal
-        separator = ";"
-        names = _first_line(pandas, path, separator)
+def _refuse_data_as_header(path: Path, names: list[str]) -> None:
+    """Refuse a file whose first line seems to be a row: decimal numbers, or nothing but integers."""
     numbers = [name for name in names if _is_decimal(name)]
     if numbers or all(name.removeprefix("-").isdigit() for name in names):
         raise ValueError(
             f"{path} seems to have no line of column names: its first line holds the numbers "
             f"{', '.join((numbers or names)[:3])}. Put one name per column above the data."
         )
-    twice = [name for place, name in enumerate(names) if name and name in names[:place]]
-    if twice:
-        raise ValueError(f"{path} has two columns called {twice[0]!r}; give every column a name of its own.")
-    decimals = (".", ",") if separator == ";" else (".",)
-    frames = [pandas.read_csv(path, sep=separator, decimal=decimal, skipinitialspace=True) for decimal in decimals]
-    return max(frames, key=lambda frame: frame.select_dtypes("number").shape[1])
-
-
-def _first_line(pandas: Any, path: Path, separator: str) -> list[str]:
-    """The column names as they stand in the file: pandas would number those that are there twice."""
-    line = pandas.read_csv(path, sep=separator, skipinitialspace=True, header=None, nrows=1, dtype=str)
-    return ["" if name != name else str(name) for name in line.iloc[0]]
 
 
 def _is_decimal(name: str) -> bool:
-    """A number that is no column number: "5.1", but not "5" and not the "nan" or "x.1" of a name."""
     whole, point, rest = name.removeprefix("-").partition(".")
     return bool(point) and whole.isdigit() and rest.isdigit()
 
 
-def _target_column(path: Path, columns: list[str], target: str | None) -> str:
+def _target_column(path: Path, names: list[str], target: str | None) -> str:
     if target is not None:
-        if target not in columns:
-            raise ValueError(f"target={target!r} is not a column of {path}. Its columns: {_listed(columns)}.")
+        if target not in names:
+            raise ParameterError("target", f"must be a column of {path} ({_listed(names)}); got {target!r}.")
         return target
-    lower = [name.strip().lower() for name in columns]
-    for name in TARGET_NAMES:
-        if name in lower:
-            return columns[lower.index(name)]
-    return columns[-1]
+    lower = [name.strip().lower() for name in names]
+    return next((names[lower.index(name)] for name in TARGET_NAMES if name in lower), names[-1])
 
 
-def _read_target(path: Path, column: str, values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """Class numbers and names of a pandas column or an array."""
-    missing = _missing(values)
+def _target_values(table: Table, column: str) -> Any:
+    """The target as numbers if it has plain numbers, else its cells as text; None where a cell is missing."""
+    values = table.frame([column])[column]
+    reading = table.readings([column]).get(column)
+    if reading is not None and reading.kind == "number" and not reading.unit:
+        return values
+    cells = table.cells(column)
+    cells[np.asarray(values.isna())] = None
+    return cells
+
+
+def _encode_target(path: Path, column: str, values: Any) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Class numbers and class names."""
+    labels = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
+    missing = np.array([label is None or label != label for label in labels.tolist()], dtype=bool)
     if missing.any():
         raise ValueError(
             f"target column {column!r} of {path} has no label in {missing.sum()} of {len(missing)} rows (the first: "
             f"row {int(np.argmax(missing))}, counted from 0). A data set needs the class of every row."
         )
-    labels = values.to_numpy() if hasattr(values, "to_numpy") else np.asarray(values)
-    if labels.dtype.kind not in "biuf":
-        labels = labels.astype(str)
+    labels = labels if labels.dtype.kind in "biuf" else labels.astype(str)
     try:
         check_classification_targets(labels)
     except ValueError:
-        raise ValueError(
-            f"target column {column!r} of {path} holds continuous numbers, not classes. "
-            "Name the column of classes with target=... (in the command --target), or call it 'target'."
+        raise ParameterError(
+            "target",
+            f"must be a column of classes: {column!r} of {path} holds continuous numbers. Name another with target=...",
         ) from None
     classes, codes = np.unique(labels, return_inverse=True)
     if len(classes) < 2:
-        raise ValueError(
-            f"target column {column!r} of {path} has one class only ({classes[0]!s}); at least two are needed. "
-            "If another column holds the classes, name it with target=... (in the command --target)."
+        raise ParameterError(
+            "target",
+            f"must have at least two classes: {column!r} of {path} has one class only ({classes[0]!s}). If another "
+            "column holds the classes, name it with target=...",
         )
     return codes.astype(np.intp), tuple(_class_name(value) for value in classes)
 
@@ -154,48 +121,41 @@ def _class_name(value: Any) -> str:
     return str(int(value)) if isinstance(value, np.floating) and value == int(value) else str(value)
 
 
-def _missing(values: Any) -> np.ndarray:
-    if hasattr(values, "isna"):
-        return np.asarray(values.isna())
-    return np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-
-
-def _numeric_part(path: Path, frame: Any) -> tuple[np.ndarray, tuple[str, ...]]:
-    """The numeric columns of a pandas frame, and their names; the others are named in a warning."""
+def _numeric_columns(table: Table, names: list[str]) -> tuple[np.ndarray, tuple[str, ...]]:
+    """The numeric columns as a matrix, and their names; a warning lists the others."""
+    frame = table.frame(names)
     numeric = frame.select_dtypes(include=["number", "bool"], exclude=["timedelta"])
-    indices = [name for name in numeric.columns if str(name).startswith("Unnamed: ")]
-    numeric = numeric.drop(columns=indices)  # the row numbers of a saved frame would give sorted classes away
-    names = [str(name) for name in numeric.columns]
-    if not names:
+    # row numbers of a saved frame would give away classes that are sorted
+    kept = [n for n in numeric.columns if n not in table.unnamed and not n.startswith(_ROW_NUMBERS)]
+    if not kept:
         raise ValueError(
-            f"{path} has no numeric column beside the target. Its columns: {_listed(frame.columns)}. "
+            f"{table.origin} has no numeric column beside the target. Its columns: {_listed(names)}. "
             "Encode some of them as numbers."
         )
-    dropped = [str(name) for name in frame.columns if name not in set(numeric.columns)]
+    dropped = [name for name in names if name not in set(kept)]
     if dropped:
         warnings.warn(
-            f"columns of {path} left out, not being numeric (or being unnamed row numbers): {_listed(dropped)}. "
-            "Encode them as numbers to use them.",
+            f"columns of {table.origin} left out, not being numeric (or being unnamed row numbers): "
+            f"{_listed(dropped)}. Encode them as numbers to use them.",
             UserWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
-    try:
-        X = numeric.to_numpy(dtype=np.float64, na_value=np.nan)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"the columns {_listed(names)} of {path} cannot be read as numbers ({error}).") from error
-    _refuse_missing(path, X, names)
-    return np.ascontiguousarray(X), tuple(names)
+    X = np.ascontiguousarray(numeric[kept].to_numpy(dtype=np.float64, na_value=np.nan))
+    _refuse_missing(table.origin, X, kept)
+    return X, tuple(kept)
 
 
-def _refuse_missing(path: Path, X: np.ndarray, names: list[str] | None) -> None:
+def _refuse_missing(origin: str, X: np.ndarray, names: list[str] | None) -> None:
     bad = np.count_nonzero(~np.isfinite(X), axis=0)
     if bad.any():
         where = [f"{names[j] if names else f'column {j}'} ({bad[j]})" for j in np.flatnonzero(bad)]
-        raise ValueError(f"{path} has missing or infinite values in: {_listed(where)}. Fill them in or drop the rows.")
+        raise ValueError(
+            f"{origin} has missing or infinite values in: {_listed(where)}. Fill them in or drop the rows."
+        )
 
 
 def _load_npz(path: Path, target: str | None) -> Dataset:
-    arrays = read_arrays(path)
+    arrays = read_npz(path)
     candidates = [target] if target is not None else ["y", *TARGET_NAMES]
     key = next((name for name in candidates if name in arrays), None)
     if "X" not in arrays or key is None:
@@ -212,8 +172,8 @@ def _load_npz(path: Path, target: str | None) -> Dataset:
     if X.dtype.kind not in "biuf":
         raise ValueError(f"{path} has no numeric column: X is of type {X.dtype}.")
     X = np.ascontiguousarray(X, dtype=np.float64)
-    _refuse_missing(path, X, None)
-    codes, class_names = _read_target(path, key, y)
+    _refuse_missing(str(path), X, None)
+    codes, class_names = _encode_target(path, key, y)
     if "class_names" in arrays and arrays["class_names"].shape == (len(class_names),) and y.dtype.kind in "iu":
         class_names = tuple(str(name) for name in arrays["class_names"])
     features = arrays.get("feature_names")
@@ -223,7 +183,5 @@ def _load_npz(path: Path, target: str | None) -> Dataset:
     return Dataset(str(path), X, codes, class_names, feature_names, str(path))
 
 
-def _listed(names: Iterable[Any], most: int = 12) -> str:
-    names = [str(name) for name in names]
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return (", ".join(names[:most]) or "none") + more
+def _listed(names: Any) -> str:
+    return listed(names, most=12, quoted=False)

@@ -1,4 +1,4 @@
-"""From a name to a data set."""
+"""Loading and describing data sets by name."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
+from otprop._validation import ParameterError, check_choice
 from otprop.datasets import _download, _store
 from otprop.datasets._catalogue import CATALOGUE, Entry, Preprocessing, find_entry
 from otprop.datasets._dataset import Dataset
@@ -23,7 +24,7 @@ def load(
     n_rows: int | None = None,
     random_state: Any = None,
 ) -> Dataset:
-    """A data set by its name, or from a file of one's own.
+    """Load a data set by its name, or from a file of your own.
 
     A known name is looked for in the folder OTPROP_DATA, in ``shared/data`` beside a source checkout, in the
     cache (OTPROP_CACHE, else ``otprop`` in the user's cache folder) and in what scikit-learn carries. Shape
@@ -32,8 +33,8 @@ def load(
     Parameters
     ----------
     name : str or path
-        One of `names()`, one of the paper's names ("MNIST" is mnist10k), or the path of a CSV, TSV, Parquet
-        or NPZ file. CSV, TSV and Parquet need pandas, Parquet also pyarrow.
+        One of `names()`, one of the paper's names ("MNIST" is mnist10k), or the path of a file that
+        `otprop.files.read_table` reads. All formats but NPZ need the extra ``files``.
     target : str, optional
         For a file: the column (in an NPZ file the array) of classes. Default: the one called target, label,
         class or y, else the last column. The numeric columns are the features.
@@ -59,14 +60,14 @@ def load(
     """
     text = os.fspath(name)
     if not isinstance(text, str) or not text.strip():
-        raise ValueError(f"name must be the name of a data set or a path, got {name!r}.")
+        raise ParameterError("name", f"must be the name of a data set or a path; got {name!r}.")
     drawn = {"n_rows": n_rows, "random_state": random_state}
     if isinstance(name, os.PathLike) or is_path(text):
         _refuse_drawing(text, drawn)
         return load_file(Path(text).expanduser(), target)
     entry = find_entry(text)
     if target is not None:
-        raise ValueError(f"target={target!r} is for files of your own; {entry.name!r} has its classes already.")
+        raise ParameterError("target", f"is for files of your own; {entry.name!r} has its classes already.")
     if entry.generated:
         seed = 0 if random_state is None else random_state
         X, y = draw_waveform(entry.shape[0] if n_rows is None else n_rows, seed)
@@ -78,16 +79,16 @@ def load(
 def _refuse_drawing(name: str, drawn: dict[str, Any]) -> None:
     for argument, value in drawn.items():
         if value is not None:
-            raise ValueError(f"{argument}={value!r} is for 'waveform-generated' only, not for {name!r}.")
+            raise ParameterError(argument, f"is for 'waveform-generated' only, not for {name!r}; got {value!r}.")
 
 
 def _look_for(entry: Entry, download: bool) -> Dataset:
     file_name = f"{entry.name}.npz"
     misses = []
-    for place in _store.places():
+    for place in _store.data_folders():
         if place.folder is not None and (place.folder / file_name).is_file():
             return _store.read_entry(entry, place.folder / file_name)
-        misses.append(place.miss(file_name))
+        misses.append(place.why_missing(file_name))
     if entry.sklearn_loader is not None:
         return _download.from_sklearn(entry)
     fetchable = _download.can_download(entry)
@@ -123,8 +124,7 @@ def names(which: Literal["all", "paper", "scikit-learn"] = "all") -> tuple[str, 
     >>> names("paper")
     ('iris', 'heart', 'ionosphere', 'dermatology', 'waveform', 'digits', 'mnist10k')
     """
-    if which not in ("all", "paper", "scikit-learn"):
-        raise ValueError(f"which={which!r} is not a list of data sets. Accepted: 'all', 'paper', 'scikit-learn'.")
+    check_choice("which", which, ("all", "paper", "scikit-learn"))
     return tuple(
         name
         for name, entry in CATALOGUE.items()
@@ -147,11 +147,11 @@ class Description:
     n_rows, n_features : int
     class_names : tuple of str
     class_counts : tuple of int
-        Empty for a data set that is drawn anew.
+        Empty for a generated data set.
     preprocessing : {"none", "standardize", "minmax", "range"}
-        What `prepare` does to it for every method.
+        What `prepare` does, the same for every method.
     reason : str
-        Why that.
+        The reason for it.
     """
 
     name: str
@@ -171,7 +171,7 @@ def describe(name: str | Dataset) -> Description:
     Parameters
     ----------
     name : str or Dataset
-        A known name, or a data set that was loaded, from a file of one's own too.
+        A known name, or a loaded data set, also one from a file of your own.
 
     Returns
     -------

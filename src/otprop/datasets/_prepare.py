@@ -1,4 +1,4 @@
-"""The preprocessing of the benchmark: the same for every method, and blind to the labels."""
+"""The preprocessing of the benchmark: the same for every method, without a look at the labels."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
+from otprop._validation import check_choice
 from otprop.datasets._catalogue import CATALOGUE, PREPROCESSINGS, Preprocessing
 from otprop.datasets._dataset import Dataset
 
@@ -23,8 +24,8 @@ def preprocessing_of(dataset: Dataset) -> tuple[Preprocessing, str]:
 def prepare(dataset: Dataset, how: Preprocessing | None = None) -> Dataset:
     """The data set with its features as every method of the benchmark sees them.
 
-    The choice is declared per data set (see `describe`) and never looks at the labels. All rows take part,
-    which is what transduction means: they are all there.
+    The choice is fixed per data set (see `describe`) and does not depend on the labels. Statistics are taken over all
+    rows, labelled or not, as in any transductive method.
 
     Parameters
     ----------
@@ -32,12 +33,12 @@ def prepare(dataset: Dataset, how: Preprocessing | None = None) -> Dataset:
     how : {"none", "standardize", "minmax", "range"}, optional
         Another choice than the declared one. "standardize" gives each column mean 0 and variance 1,
         "minmax" brings each column to [0, 1], "range" brings the whole table to [0, 1] with one scale. A
-        constant column becomes 0 under the first two. Files of one's own are standardised unless told otherwise.
+        constant column becomes 0 under the first two. Files of your own are standardised by default.
 
     Returns
     -------
     Dataset
-        A copy; the one given is left as it was.
+        A copy; the given one is unchanged.
 
     Examples
     --------
@@ -47,8 +48,7 @@ def prepare(dataset: Dataset, how: Preprocessing | None = None) -> Dataset:
     True
     """
     chosen = preprocessing_of(dataset)[0] if how is None else how
-    if chosen not in PREPROCESSINGS:
-        raise ValueError(f"how={how!r} is not a preprocessing. Accepted: {', '.join(map(repr, PREPROCESSINGS))}.")
+    check_choice("how", chosen, PREPROCESSINGS)
     return replace(dataset, X=_METHODS[chosen](np.asarray(dataset.X, dtype=np.float64)))
 
 
@@ -59,7 +59,7 @@ def _standardize(X: np.ndarray) -> np.ndarray:
     spread = np.abs(Z).max(axis=0)
     constant = spread <= 16 * np.finfo(np.float64).eps
     Z /= np.where(constant, 1, spread)
-    Z -= Z.mean(axis=0)  # again: of columns far from 0 the first mean was rounded
+    Z -= Z.mean(axis=0)  # again, since the first mean of columns far from 0 was rounded
     Z /= np.where(constant, 1, np.sqrt(np.mean(np.square(Z), axis=0)))
     Z[:, constant] = 0
     return Z

@@ -1,12 +1,9 @@
-"""Where data sets may lie on this machine, and their files: read, checked, written."""
+"""The folders of known data sets on this machine, and their files: read, checked, written."""
 
 from __future__ import annotations
 
 import os
 import tempfile
-import zipfile
-import zlib
-from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,19 +11,18 @@ import numpy as np
 
 from otprop.datasets._catalogue import Entry
 from otprop.datasets._dataset import Dataset
-
-_UNREADABLE = (ValueError, EOFError, AttributeError, TypeError, NotImplementedError, RuntimeError, PermissionError)
+from otprop.files import TableError, read_arrays, write_atomic
 
 
 @dataclass(frozen=True)
-class Place:
-    """A folder that is searched, or that would be if it were set."""
+class DataFolder:
+    """A folder that is searched for data sets; None where its variable is not set."""
 
     what: str
     folder: Path | None
 
-    def miss(self, file_name: str) -> str:
-        """Why nothing was found here."""
+    def why_missing(self, file_name: str) -> str:
+        """Why the file was not found here."""
         if self.folder is None:
             return f"{self.what}: not set"
         if not self.folder.is_dir():
@@ -36,9 +32,9 @@ class Place:
 
 def cache_folder() -> Path:
     """OTPROP_CACHE, or `otprop` in the user's cache folder."""
-    own = os.environ.get("OTPROP_CACHE")
-    if own:
-        return Path(own).expanduser()
+    chosen = os.environ.get("OTPROP_CACHE")
+    if chosen:
+        return Path(chosen).expanduser()
     xdg = os.environ.get("XDG_CACHE_HOME", "")
     base = Path(xdg) if os.path.isabs(xdg) else Path.home() / ".cache"  # a relative one is invalid, by the XDG rules
     return base / "otprop"
@@ -51,36 +47,36 @@ def checkout_folder() -> Path | None:
     return root.parent / "shared" / "data" if is_checkout else None
 
 
-def places() -> list[Place]:
-    """Where to look, in order."""
+def data_folders() -> list[DataFolder]:
+    """The folders to search, in order."""
     given = os.environ.get("OTPROP_DATA")
-    found = [Place("OTPROP_DATA", Path(given).expanduser() if given else None)]
+    found = [DataFolder("OTPROP_DATA", Path(given).expanduser() if given else None)]
     beside = checkout_folder()
     if beside is not None:
-        found.append(Place("shared/data beside the checkout", beside))
-    return [*found, Place("cache", cache_folder())]
+        found.append(DataFolder("shared/data beside the checkout", beside))
+    return [*found, DataFolder("cache", cache_folder())]
 
 
-def read_arrays(path: Path) -> dict[str, np.ndarray]:
+def read_npz(path: Path) -> dict[str, np.ndarray]:
     """All arrays of an NPZ file; nothing in it is ever unpickled."""
     try:
-        with path.open("rb") as file:  # NumPy leaves a damaged file open
-            archive = np.load(file, allow_pickle=False)
-            if not isinstance(archive, Mapping):
-                raise ValueError("it holds a single array")
-            return {key: archive[key] for key in archive}
+        with path.open("rb") as file:
+            arrays, objects = read_arrays(file, str(path))
+            if objects:
+                raise TableError(f"the array {objects[0]!r} holds Python objects", file=path, column=objects[0])
     except FileNotFoundError:
         raise FileNotFoundError(f"there is no file {path}.") from None
-    except (*_UNREADABLE, zlib.error, zipfile.BadZipFile) as error:
+    except (TableError, OSError) as error:
         raise ValueError(
-            f"{path} cannot be read as an NPZ file of plain arrays ({error}). It must hold X (rows x features, "
+            f"{path} cannot be read as an NPZ file of plain arrays ({error}) It must hold X (rows x features, "
             "numbers) and y; arrays of Python objects are refused, since reading them can run code."
         ) from error
+    return arrays
 
 
 def read_entry(entry: Entry, path: Path) -> Dataset:
     """A known data set from a file."""
-    arrays = read_arrays(path)
+    arrays = read_npz(path)
     missing = [key for key in ("X", "y") if key not in arrays]
     if missing:
         found = ", ".join(arrays) or "nothing"
@@ -124,7 +120,7 @@ def checked(
 
 
 def make_cache() -> Path:
-    """The cache folder, there and writable."""
+    """Make the cache folder and check that it can be written."""
     folder = cache_folder()
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -138,20 +134,12 @@ def make_cache() -> Path:
 
 
 def save(dataset: Dataset, folder: Path) -> Path:
-    """Write `<name>.npz` beside its place and move it there in one step: it is never half there."""
+    """Write `<name>.npz` in one step."""
     X = dataset.X
     low, high = X.min(), X.max()
     if low >= 0 and high <= 255 and (np.floor(X) == X).all():
         X = X.astype(np.uint8)  # pixels: an eighth of the size
     path = folder / f"{dataset.name}.npz"
-    handle, beside = tempfile.mkstemp(prefix=f".{dataset.name}.", suffix=".part", dir=folder)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            np.savez_compressed(file, X=X, y=dataset.y, class_names=np.array(dataset.class_names))
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(beside, path)
-    except BaseException:
-        Path(beside).unlink(missing_ok=True)
-        raise
+    class_names = np.array(dataset.class_names)
+    write_atomic(path, lambda file: np.savez_compressed(file, X=X, y=dataset.y, class_names=class_names), force=True)
     return path

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import operator
 from typing import Any
 
 import numpy as np
+
+from otprop._validation import check_count
 
 _POINTS = np.arange(1, 22)
 _WAVES = np.stack([np.maximum(6 - np.abs(_POINTS - peak), 0) for peak in (7, 15, 11)]).astype(np.float64)
@@ -17,12 +18,7 @@ def draw_waveform(n_rows: int, random_state: Any) -> tuple[np.ndarray, np.ndarra
 
     The classes are equally likely.
     """
-    try:
-        n_rows = operator.index(n_rows)
-    except TypeError:
-        raise TypeError(f"n_rows must be an integer, got {n_rows!r}.") from None
-    if n_rows < 1:
-        raise ValueError(f"n_rows must be at least 1, got {n_rows}.")
+    check_count("n_rows", n_rows)
     rng = np.random.default_rng(random_state)
     y = rng.integers(3, size=n_rows)
     u = rng.random((n_rows, 1))

@@ -1,14 +1,17 @@
-"""Tables in files: reading them, and writing back what was there, with columns added."""
+"""Tables in files: read, and written back unchanged with columns added."""
 
-from otprop.files._error import TableError, listed
+from otprop.files._arrow import Column
+from otprop.files._distinct import MISSING_MARKERS, Reading
+from otprop.files._errors import TableError, listed
+from otprop.files._formats import FORMATS, check_ending, format_of_name
+from otprop.files._npz import read_arrays
 from otprop.files._read import check_reading, read_table
-from otprop.files._source import check_ending
-from otprop.files._table import Column, Table
-from otprop.files._words import MISSING_WORDS, Reading
+from otprop.files._table import Table
 from otprop.files.atomic import check_output, write_atomic
 
 __all__ = [
-    "MISSING_WORDS",
+    "FORMATS",
+    "MISSING_MARKERS",
     "Column",
     "Reading",
     "Table",
@@ -16,7 +19,9 @@ __all__ = [
     "check_ending",
     "check_output",
     "check_reading",
+    "format_of_name",
     "listed",
+    "read_arrays",
     "read_table",
     "write_atomic",
 ]

@@ -1,94 +1,89 @@
-"""Tables in delimited text: CSV and TSV."""
+"""Tables in delimited text (CSV, TSV)."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from otprop.files._convert import convert, exact_column
+from otprop._validation import ParameterError
+from otprop.files._arrow import Column, exact_column, to_arrow
 from otprop.files._dialect import find_dialect, refuse_comments
 from otprop.files._encoding import Encoding, to_utf8
-from otprop.files._error import TableError, need
+from otprop.files._errors import TableError
+from otprop.files._input_file import InputFile
 from otprop.files._layout import Dialect, Layout, lay_out
 from otprop.files._numbers import find_decimal
-from otprop.files._source import Source
-from otprop.files._table import Column, Table, check_names, to_arrow
+from otprop.files._optional import pa, pc
+from otprop.files._table import Table
 from otprop.files._text import FORMULA, as_text, formulas, guard, pieces, splice, to_cells
-from otprop.files._values import typed
+from otprop.files._writers import Writer
 
 _SHOWN = {"\t": "tab", " ": "blank"}
-_SAMPLE_ROWS = 2000  # rows looked at for the decimal sign
+_SAMPLE_ROWS = 2000  # for the decimal sign
 
 
 class DelimitedTable(Table):
-    """A table of text, which keeps the bytes of the file: cells are looked at where they lie.
+    """A table that keeps the text of its file and the positions of its cells.
 
-    The first line that is not blank has the names. Blank lines are no rows, even if there is one column only.
+    The first line that is not blank has the names. Blank lines are no rows, even if there is only one column.
     """
 
     def __init__(
         self,
-        source: Source,
+        file: InputFile,
         delimiter: str | None = None,
         encoding: str | None = None,
         decimal: str | None = None,
         quote: str | None = None,
     ) -> None:
         if decimal not in (None, ".", ","):
-            raise TableError(f"decimal={decimal!r} must be '.' or ','.")
-        super().__init__(source, source.wanted or "csv")
-        body, self.encoding, note = to_utf8(source.data, encoding, source.origin)
-        self._note(*[note] if note else [])
+            raise ParameterError("decimal", f"must be '.' or ','; got {decimal!r}.")
+        super().__init__(file, file.expected or "csv")
+        body, self.encoding, note = to_utf8(file.data, encoding, file.origin)
+        self._note(note or "")
         if not body or body.isspace():
-            raise TableError(f"{source.origin} is empty: it has no column names and no rows.")
-        preamble = re.match(rb"sep=([^\r\n])\r?\n", body)  # a line of Excel's that names the delimiter
+            raise TableError(f"{file.origin} is empty: it has no column names and no rows", file=file.origin)
+        preamble = re.match(rb"sep=([^\r\n])\r?\n", body)  # a line in which Excel names the delimiter
         start = preamble.end() if preamble else 0
         if preamble and delimiter is None:
             delimiter = preamble.group(1).decode("latin-1")
-        prefer = "\t" if source.wanted == "tsv" else None
-        refuse_comments(body, start, delimiter, quote, prefer, source.origin)
+        prefer = "\t" if file.expected == "tsv" else None
+        refuse_comments(body, start, delimiter, quote, prefer, file.origin)
         self.dialect: Dialect = find_dialect(body, delimiter, quote, start, prefer)
-        self.layout: Layout = lay_out(body, self.dialect, source.origin, start)
-        self.kind = source.wanted or ("tsv" if self.dialect.delimiter == "\t" else "csv")
+        self.layout: Layout = lay_out(body, self.dialect, file.origin, start)
+        self.kind = file.expected or ("tsv" if self.dialect.delimiter == "\t" else "csv")
         self.n_rows = len(self.layout.starts) - 1
-        self.names = self._find_names()
+        self._find_names()
         if self.n_rows == 0:
-            raise TableError(f"{source.origin} has column names but no rows.")
+            raise TableError(f"{file.origin} has column names but no rows", file=file.origin)
         if delimiter is None:
             self._refuse_other_delimiter()
         self.sign = decimal or self._find_sign()
         self.decimal = self.sign or "."
         self._describe()
 
-    def _find_names(self) -> list[str]:
-        n = self.layout.n_columns
-        given = [self._text(j, slice(0, 1))[0].as_py().strip() for j in range(n)]
-        check_names([name for name in given if name], self.origin)
-        names = list(given)
-        for j in range(n):
-            while not given[j] and (not names[j] or names[j] in given):
-                names[j] = f"{names[j] or f'column {j + 1}'}{'_' if names[j] else ''}"
-        blank = [name for name, old in zip(names, given, strict=True) if not old]
-        if blank:
-            self._note(f"columns without a name are called {', '.join(blank)}")
+    def _find_names(self) -> None:
+        given = [self._text(j, slice(0, 1))[0].as_py().strip() for j in range(self.layout.n_columns)]
+        self._set_names(given)
         numbers = [name for name in given if re.fullmatch(r"[+-]?\d+[.,]\d+([eE][+-]?\d+)?", name)]
         if numbers:
             self._note(f"the first line holds numbers ({', '.join(numbers[:3])}): is it a line of column names?")
-        return names
 
     def _refuse_other_delimiter(self) -> None:
-        """Refuse a single column whose cells all have the same odd sign between their parts."""
+        """Refuse a single column whose cells all contain the same unusual separator."""
         match = re.fullmatch(r"[\w .]+?(?:([\^~!:&*#@+=])[\w .]+)(?:\1[\w .]+)*", self.names[0])
         if len(self.names) == 1 and match:
             sign = match.group(1)
             cells = self._text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
             if len({cell.count(sign) for cell in cells}) == 1:
                 raise TableError(
-                    f"{self.origin} has one column only, {self.names[0]!r}: if {sign!r} is between its cells, pass "
-                    f"--delimiter {sign!r}; if it is one column, pass --delimiter ','."
+                    f"{self.origin} has one column only, {self.names[0]!r}",
+                    f"if {sign!r} is between its cells, pass {{}}; if it is one column, pass {{}}",
+                    file=self.origin,
+                    arguments=[("delimiter", sign), ("delimiter", ",")],
                 )
 
     def _find_sign(self) -> str | None:
@@ -106,7 +101,7 @@ class DelimitedTable(Table):
             self._note(f"{self.layout.n_blank} blank lines, kept as they are")
 
     def _bounds(self, position: int, rows: slice) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Where the text of the cells begins and ends, without quotes, and which were quoted."""
+        """Where the text of the cells begins and ends, without quotes, and which cells are quoted."""
         starts = self.layout.starts[rows, position].astype(np.int64)
         stops = self.layout.stops[rows, position].astype(np.int64)
         data = np.frombuffer(self.layout.body, dtype=np.uint8)
@@ -122,7 +117,6 @@ class DelimitedTable(Table):
 
     def _text(self, position: int, rows: slice = slice(1, None)) -> Any:
         """The text of a column, without quotes, as an Arrow array."""
-        pa, pc = need("pyarrow"), need("pyarrow.compute")
         starts, stops, quoted = self._bounds(position, rows)
         text = pieces(self.layout.body, starts, stops)
         if not quoted.any():
@@ -137,11 +131,7 @@ class DelimitedTable(Table):
         return text
 
     def _typed(self, position: int) -> Any:
-        name = self.names[position]
-        column = typed(name, self._text(position), self.decimal)
-        self._note(*column.notes)
-        self._readings[name] = column.reading
-        return column.values
+        return self._parsed(position, self._text(position))
 
     def _as_text(self, position: int) -> Any:
         return self._text(position)
@@ -153,16 +143,12 @@ class DelimitedTable(Table):
 
     def _arrow(self) -> Any:
         columns = [exact_column(self._text(j)) for j in range(len(self.names))]
-        return need("pyarrow").table(columns, names=self.names)
+        return pa.table(columns, names=self.names)
 
     def _arrow_text(self) -> Any:
-        return need("pyarrow").table([self._text(j) for j in range(len(self.names))], names=self.names)
+        return pa.table([self._text(j) for j in range(len(self.names))], names=self.names)
 
-    def _writer(
-        self, kind: str, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool
-    ) -> Callable[[BinaryIO], None]:
-        if kind != self.kind:
-            return convert(self, kind, added, fill, excel_safe, self.decimal)
+    def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         starts, stops, instead = self._edits(added, fill, excel_safe)
 
         def write(stream: BinaryIO) -> None:
@@ -175,8 +161,7 @@ class DelimitedTable(Table):
     def _edits(
         self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool
     ) -> tuple[np.ndarray, np.ndarray, Any]:
-        """All that changes: where, and what stands there instead, in the order of the file."""
-        pa = need("pyarrow")
+        """All replacements in the order of the file: start, stop and new text."""
         filled = np.zeros(self.n_rows, dtype=bool)
         parts: list[tuple[np.ndarray, np.ndarray, Any]] = []
         if fill is not None:
@@ -201,16 +186,15 @@ class DelimitedTable(Table):
         return starts[order], stops[order], instead
 
     def _new_cells(self, array: Any, name: str, excel_safe: bool) -> Any:
-        """A new column as cells of this file, which its encoding can hold."""
+        """A new column as cells of this file; refuse text that its encoding lacks."""
         text = as_text(array, name, self.decimal)
-        is_text = need("pyarrow").types.is_large_string(array.type)
+        is_text = pa.types.is_large_string(array.type)
         cells = to_cells(guard(text, self.decimal) if excel_safe and is_text else text, self.dialect, name)
         _check_encodable(cells, self.encoding, name, self.origin)
         return cells
 
     def _suffixes(self, added: dict[str, Any], excel_safe: bool) -> Any:
-        """What is put at the end of each line, the header's first."""
-        pa, pc = need("pyarrow"), need("pyarrow.compute")
+        """The text to append to each line, beginning with the header."""
         between = pa.scalar(self.dialect.delimiter + (" " if self.dialect.blanks else ""), pa.large_string())
         columns = [pa.array([""] * (self.n_rows + 1), pa.large_string())]  # so that a delimiter comes first
         for name, array in added.items():
@@ -219,8 +203,7 @@ class DelimitedTable(Table):
         return pc.binary_join_element_wise(*columns, between)
 
     def _guards(self, filled_name: str | None, filled: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray, Any]]:
-        """An apostrophe before the text of untouched cells that could be taken for formulas."""
-        pa = need("pyarrow")
+        """Replacements of untouched cells that could be taken for formulas, with an apostrophe before their text."""
         data = np.frombuffer(self.layout.body, dtype=np.uint8)
         risky = np.isin(np.arange(256), np.frombuffer(FORMULA.encode(), dtype=np.uint8))
         for position, name in enumerate(self.names):
@@ -250,6 +233,8 @@ def _check_encodable(cells: Any, encoding: Encoding, name: str, origin: str) -> 
             cell.encode(encoding.name)
         except UnicodeEncodeError:
             raise TableError(
-                f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}; "
-                "convert the file to UTF-8 first, or write to .parquet."
+                f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}",
+                "convert the file to UTF-8 first, or write to .parquet",
+                file=origin,
+                column=name,
             ) from None

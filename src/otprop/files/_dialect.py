@@ -1,4 +1,4 @@
-"""Finding out how a text file sets its cells apart."""
+"""Detection of the delimiter and the quote of a text file."""
 
 from __future__ import annotations
 
@@ -6,18 +6,19 @@ import re
 
 import numpy as np
 
-from otprop.files._error import TableError
+from otprop._validation import ParameterError
+from otprop.files._errors import TableError
 from otprop.files._layout import Cells, Dialect, UnclosedQuoteError, find_cells
 
-_DELIMITERS = (",", ";", "\t", "|", " ")  # a blank only if nothing else does
-_SAMPLE = 1 << 18  # bytes looked at
+_DELIMITERS = (",", ";", "\t", "|", " ")  # a blank only if no other fits
+_SAMPLE = 1 << 18  # bytes
 _NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
 
 def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: int, prefer: str | None) -> Dialect:
-    """The dialect under which the first lines have the same number of cells, as far as the user did not give it."""
+    """The dialect under which the first lines have the same number of cells; arguments that are not None are kept."""
     if quote is not None and (len(quote) > 1 or quote in ("\n", "\r") or not quote.isascii()):
-        raise TableError(f"quote={quote!r} must be one ASCII character, or empty for none.")
+        raise ParameterError("quote", f"must be one ASCII character, or empty for none; got {quote!r}.")
     sample = _sample(body, start)
     quote = _find_quote(sample) if quote is None else quote
     if delimiter is None:
@@ -25,7 +26,9 @@ def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: i
     else:
         delimiter = _NAMED.get(delimiter, delimiter)
         if len(delimiter) != 1 or delimiter in ("\n", "\r", quote) or not delimiter.isascii():
-            raise TableError(f"delimiter={delimiter!r} must be one ASCII character, tab, or space, and not the quote.")
+            raise ParameterError(
+                "delimiter", f"must be one ASCII character, tab or space, and not the quote; got {delimiter!r}."
+            )
     blanks = delimiter != " " and _blanks_follow(sample, delimiter, quote)
     return Dialect(delimiter, quote, blanks)
 
@@ -33,7 +36,7 @@ def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: i
 def refuse_comments(
     body: bytes, start: int, delimiter: str | None, quote: str | None, prefer: str | None, origin: str
 ) -> None:
-    """Refuse lines of comments above the names: lines that begin with # and are not as wide as those that follow."""
+    """Refuse comments above the names: lines that begin with # and have another number of cells than the rest."""
     above = re.compile(rb"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r))+").match(body, start)
     if above is None or b"#" not in above.group() or above.end() >= len(body):
         return
@@ -44,7 +47,7 @@ def refuse_comments(
         return
     count = len(re.findall(rb"(?m)^[ \t]*#", above.group().replace(b"\r", b"\n")))
     lines = "1 line that begins" if count == 1 else f"{count} lines that begin"
-    raise TableError(f"{origin} has {lines} with # above its column names; remove the comments.")
+    raise TableError(f"{origin} has {lines} with # above its column names", "remove the comments", file=origin)
 
 
 def _sample(body: bytes, start: int) -> bytes:
@@ -57,7 +60,7 @@ def _sample(body: bytes, start: int) -> bytes:
 
 
 def _find_quote(sample: bytes) -> str:
-    """The double quote, unless it never occurs and single quotes stand around cells."""
+    """The double quote, unless it never occurs and cells are in single quotes."""
     if b'"' not in sample:
         opening = re.findall(rb"(?:^|[,;\t|\n\r])('[^'\n\r]*'?)(?=[,;\t|\n\r]|$)", sample)
         if opening and all(len(cell) > 1 and cell.endswith(b"'") for cell in opening):

@@ -1,4 +1,4 @@
-"""Text files in any encoding, worked on as UTF-8 and written back in their own."""
+"""Encodings of text files: decoded to UTF-8, written back in the encoding of the file."""
 
 from __future__ import annotations
 
@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otprop.files._error import TableError
+from otprop._validation import ParameterError
+from otprop.files._errors import TableError
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -16,13 +17,13 @@ _BOMS = (
     (codecs.BOM_UTF16_LE, "utf-16-le"),
     (codecs.BOM_UTF16_BE, "utf-16-be"),
 )
-_CONTROL = [*range(9), *range(14, 27), *range(28, 32)]  # bytes that text does not have
-_SNIFFED = 65_536  # bytes looked at for the NULs of UTF-16
+_CONTROL = [*range(9), *range(14, 27), *range(28, 32)]  # bytes that do not occur in text
+_SNIFFED = 65_536  # bytes searched for the NULs of UTF-16
 
 
 @dataclass(frozen=True)
 class Encoding:
-    """How the file's text is written."""
+    """The encoding of a file, and its byte order mark."""
 
     name: str
     bom: bytes = b""
@@ -33,7 +34,7 @@ class Encoding:
 
 
 def to_utf8(data: bytes, encoding: str | None, origin: str) -> tuple[bytes, Encoding, str | None]:
-    """The text as UTF-8 without its byte order mark, how to go back, and a note where the encoding was guessed."""
+    """The text as UTF-8 without its byte order mark, its encoding, and a note where that was guessed."""
     mark, marked = next(((mark, name) for mark, name in _BOMS if data.startswith(mark)), (b"", None))
     note, guessed = None, False
     if encoding is not None:
@@ -60,17 +61,19 @@ def _known(encoding: str) -> str:
     try:
         name = codecs.lookup(encoding).name
         "a".encode(name)
-    except LookupError:
-        raise TableError(f"encoding={encoding!r} is not known; utf-8, utf-16, cp1252 and latin-1 are common.") from None
+    except (LookupError, ValueError):
+        raise ParameterError(
+            "encoding", f"must be an encoding that Python knows, such as utf-8, utf-16, cp1252; got {encoding!r}."
+        ) from None
     return {"utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
 
 
-def _same(asked: str, marked: str) -> bool:
-    return asked == marked or marked.startswith(f"{asked}-")
+def _same(name: str, marked: str) -> bool:
+    return name == marked or marked.startswith(f"{name}-")
 
 
 def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
-    """UTF-16 by its NULs, UTF-8 if it is valid, else Windows' Latin encoding, else Latin-1, in which all is valid."""
+    """UTF-16 if it has many NULs, UTF-8 if it is valid, else cp1252, else Latin-1, in which everything is valid."""
     head = np.frombuffer(data[:_SNIFFED], dtype=np.uint8)
     zero = head == 0
     if zero.any():
@@ -83,7 +86,9 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
     if wrong is None:
         return "utf-8", None
     if np.isin(head, _CONTROL).mean() > 0.01:
-        raise TableError(f"{origin} is no table: it is neither text nor a format that is known; check what it is.")
+        raise TableError(
+            f"{origin} is no table: it is neither text nor a known format", "check what it is", file=origin
+        )
     name = "cp1252"
     try:
         data.decode(name)
@@ -91,12 +96,12 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
         name = "latin-1"
     return (
         name,
-        f"encoding {name}, guessed since line {line_of(data, wrong)} is not UTF-8 (pass --encoding if it is another)",
+        f"encoding {name}, guessed since line {line_of(data, wrong)} is not UTF-8 (set the encoding if it is another)",
     )
 
 
 def _wrong_utf8(data: bytes) -> int | None:
-    """Where the first byte is that UTF-8 does not allow."""
+    """The position of the first byte that is not valid UTF-8."""
     block = 1 << 24
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, max(len(data), 1), block):
@@ -109,14 +114,16 @@ def _wrong_utf8(data: bytes) -> int | None:
 
 
 def _decode(body: bytes, encoding: Encoding, origin: str) -> bytes:
-    """The text as UTF-8, after making sure that it can be written back byte for byte."""
+    """The text as UTF-8, after a check that it can be written back byte for byte."""
     name = encoding.name
     if name == "utf-8":
         wrong = _wrong_utf8(body)
         if wrong is not None:
             raise TableError(
-                f"{origin} is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}; "
-                "pass its encoding, --encoding cp1252 for instance."
+                f"{origin} is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}",
+                "pass its encoding, {} for instance",
+                file=origin,
+                arguments=[("encoding", "cp1252")],
             )
         return body
     try:
@@ -125,10 +132,15 @@ def _decode(body: bytes, encoding: Encoding, origin: str) -> bytes:
     except UnicodeError as error:
         start = getattr(error, "start", 0)
         raise TableError(
-            f"{origin} is not {name}: line {line_of(body, start)} cannot be decoded; pass its encoding with --encoding."
+            f"{origin} is not {name}: line {line_of(body, start)} cannot be decoded",
+            "pass its encoding with {}",
+            file=origin,
+            arguments=[("encoding", None)],
         ) from error
     if text.encode(name) != body:
-        raise TableError(f"{origin} would not come back unchanged from {name}; convert it to UTF-8 first.")
+        raise TableError(
+            f"{origin} would not come back unchanged from {name}", "convert it to UTF-8 first", file=origin
+        )
     return utf8
 
 
@@ -136,12 +148,14 @@ def _refuse_nul(text: bytes, origin: str) -> None:
     where = text.find(b"\0")
     if where >= 0:
         raise TableError(
-            f"{origin} has a NUL byte in line {line_of(text, where)}: it is no text file, or its encoding is another; "
-            "pass --encoding utf-16 if it is that."
+            f"{origin} has a NUL byte in line {line_of(text, where)}: it is no text file, or its encoding is another",
+            "pass {} if it is that",
+            file=origin,
+            arguments=[("encoding", "utf-16")],
         )
 
 
 def line_of(data: bytes, position: int) -> int:
-    """The number of the line, from 1, that a byte is in, whatever ends the lines."""
+    """The number of the line, from 1, that a byte is in; lines end in LF, CR or CR LF."""
     before = data[:position]
     return 1 + before.count(b"\n") + before.count(b"\r") - before.count(b"\r\n")

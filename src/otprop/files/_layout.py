@@ -1,4 +1,4 @@
-"""Where the records and cells of delimited text begin and end."""
+"""Positions of the records and cells in delimited text."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from dataclasses import dataclass
 import numpy as np
 
 from otprop.files._encoding import line_of
-from otprop.files._error import TableError
+from otprop.files._errors import TableError
 
-_BLOCK = 1 << 24  # bytes looked at in one go
+_BLOCK = 1 << 24  # bytes
 _DELIMITER, _LF, _CR, _QUOTE = 1, 2, 4, 8
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """How cells are set apart."""
+    """The delimiter and the quote of a file."""
 
     delimiter: str
     quote: str  # empty: no quoting
@@ -30,8 +30,8 @@ class Layout:
     body: bytes
     starts: np.ndarray
     stops: np.ndarray
-    odd: bool  # quotes stand where they should not, so that cells need a closer look
-    n_blank: int  # lines with nothing in them, which are no rows
+    odd: bool  # quotes inside of cells: unquoting needs a regular expression
+    n_blank: int  # blank lines, which are no rows
 
     @property
     def n_columns(self) -> int:
@@ -40,7 +40,7 @@ class Layout:
 
 @dataclass(frozen=True)
 class Cells:
-    """All cells in one row of numbers, with the cell that ends each record."""
+    """The cells of all records in sequence."""
 
     starts: np.ndarray
     stops: np.ndarray
@@ -57,19 +57,21 @@ class UnclosedQuoteError(ValueError):
 
 
 def lay_out(body: bytes, dialect: Dialect, origin: str, start: int = 0) -> Layout:
-    """Find all cells from `start` on, and refuse rows that are not as wide as the header."""
+    """Find all cells from `start` on; refuse rows with another number of cells than the header."""
     try:
         cells = find_cells(body, dialect, start)
     except UnclosedQuoteError as error:
         raise TableError(
-            f"{origin}: the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed; "
-            "close it, or pass --quote '' if quotes mean nothing in this file."
+            f"{origin}: the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed",
+            "close it, or pass {} if quotes mean nothing in this file",
+            file=origin,
+            arguments=[("quote", "")],
         ) from None
     return _table(body, cells, dialect, origin)
 
 
 def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
-    """The cells of all records, whatever their width; a line break or the end of the text ends a record."""
+    """The cells of all records; a line break or the end of the text ends a record."""
     positions, kinds, odd = _separators(body, dialect, start)
     if odd:
         positions, kinds = _separators_one_by_one(body, dialect, start)
@@ -77,7 +79,7 @@ def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
     size = len(body)
     following = data[np.minimum(positions + 1, size - 1)] if size else np.zeros(0, dtype=np.uint8)
     pair = (kinds == _CR) & (following == ord("\n")) & (positions + 1 < size)
-    if pair.any():  # the LF of a CR LF is no line end of its own
+    if pair.any():  # CR LF is one line end
         keep = np.ones(len(positions), dtype=bool)
         keep[np.flatnonzero(pair) + 1] = False
         positions, kinds, pair = positions[keep], kinds[keep], pair[keep]
@@ -94,7 +96,7 @@ def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
 
 
 def _separators(body: bytes, dialect: Dialect, start: int) -> tuple[np.ndarray, np.ndarray, bool]:
-    """Delimiters and line breaks outside quotes, by the parity of the quotes before them."""
+    """Positions and kinds of the separators outside quotes, by the parity of the quotes before them."""
     table = np.zeros(256, dtype=np.uint8)
     table[ord(dialect.delimiter)] = _DELIMITER
     table[ord("\n")], table[ord("\r")] = _LF, _CR
@@ -145,7 +147,7 @@ def _misplaced(
 
 
 def _separators_one_by_one(body: bytes, dialect: Dialect, start: int) -> tuple[np.ndarray, np.ndarray]:
-    """The same for text with quotes inside of cells: only a quote at the beginning of a cell opens."""
+    """`_separators` for text with quotes inside of cells: only a quote at the beginning of a cell opens."""
     delimiter, quote = re.escape(dialect.delimiter).encode(), re.escape(dialect.quote).encode()
     opening = (b" *+" if dialect.blanks else b"") + quote
     quoted = opening + b"(?:[^" + quote + b"]++|" + quote + quote + b")*+" + quote
@@ -184,7 +186,7 @@ def _table(body: bytes, cells: Cells, dialect: Dialect, origin: str) -> Layout:
 
 
 def _is_blank(body: bytes, cells: Cells, first: np.ndarray) -> np.ndarray:
-    """Whether the first cell of a record has nothing but blanks in it."""
+    """Which records have only blanks in their first cell."""
     starts, stops = cells.starts[first].copy(), cells.stops[first]
     data = np.frombuffer(body, dtype=np.uint8)
     while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
@@ -210,6 +212,8 @@ def _ragged(
     many = "too many" if widths[at] > header else "too few"
     others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
     return TableError(
-        f"{origin}: row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header"
-        f"{others}; mend it, or pass --delimiter or --quote if cells are set apart in another way."
+        f"{origin}: row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header{others}",
+        "mend it, or pass {} or {} if the file uses others",
+        file=origin,
+        arguments=[("delimiter", None), ("quote", None)],
     )

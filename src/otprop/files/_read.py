@@ -1,22 +1,24 @@
-"""From a file or a stream to a table."""
+"""Reading a table from a file or a stream."""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import BinaryIO
 
-from otprop.files._arrays import ArraysTable
 from otprop.files._columnar import ColumnarTable
 from otprop.files._delimited import DelimitedTable
 from otprop.files._dialect import find_dialect
 from otprop.files._encoding import to_utf8
-from otprop.files._error import need
-from otprop.files._source import open_source
+from otprop.files._excel import ExcelTable
+from otprop.files._input_file import read_input
+from otprop.files._json import JsonTable
+from otprop.files._npz import NpzTable
+from otprop.files._optional import import_optional
 from otprop.files._table import Table
 
 
 def check_reading(*, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None) -> None:
-    """Refuse what cannot be the delimiter, quote or encoding of any file, before one is opened.
+    """Refuse a delimiter, quote or encoding that no file can have, before a file is opened.
 
     Parameters
     ----------
@@ -24,8 +26,8 @@ def check_reading(*, delimiter: str | None = None, quote: str | None = None, enc
 
     Raises
     ------
-    TableError
-        Its message begins with the name of the argument.
+    ParameterError
+        Its `parameter` is the name of the argument.
     """
     find_dialect(b"a", delimiter, quote, 0, None)
     to_utf8(b"", encoding, "")
@@ -39,33 +41,40 @@ def read_table(
     encoding: str | None = None,
     decimal: str | None = None,
     quote: str | None = None,
+    max_bytes: int | None = None,
 ) -> Table:
-    r"""Read a table from a file or a binary stream, plain or packed with gzip or zstd.
+    r"""Read a table from a file or a binary stream, plain or compressed with gzip or zstd.
 
     Parameters
     ----------
     source : str, path or binary stream
-        The file; "-" is standard input. What a stream holds is told by its first bytes.
+        The file; "-" is standard input. The format of a stream is detected by its first bytes.
     format : str or None
-        "csv", "tsv", "parquet", "feather" (also "arrow") or "npz"; None for what the name and the first bytes say.
+        "csv", "tsv", "parquet", "feather" (also "arrow"), "npz", "json" (a list of objects), "jsonl" (one object a
+        line) or "xlsx" (the first sheet; needs openpyxl); None to detect it by the name and the first bytes.
     delimiter : str or None
-        What is between the cells of a text file; found out if None among comma, semicolon, tab, bar and blank.
+        The delimiter of a text file; if None, detected among comma, semicolon, tab, bar and blank.
     encoding : str or None
         The encoding of a text file. If None: by its byte order mark, else UTF-8 if it is valid, else a Latin one.
     decimal : str or None
-        "." or ","; found out if None.
+        "." or ","; detected if None.
     quote : str or None
-        What is around cells that hold a delimiter, empty for nothing; found out if None.
+        The quote around cells of a text file, empty for none; detected if None.
+    max_bytes : int or None
+        The largest size of a compressed file (.gz, .zst, NPZ, Excel, Parquet, Feather) once it is decompressed; if
+        None, 200 times its compressed size, and at least 256 MiB.
 
     Returns
     -------
     Table
-        The table; its `notes` say what was found out.
+        The table; its `notes` say what was detected.
 
     Raises
     ------
     TableError
         The file cannot be read as a table. The message is one line and says what to do.
+    ParameterError
+        An argument has a value that no file can have.
 
     Examples
     --------
@@ -81,11 +90,15 @@ def read_table(
     007;1,5;a;a
     008;2,5;;b
     """
-    opened = open_source(source, format)
-    need("pyarrow")
-    need("pandas")
-    if opened.kind in ("parquet", "feather"):
-        return ColumnarTable(opened)
-    if opened.kind == "npz":
-        return ArraysTable(opened)
-    return DelimitedTable(opened, delimiter, encoding, decimal, quote)
+    file = read_input(source, format, max_bytes)
+    import_optional("pyarrow")
+    import_optional("pandas")
+    if file.format in ("parquet", "feather"):
+        return ColumnarTable(file)
+    if file.format == "npz":
+        return NpzTable(file)
+    if file.format == "xlsx":
+        return ExcelTable(file)
+    if file.format in ("json", "jsonl"):
+        return JsonTable(file, encoding)
+    return DelimitedTable(file, delimiter, encoding, decimal, quote)

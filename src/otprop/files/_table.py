@@ -1,4 +1,4 @@
-"""What all tables can do, whatever file they come from."""
+"""What all tables can do, whatever the format of their file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,16 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from otprop.files._error import TableError, listed, need
-from otprop.files._packing import packed
-from otprop.files._source import Source, check_ending, check_format, codec_of, kind_of, same_ending
-from otprop.files._values import reading_of, typed_like
-from otprop.files._words import Reading
+from otprop.files._arrow import Column, fill_column, to_arrow, with_columns
+from otprop.files._compression import compressed_stream
+from otprop.files._distinct import Reading
+from otprop.files._errors import TableError, listed
+from otprop.files._formats import check_ending, check_format, codec_of_name, format_of_name, refuse_url, same_ending
+from otprop.files._input_file import InputFile
+from otprop.files._optional import pandas
+from otprop.files._parse import parse, parse_like, reading_of
+from otprop.files._writers import Writer, arrow_writer
 from otprop.files.atomic import write_atomic
-
-Column = Sequence[Any] | np.ndarray
 
 
 class Table(ABC):
@@ -26,10 +28,10 @@ class Table(ABC):
 
     Parameters
     ----------
-    source : Source
-        The bytes of the file and where they are from.
+    file : InputFile
+        The bytes of the file and their origin.
     kind : str
-        The kind of table that they are.
+        The format of the table.
 
     Attributes
     ----------
@@ -40,39 +42,41 @@ class Table(ABC):
     origin : str
         The path as it was given, or "standard input".
     kind : str
-        "csv", "tsv", "parquet", "feather" or "npz".
+        "csv", "tsv", "parquet", "feather", "npz", "json", "jsonl" or "xlsx".
     digest : str
-        The SHA-256 of the unpacked file, in hexadecimal digits.
+        The SHA-256 of the decompressed file, in hexadecimal digits.
     notes : list of str
-        What was found out about the file and what is odd about it. `frame` adds what it finds in the columns.
+        What was detected in the file and what is unusual about it. `frame` adds notes on the columns.
+    unnamed : list of str
+        The columns that have no name in the file and were given one.
+    unread : dict of str to str
+        Arrays of an NPZ file that cannot be read as columns, each with the reason.
     """
 
     names: list[str]
     n_rows: int
-    origin: str
-    kind: str
-    digest: str
-    notes: list[str]
-    path: Path | None
-    sign: str | None = None  # the decimal sign, where the file is text and it can be told
+    decimal: str = "."  # the decimal sign of numbers in text
+    sign: str | None = None  # the same, None where it is ambiguous
 
-    def __init__(self, source: Source, kind: str) -> None:
-        self.origin, self.path, self.kind, self.notes = source.origin, source.path, kind, []
-        self.digest = sha256(source.data).hexdigest()
-        self._readings: dict[str, Reading | None] = {}  # how columns were read
+    def __init__(self, file: InputFile, kind: str) -> None:
+        self.origin, self.path, self.kind = file.origin, file.path, kind
+        self.digest = sha256(file.data).hexdigest()
+        self.notes: list[str] = []
+        self.unnamed: list[str] = []
+        self.unread: dict[str, str] = {}
+        self._readings: dict[str, Reading | None] = {}
 
     def frame(self, names: Sequence[str] | None = None, like: Mapping[str, Reading] | None = None) -> Any:
-        """The columns for features, as a pandas frame: numbers, truth values, dates, text; what is missing is NA.
+        """The columns as a pandas frame of numbers, booleans, dates, text and arrays; what is missing is NA.
 
         Parameters
         ----------
         names : sequence of str or None
             The columns to read; None for all.
         like : mapping of str to Reading or None
-            How the columns of an earlier table were read, as its `readings` said. Text of these columns is read in the
-            same way, with a note where it is written in another, and a TableError where a cell does not fit.
+            The `readings` of an earlier table. Text of these columns is parsed in the same way, with a note where its
+            notation differs, and a TableError where a cell does not fit.
         """
-        pandas = need("pandas")
         like = like or {}
         signs = [reading.form for reading in like.values() if reading.kind == "number" and reading.form]
         usual = max(signs, key=signs.count, default=None)
@@ -85,13 +89,13 @@ class Table(ABC):
                 self._readings.setdefault(name, reading_of(columns[name]))
             else:
                 here = self.sign if like[name].form in ("", usual) else None
-                column = typed_like(name, text, like[name], here, self.origin)
+                column = parse_like(name, text, like[name], here, self.origin)
                 self._note(*column.notes)
                 columns[name] = pandas.Series(column.values)
         return pandas.DataFrame(columns, index=pandas.RangeIndex(self.n_rows))
 
     def readings(self, names: Sequence[str] | None = None) -> dict[str, Reading]:
-        """How the columns are read: whether as numbers, dates or text, and with which signs and forms.
+        """How the columns are parsed: as numbers, dates or text, and in which notation.
 
         Parameters
         ----------
@@ -110,9 +114,23 @@ class Table(ABC):
         Parameters
         ----------
         name : str
-            The column. Cells of text files are text, without the quotes around them; others are values of Python.
+            The column. Cells of text files are text, without quotes around them; others are Python values.
         """
         return self._cells(self._position(name))
+
+    def has_column(self, name: str) -> bool:
+        """Whether a column can be read under this name.
+
+        Parameters
+        ----------
+        name : str
+            One of `names`, or for NPZ files an entry of a matrix: ``X_0``.
+        """
+        try:
+            self._position(name)
+        except TableError:
+            return False
+        return True
 
     def write(
         self,
@@ -123,55 +141,75 @@ class Table(ABC):
         format: str | None = None,
         force: bool = False,
         excel_safe: bool = False,
+        written: list[Path] | None = None,
     ) -> None:
-        """Write the table with columns added, all else as it was.
+        """Write the table with columns added and everything else unchanged.
 
-        In the format of the input, untouched cells come back byte for byte (CSV, TSV) or as the same values and types
-        (Parquet, Feather, NPZ). In another format, text becomes a number, a truth value, a date or a time only in
-        columns where every cell would be written the same way again (`007` and `1.50` stay text), an empty cell becomes
-        a missing value; a value becomes text as it would be printed, lists and structures as JSON, in UTF-8.
+        In the format of the input, untouched cells come back byte for byte (CSV, TSV, JSON) or as the same values and
+        types (Parquet, Feather, NPZ, Excel). In another format, text becomes a number, a boolean, a date or a time only
+        in columns where every cell would be written the same way again (`007` and `1.50` stay text), and an empty cell
+        becomes a missing value; other values become text as they are printed, lists and structures as JSON, in UTF-8.
 
         Parameters
         ----------
         out : str, path or binary stream
-            Where to write; "-" is standard output. A file is written beside its place and moved there in one step. A
-            name that ends in `.gz` or `.zst` is packed.
+            Where to write; "-" is standard output. A file appears in one step, and is not readable by more people than
+            the input. A name that ends in `.gz` or `.zst` is compressed.
         added : mapping of str to columns
-            New columns, in order, each of `n_rows` values: text, numbers, truth values, None where empty.
+            New columns, in order, each of `n_rows` values: text, numbers, booleans, None where empty.
         fill : (str, column) or None
             A column of the file, and values to write into it; cells where the value is None stay as they are.
         format : str or None
-            "csv", "tsv", "parquet", "feather" or "npz"; None for what the name of `out` says, else as the input.
+            One of the values of `kind`; None for the format that the name of `out` stands for, else that of the input.
         force : bool
-            Whether a file that is there may be replaced. The input never is.
+            Whether an existing file may be replaced. The input never is.
         excel_safe : bool
             In CSV and TSV, put an apostrophe before every text cell, new or not, that begins with `=`, `+`, `-`, `@`,
             a tab or a line break and is no number, so that spreadsheets do not take it for a formula.
+        written : list of path or None
+            The path of the output is appended to it as soon as the file is in place.
         """
         if str(out) == "-":
             out = sys.stdout.buffer
         path = Path(out) if isinstance(out, (str, Path)) else None
-        if path is not None and format is None:
-            check_ending(path, self.path)
-            if kind_of(path) is None and not same_ending(path, self.path):
-                self._note(f"{path} is written as {self.kind}, as the input is: its name does not say what it is")
-        kind = check_format(format) or (kind_of(path) if path else None) or self.kind
-        codec = codec_of(path) if path else None
-        columns = self._check_added(added)
-        if fill is not None:
-            self._position(fill[0])
-            fill = (fill[0], self._check_length(fill[0], fill[1]))
-        job = self._writer(kind, columns, fill, excel_safe and kind in ("csv", "tsv"))
-
-        def write(handle: BinaryIO) -> None:
-            with packed(handle, codec) as stream:
-                job(stream)
-
+        if path is not None:
+            refuse_url(path)
+        write = self._output(path, self._check_added(added), self._check_fill(fill), format, excel_safe)
         if path is None:
             write(cast(BinaryIO, out))
             cast(BinaryIO, out).flush()
         else:
-            write_atomic(path, write, force, [] if self.path is None else [self.path])
+            inputs = [] if self.path is None else [self.path]
+            write_atomic(path, write, force, inputs, mode_like=self.path, written=written)
+
+    def _output(
+        self,
+        path: Path | None,
+        added: dict[str, Any],
+        fill: tuple[str, Column] | None,
+        format: str | None,
+        excel_safe: bool,
+    ) -> Writer:
+        """A function that writes the table; what cannot be written is refused before it is returned."""
+        if path is not None and format is None:
+            check_ending(path, self.path)
+            if format_of_name(path) is None and not same_ending(path, self.path):
+                self._note(f"{path} is written as {self.kind}, as the input is: its name does not say what it is")
+        kind = check_format(format) or (format_of_name(path) if path else None) or self.kind
+        excel_safe = excel_safe and kind in ("csv", "tsv")
+        if kind == self.kind:
+            job = self._writer(added, fill, excel_safe)
+        else:
+            whole = self._arrow_text() if kind in ("csv", "tsv") else self._arrow()
+            whole = whole if fill is None else fill_column(whole, fill, self.origin)
+            job = arrow_writer(with_columns(whole, added), kind, excel_safe, self.decimal)
+        codec = codec_of_name(path) if path else None
+
+        def write(handle: BinaryIO) -> None:
+            with compressed_stream(handle, codec) as stream:
+                job(stream)
+
+        return write
 
     @abstractmethod
     def _typed(self, position: int) -> Any:
@@ -189,30 +227,62 @@ class Table(ABC):
         """The whole table for another format, as an Arrow table."""
 
     def _arrow_text(self) -> Any:
-        """The whole table for another kind of text: of a text file, its cells as they are."""
+        """The whole table for CSV or TSV: of a text file, its cells as they are."""
         return self._arrow()
 
     @abstractmethod
-    def _writer(self, kind: str, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Any:
-        """A function that writes to a stream; what can be checked has been checked when it is returned."""
+    def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
+        """A function that writes the table in its own format."""
 
     def _position(self, name: str) -> int:
         try:
             return self.names.index(name)
         except ValueError:
-            raise TableError(f"{self.origin} has no column {name!r}; its columns: {listed(self.names)}.") from None
+            raise TableError(
+                f"{self.origin} has no column {name!r}; its columns: {listed(self.names)}",
+                file=self.origin,
+                column=name,
+            ) from None
+
+    def _parsed(self, position: int, text: Any) -> Any:
+        """Text as the values of a pandas column."""
+        name = self.names[position]
+        column = parse(name, text, self.decimal)
+        self._note(*column.notes)
+        self._readings[name] = column.reading
+        return column.values
 
     def _note(self, *notes: str) -> None:
-        self.notes.extend(note for note in notes if note not in self.notes)
+        self.notes.extend(note for note in notes if note and note not in self.notes)
+
+    def _set_names(self, given: Sequence[str]) -> None:
+        """Take the names of the columns, with new ones for empty names; refuse names that occur twice."""
+        check_names([name for name in given if name], self.origin)
+        names = list(given)
+        for j, name in enumerate(given):
+            while not name and (not names[j] or names[j] in given):
+                names[j] = f"{names[j] or f'column {j + 1}'}{'_' if names[j] else ''}"
+        self.names = names
+        self.unnamed = [name for name, old in zip(names, given, strict=True) if not old]
+        if self.unnamed:
+            self._note(f"columns without a name are called {', '.join(self.unnamed)}")
 
     def _check_added(self, added: Mapping[str, Column]) -> dict[str, Any]:
-        there = [name for name in added if name in self.names]
-        if there:
+        known = [name for name in added if name in self.names]
+        if known:
             raise TableError(
-                f"{self.origin} already has a column {listed(there)}, which would be added; "
-                "rename or remove it in the file, or give the added columns another start with --prefix."
+                f"{self.origin} already has a column {listed(known)}, which would be added",
+                "rename or remove it in the file, or choose other names for the added columns",
+                file=self.origin,
+                column=known[0],
             )
         return {name: to_arrow(self._check_length(name, column)) for name, column in added.items()}
+
+    def _check_fill(self, fill: tuple[str, Column] | None) -> tuple[str, Column] | None:
+        if fill is not None:
+            self._position(fill[0])
+            self._check_length(*fill)
+        return fill
 
     def _check_length(self, name: str, column: Column) -> Column:
         if len(column) != self.n_rows:
@@ -225,15 +295,9 @@ def check_names(names: Sequence[str], origin: str) -> None:
     seen: set[str] = set()
     twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
     if twice:
-        raise TableError(f"{origin} has more than one column named {listed(dict.fromkeys(twice))}; rename them.")
-
-
-def to_arrow(column: Column) -> Any:
-    """A new column as an Arrow array; None and NaN are missing."""
-    pa = need("pyarrow")
-    if isinstance(column, np.ndarray) and column.dtype.kind in "US":
-        column = column.astype(object)
-    array = pa.array(column, from_pandas=True)
-    if pa.types.is_null(array.type) or pa.types.is_string(array.type):
-        array = array.cast(pa.large_string())
-    return array
+        raise TableError(
+            f"{origin} has more than one column named {listed(dict.fromkeys(twice))}",
+            "rename them",
+            file=origin,
+            column=twice[0],
+        )

@@ -1,4 +1,4 @@
-"""Columns written as the cells of delimited text."""
+"""Arrow columns as the cells of delimited text."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files._error import TableError, need
+from otprop.files._distinct import DistinctValues
+from otprop.files._errors import TableError
 from otprop.files._layout import Dialect
 from otprop.files._numbers import number_mask
-from otprop.files._words import Words
+from otprop.files._optional import pa, pc
 
-_BLOCK = 100_000  # pieces joined in one go
-FORMULA = "=+-@\t\r\n"  # what spreadsheets may take for the beginning of a formula
+_BLOCK = 100_000  # texts joined at once
+FORMULA = "=+-@\t\r\n"  # first characters that spreadsheets take for a formula
 
 
 def as_text(array: Any, name: str, decimal: str = ".") -> Any:
-    """An Arrow column as text, null where it is missing; floats as short as they can be read back."""
-    pa, pc = need("pyarrow"), need("pyarrow.compute")
+    """An Arrow column as text, null where it is missing; floats in their shortest exact form."""
     kind = array.type
     if isinstance(array, pa.ChunkedArray):
         array = array.combine_chunks()
@@ -37,53 +37,56 @@ def as_text(array: Any, name: str, decimal: str = ".") -> Any:
     try:
         return array.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError(f"column {name!r} of type {kind} cannot be written as text; write to .parquet.") from None
+        raise TableError(
+            f"column {name!r} of type {kind} cannot be written as text", "write to .parquet", column=name
+        ) from None
 
 
 def to_cells(text: Any, dialect: Dialect, name: str) -> Any:
-    """Text as it stands in the file: quoted where it must be, empty where it is missing."""
-    pa, pc = need("pyarrow"), need("pyarrow.compute")
+    """Text as cells: quoted where necessary, empty where missing."""
     text = pc.fill_null(text, pa.scalar("", text.type))
     special = "[" + re.escape(dialect.delimiter + dialect.quote) + r"\r\n]" + ("|^ " if dialect.blanks else "")
-    needs = pc.match_substring_regex(text, special)
-    if not pc.any(needs).as_py():
+    quoted_cells = pc.match_substring_regex(text, special)
+    if not pc.any(quoted_cells).as_py():
         return text
     if not dialect.quote:
-        cell = text.filter(needs)[0].as_py()
-        raise TableError(f"column {name!r}: {cell!r} cannot be written without quotes; do not pass --quote ''.")
+        cell = text.filter(quoted_cells)[0].as_py()
+        raise TableError(
+            f"column {name!r}: {cell!r} cannot be written without quotes",
+            "do not pass {}",
+            column=name,
+            arguments=[("quote", "")],
+        )
     mark = pa.scalar(dialect.quote, text.type)
     nothing = pa.scalar("", text.type)
     quoted = pc.binary_join_element_wise(
         mark, pc.replace_substring(text, dialect.quote, dialect.quote * 2), mark, nothing
     )
-    return pc.if_else(needs, quoted, text)
+    return pc.if_else(quoted_cells, quoted, text)
 
 
 def guard(text: Any, decimal: str = ".") -> Any:
-    """Text with an apostrophe before what a spreadsheet may take for a formula; numbers stay."""
-    pa, pc = need("pyarrow"), need("pyarrow.compute")
+    """Text with an apostrophe before what a spreadsheet may take for a formula."""
     mask = pa.array(formulas(text, decimal))
     marked = pc.binary_join_element_wise(pa.scalar("'", text.type), text, pa.scalar("", text.type))
     return pc.if_else(mask, marked, text)
 
 
 def formulas(text: Any, decimal: str = ".") -> np.ndarray:
-    """Which texts a spreadsheet may take for a formula: numbers such as -5 are none."""
-    pc = need("pyarrow.compute")
+    """Which texts a spreadsheet may take for a formula; numbers such as -5 are none."""
     begins = pc.fill_null(pc.match_substring_regex(text, "^[" + re.escape(FORMULA) + "]"), False)
     begins = np.array(begins.to_numpy(zero_copy_only=False), dtype=bool)
     if begins.any():
         rows = np.flatnonzero(begins)
-        words = Words.of(text.take(need("pyarrow").array(rows)))
-        plain, grouped = number_mask(words, decimal)
-        control = words.match("^$")  # blanks alone: trimmed away
-        begins[rows] = ~(plain | grouped | control)[words.codes]
+        distinct = DistinctValues.from_column(text.take(pa.array(rows)))
+        plain, grouped = number_mask(distinct, decimal)
+        control = distinct.match("^$")  # only blanks, which were trimmed
+        begins[rows] = ~(plain | grouped | control)[distinct.codes]
     return begins
 
 
 def pieces(body: bytes, starts: np.ndarray, stops: np.ndarray) -> Any:
-    """The texts `body[starts[i]:stops[i]]`, for ascending places, without a loop."""
-    pa = need("pyarrow")
+    """The texts `body[starts[i]:stops[i]]` for ascending positions, without a loop."""
     cuts = np.empty(2 * len(starts) + 1, dtype=np.int64)
     cuts[0:-1:2], cuts[1::2], cuts[-1] = starts, stops, stops[-1] if len(stops) else 0
     every = pa.LargeStringArray.from_buffers(2 * len(starts), pa.py_buffer(cuts), pa.py_buffer(body))
@@ -91,8 +94,7 @@ def pieces(body: bytes, starts: np.ndarray, stops: np.ndarray) -> Any:
 
 
 def splice(body: bytes, starts: np.ndarray, stops: np.ndarray, instead: Any) -> Iterator[bytes]:
-    """The text with every `body[starts[i]:stops[i]]` replaced; places are ascending."""
-    pa, pc = need("pyarrow"), need("pyarrow.compute")
+    """The text with every `body[starts[i]:stops[i]]` replaced; positions are ascending."""
     nothing = pa.scalar("", pa.large_string())
     done = 0
     for at in range(0, len(starts), _BLOCK):
@@ -106,7 +108,7 @@ def splice(body: bytes, starts: np.ndarray, stops: np.ndarray, instead: Any) -> 
 
 
 def flat(text: Any) -> bytes:
-    """All texts of an array, one after the other."""
+    """All texts of an array, concatenated."""
     if len(text) == 0:
         return b""
     offsets = np.frombuffer(text.buffers()[1], dtype=np.int64)
@@ -116,7 +118,6 @@ def flat(text: Any) -> bytes:
 
 def lines(columns: list[Any], dialect: Dialect) -> Iterator[bytes]:
     """Columns of cells as lines of text."""
-    pa, pc = need("pyarrow"), need("pyarrow.compute")
     for at in range(0, len(columns[0]), _BLOCK):
         cells = [column[at : at + _BLOCK] for column in columns]
         joined = pc.binary_join_element_wise(*cells, pa.scalar(dialect.delimiter, pa.large_string()))

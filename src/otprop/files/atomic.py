@@ -1,4 +1,4 @@
-"""Writing a file so that its place holds the old content or the new, never a part of either."""
+"""Writing a file so that its path holds the old content or the new, never a part of either."""
 
 from __future__ import annotations
 
@@ -13,130 +13,151 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from otprop.files._error import TableError, one_line
+from otprop.files._errors import TableError, one_line
+from otprop.files._formats import refuse_url
 
 Content = bytes | str | Callable[[BinaryIO], object]
-_LONGEST = 200  # bytes of a file's name that fit into its temporary name
+_NAME_BYTES = 200  # of a file name that fit into its temporary name
 
 
 def check_output(path: str | Path, force: bool = False, inputs: Iterable[str | Path] = ()) -> None:
-    """Refuse a place that cannot be written, before any work is done.
+    """Refuse an output that cannot be written, before any work is done.
 
     Parameters
     ----------
     path : str or path
-        Where the output shall be. "-" is standard output and always right.
+        The output; "-" is standard output and always accepted.
     force : bool
-        Whether a file that is there may be replaced.
+        Whether an existing file may be replaced.
     inputs : iterable of str or path
-        Files that must not be written, whatever `force` says, under this name or as a link.
+        Files that must not be written, under this name or as a link, even with `force`.
 
     Raises
     ------
     TableError
-        The place is an input, a folder, an existing file without `force`, or in a folder that is not there or
+        The output is an input, a folder, an existing file without `force`, or in a folder that does not exist or
         cannot be written.
     """
     if str(path) == "-":
         return
-    place = _place(path)
-    _refuse_inputs(path, place, inputs)
-    if _is_special(place):
-        return
-    _refuse_existing(path, place, force)
     with _reporting(path):
-        part, handle = _create_part(place)
-        handle.close()
-        part.unlink()
+        target = _resolve(path)
+        _refuse_inputs(path, target, inputs)
+        if _is_special(target):
+            return
+        _refuse_existing(path, target, force)
+        with _temporary_file(target):
+            pass
 
 
-def write_atomic(path: str | Path, content: Content, force: bool = False, inputs: Iterable[str | Path] = ()) -> None:
-    """Write a file beside its place and move it there in one step.
+def write_atomic(
+    path: str | Path,
+    content: Content,
+    force: bool = False,
+    inputs: Iterable[str | Path] = (),
+    *,
+    mode_like: str | Path | None = None,
+    written: list[Path] | None = None,
+) -> None:
+    """Write a temporary file and move it to its path in one step.
 
-    The content goes to a temporary file `.NAME.xxxxxxxx.part` in the same folder, is flushed to the disk and takes the
-    place of `path` in one step. Whatever interrupts this leaves what was there before; what a killed process left
-    behind is removed by the next call for the same place. Devices and pipes are written directly.
+    The content goes to `.NAME.xxxxxxxx.part` in the same folder, which only its owner can read, is flushed to the disk
+    and replaces `path` in one step. Any exception leaves the old file and no temporary one; what a killed process left
+    is removed by the next call for the same path. Devices and pipes are written directly.
 
     Parameters
     ----------
     path : str or path
-        Where the file shall be; a symbolic link is followed.
+        The output; a symbolic link is followed.
     content : bytes, str or callable
         The content, text being written as UTF-8, or a function that writes it to the binary file that it is given.
     force : bool
-        Whether a file that is there may be replaced.
+        Whether an existing file may be replaced. Its permissions are kept.
     inputs : iterable of str or path
-        Files that must not be written, whatever `force` says.
+        Files that must not be written, even with `force`.
+    mode_like : str, path or None
+        A file whose permissions a new output does not exceed: the input that it is made from.
+    written : list of path or None
+        `path` is appended to it as soon as the file is in place: if not, another process wrote what is there.
 
     Raises
     ------
     TableError
-        As `check_output`, and when writing fails (disk full, say). The old file is then as it was.
+        As `check_output`, and when writing fails (disk full, say). The old file is then unchanged.
     """
-    place = _place(path)
-    _refuse_inputs(path, place, inputs)
-    if _is_special(place):
-        with _reporting(path), open(place, "wb") as special:
-            _fill(special, content)
-        return
-    _refuse_existing(path, place, force)
     with _reporting(path):
-        _remove_strays(place)
-        part, handle = _create_part(place)
-        try:
-            with handle:
-                _lock(handle)
-                _fill(handle, content)
-                handle.flush()
-                if force and place.exists():
-                    os.chmod(part, stat.S_IMODE(place.stat().st_mode))
-                os.fsync(handle.fileno())
-                _move(part, place, path, force)
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink()
-        _sync_folder(place.parent)
+        target = _resolve(path)
+        _refuse_inputs(path, target, inputs)
+        if _is_special(target):
+            with open(target, "wb") as special:
+                _fill(special, content)
+            return
+        _refuse_existing(path, target, force)
+        _remove_strays(target)
+        with _temporary_file(target) as (part, handle):
+            _fill(handle, content)
+            handle.flush()
+            os.chmod(part, _final_mode(target, mode_like))
+            os.fsync(handle.fileno())
+            _move(part, target, path, force)
+            if written is not None:
+                written.append(Path(path))
+        _sync_folder(target.parent)
 
 
-def _place(path: str | Path) -> Path:
+def _resolve(path: str | Path) -> Path:
     """The file that would be written: links are followed, so that they stay links."""
+    refuse_url(path)
     return Path(os.path.realpath(path))
 
 
-def _refuse_inputs(path: str | Path, place: Path, inputs: Iterable[str | Path]) -> None:
+def _refuse_inputs(path: str | Path, target: Path, inputs: Iterable[str | Path]) -> None:
     for given in inputs:
         with contextlib.suppress(OSError):
-            if place == _place(given) or os.path.samefile(place, given):
-                raise TableError(f"{path} is the input {given}, which is never written; choose another output.")
+            if target == _resolve(given) or os.path.samefile(target, given):
+                raise TableError(
+                    f"{path} is the input {given}, which is never written", "choose another output", file=path
+                )
 
 
-def _is_special(place: Path) -> bool:
-    """A device, a pipe or a socket: there is nothing to keep, and nothing to move."""
+def _is_special(target: Path) -> bool:
+    """Whether it is a device, a pipe or a socket, which cannot be replaced."""
     try:
-        mode = place.stat().st_mode
+        mode = target.stat().st_mode
     except OSError:
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def _refuse_existing(path: str | Path, place: Path, force: bool) -> None:
-    if place.is_dir():
-        raise TableError(f"{path} is a folder; name a file in it.")
-    if not place.parent.exists():
-        raise TableError(f"cannot write {path}: there is no folder {Path(path).parent}; create it first.")
-    if not force and os.path.lexists(place):
-        raise TableError(f"{path} exists already; pass --force to replace it, or choose another output.")
+def _refuse_existing(path: str | Path, target: Path, force: bool) -> None:
+    with contextlib.suppress(FileNotFoundError):
+        os.stat(target)  # fails for a name that is too long, a loop of links, a file in place of a folder
+    if target.is_dir():
+        raise TableError(f"{path} is a folder", "name a file in it", file=path)
+    if not target.parent.exists():
+        raise TableError(f"cannot write {path}: there is no folder {Path(path).parent}", "create it first", file=path)
+    if not force and os.path.lexists(target):
+        raise TableError(
+            f"{path} exists already",
+            "pass {} to replace it, or choose another output",
+            file=path,
+            arguments=[("force", True)],
+        )
 
 
 @contextmanager
 def _reporting(path: str | Path) -> Iterator[None]:
-    """An error of the system becomes a line for the user; a reader that went away is no error of the file."""
+    """Turn an OSError into a TableError; a closed pipe is no error of the file."""
     try:
         yield
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise TableError(f"cannot write {path}: {one_line(error)}; it is as it was.") from error
+        raise TableError(f"cannot write {path}: {one_line(error)}", "it is unchanged", file=path) from error
+    except ValueError as error:
+        if isinstance(error, TableError) or "null" not in str(error):
+            raise
+        raise TableError(f"cannot write {str(path)!r}: {one_line(error)}", file=path) from error
 
 
 def _fill(handle: BinaryIO, content: Content) -> None:
@@ -146,35 +167,60 @@ def _fill(handle: BinaryIO, content: Content) -> None:
         handle.write(content.encode("utf-8") if isinstance(content, str) else content)
 
 
-def _stem(place: Path) -> str:
+def _stem(target: Path) -> str:
     """The name as far as it fits into a temporary name."""
-    return os.fsdecode(os.fsencode(place.name)[:_LONGEST])
+    return os.fsdecode(os.fsencode(target.name)[:_NAME_BYTES])
 
 
-def _create_part(place: Path) -> tuple[Path, BinaryIO]:
-    """A new temporary file beside the place, with the permissions that a new file has here."""
-    part = place.with_name(f".{_stem(place)}.{secrets.token_hex(4)}.part")
+@contextmanager
+def _temporary_file(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
+    """A new locked file in the same folder that only its owner can read; it is gone after the block."""
+    part = target.with_name(f".{_stem(target)}.{secrets.token_hex(4)}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
-    return part, os.fdopen(os.open(part, flags, 0o666), "w+b")
+    try:
+        with os.fdopen(os.open(part, flags, 0o600), "w+b") as handle:
+            _lock(handle)
+            yield part, handle
+    finally:
+        with contextlib.suppress(OSError):
+            part.unlink()
 
 
-def _move(part: Path, place: Path, path: str | Path, force: bool) -> None:
+def _final_mode(target: Path, mode_like: str | Path | None) -> int:
+    """The permissions of the file that is replaced; of a new one those of new files, at most those of `mode_like`."""
+    with contextlib.suppress(FileNotFoundError):
+        return stat.S_IMODE(target.stat().st_mode)
+    umask = os.umask(0o077)  # there is no other way to read it
+    os.umask(umask)
+    mode = 0o666 & ~umask
+    if mode_like is not None:
+        with contextlib.suppress(OSError):
+            mode &= stat.S_IMODE(os.stat(mode_like).st_mode)
+    return mode
+
+
+def _move(part: Path, target: Path, path: str | Path, force: bool) -> None:
     if force:
-        os.replace(part, place)
+        os.replace(part, target)
         return
     try:
-        os.link(part, place)  # unlike a rename, refuses a file that came to be in the meantime
+        os.link(part, target)  # unlike a rename, fails if the file exists by now
     except FileExistsError:
-        raise TableError(f"{path} came to be while it was written; pass --force to replace it.") from None
+        raise TableError(
+            f"{path} was created by another process in the meantime",
+            "pass {} to replace it",
+            file=path,
+            arguments=[("force", True)],
+        ) from None
     except OSError:  # a file system without links
-        _refuse_existing(path, place, force)
-        os.replace(part, place)
+        _refuse_existing(path, target, force)
+        os.replace(part, target)
 
 
-def _remove_strays(place: Path) -> None:
-    """Remove what killed processes left: temporary files of this place that no process holds a lock on."""
-    pattern = re.compile(re.escape(f".{_stem(place)}.") + r"[0-9a-f]{8}\.part")
-    for entry in list(os.scandir(place.parent)):
+def _remove_strays(target: Path) -> None:
+    """Remove the temporary files of this path that killed processes left: no process holds a lock on them."""
+    pattern = re.compile(re.escape(f".{_stem(target)}.") + r"[0-9a-f]{8}\.part")
+    for entry in list(os.scandir(target.parent)):
         if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):
             with contextlib.suppress(OSError), open(entry.path, "r+b") as handle:
                 if _lock(handle):
@@ -182,7 +228,7 @@ def _remove_strays(place: Path) -> None:
 
 
 def _lock(handle: BinaryIO) -> bool:
-    """Hold the file until it is closed; false where another process does, or where there are no locks."""
+    """Lock the file until it is closed; false where another process has, or where there are no locks."""
     try:
         fcntl: Any = importlib.import_module("fcntl")
         fcntl.flock(handle.fileno(), fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -192,7 +238,7 @@ def _lock(handle: BinaryIO) -> bool:
 
 
 def _sync_folder(folder: Path) -> None:
-    """Make the new name last through a power cut; the content is safe already."""
+    """Flush the new name to the disk; the content is there already."""
     with contextlib.suppress(OSError):
         handle = os.open(folder, os.O_RDONLY)
         try:

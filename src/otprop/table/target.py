@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files import MISSING_WORDS, listed
+from otprop.files import MISSING_MARKERS, listed
 
 DOUBTFUL_WORDS = {
     *("?", "??", "-", "--", ".", "-1", "-1.0", "none", "na", "n.a.", "nil", "unknown", "unlabeled", "unlabelled"),
@@ -48,7 +48,7 @@ class Target:
 def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) -> Target:
     """Read the labels of a column.
 
-    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_WORDS` (NA, N/A,
+    A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_MARKERS` (NA, N/A,
     NaN, NULL, None and their like), written so, as in all other columns (a class may well be called "none"); and where
     it holds what `unlabeled` names, which adds to these. Anything else is a label, as written: "1" and "1.0" are two
     labels, -1 and "?" are labels. Where a label looks like a marker, or a word was taken for one, a note says so.
@@ -75,7 +75,7 @@ def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) 
     given = codes >= 0
     counts = np.bincount(codes[given], minlength=len(classes))
     _refuse(name, classes, counts, len(cells))
-    words = sorted({found[key].strip() for key in empty} & set(MISSING_WORDS) - set(unlabeled))
+    words = sorted({found[key].strip() for key in empty} & set(MISSING_MARKERS) - set(unlabeled))
     notes = _notes(name, classes, counts, words) + _suspicion(classes, counts, len(cells))
     notes += _without_effect(name, found, unlabeled)
     return Target(name, codes, classes, labels, given, notes)
@@ -103,7 +103,7 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
 
 
 def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
-    if not text.strip() or text.strip() in MISSING_WORDS or text in unlabeled or text.strip() in unlabeled:
+    if not text.strip() or text.strip() in MISSING_MARKERS or text in unlabeled or text.strip() in unlabeled:
         return True
     return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
 

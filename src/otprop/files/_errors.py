@@ -1,0 +1,102 @@
+"""Errors in a user's file, as data: which file, column and arguments they are about."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from os import PathLike
+from typing import Any
+
+
+def _python_argument(name: str, value: Any) -> str:
+    return name if value is None else f"{name}={value!r}"
+
+
+class TableError(ValueError):
+    """A file that the user named cannot be read or written; the message is one line.
+
+    Parameters
+    ----------
+    problem : str
+        What is wrong.
+    advice : str
+        What to do about it, with ``{}`` for each of the `arguments`.
+    file : str, path or None
+        The file that cannot be read or written.
+    column : str or None
+        The column that the problem is in.
+    arguments : sequence of (str, object)
+        Arguments of `read_table`, `Table.write` or `write_atomic` that help, each with the value to pass; None for a
+        value that only the user knows.
+
+    Attributes
+    ----------
+    argument : str or None
+        The name of the first of the `arguments`.
+    """
+
+    def __init__(
+        self,
+        problem: str,
+        advice: str = "",
+        *,
+        file: str | PathLike[str] | None = None,
+        column: str | None = None,
+        arguments: Sequence[tuple[str, Any]] = (),
+    ) -> None:
+        self.problem, self.advice, self.column = problem, advice, column
+        self.file = None if file is None else str(file)
+        self.arguments = tuple(arguments)
+        super().__init__(self.message())
+
+    @property
+    def argument(self) -> str | None:
+        """The name of the first of the `arguments`."""
+        return self.arguments[0][0] if self.arguments else None
+
+    def message(self, spell: Callable[[str, Any], str] = _python_argument) -> str:
+        """The whole sentence.
+
+        Parameters
+        ----------
+        spell : callable of (str, object)
+            How an argument and its value are written: ``encoding='cp1252'`` unless given.
+
+        Returns
+        -------
+        str
+        """
+        if not self.advice:
+            return self.problem if self.problem.endswith((".", "?")) else f"{self.problem}."
+        return f"{self.problem}; {self.advice.format(*(spell(*argument) for argument in self.arguments))}."
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _rebuild, (type(self), self.problem, self.advice, self.file, self.column, self.arguments)
+
+
+def _rebuild(kind: type[TableError], problem: str, advice: str, file: Any, column: Any, arguments: Any) -> TableError:
+    return kind(problem, advice, file=file, column=column, arguments=arguments)
+
+
+def one_line(error: BaseException) -> str:
+    """The message of another library's error, cut to one line without a full stop."""
+    text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    lines = text.strip().splitlines()
+    return (lines[0].strip().rstrip(".") if lines else type(error).__name__)[:200]
+
+
+def listed(names: Iterable[object], most: int = 8, quoted: bool = True) -> str:
+    """Names for a message: "'a', 'b' and 3 more".
+
+    Parameters
+    ----------
+    names : iterable
+    most : int, how many are named
+    quoted : bool, put quotes around each
+
+    Returns
+    -------
+    str
+    """
+    shown = [repr(name) if quoted else str(name) for name in names]
+    more = f" and {len(shown) - most} more" if len(shown) > most else ""
+    return (", ".join(shown[:most]) or "none") + more

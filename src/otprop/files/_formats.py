@@ -1,0 +1,158 @@
+"""The formats of tables: their names, file name endings and first bytes."""
+
+from __future__ import annotations
+
+import io
+import re
+import zipfile
+from pathlib import Path
+
+from otprop._validation import ParameterError
+from otprop.files._errors import TableError, one_line
+
+FORMATS = {
+    "csv": "a CSV",
+    "tsv": "a TSV",
+    "parquet": "a Parquet",
+    "feather": "an Arrow/Feather",
+    "npz": "an NPZ",
+    "json": "a JSON",
+    "jsonl": "a JSON lines",
+    "xlsx": "an Excel",
+}
+_ALIASES = {"arrow": "feather", "ipc": "feather", "pq": "parquet", "tab": "tsv", "ndjson": "jsonl", "excel": "xlsx"}
+_CODECS = {".gz": "gzip", ".zst": "zstd"}
+_NOT_WRITTEN = {
+    **dict.fromkeys((".xls", ".xlsm", ".xlsb", ".ods", ".numbers"), "a spreadsheet of another format"),
+    **dict.fromkeys((".html", ".htm", ".xml"), "a page of HTML or XML"),
+    **dict.fromkeys((".pdf", ".doc", ".docx"), "a document"),
+    **dict.fromkeys((".pkl", ".pickle", ".joblib"), "a pickle"),
+    **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".mat"), "a file of a statistics program"),
+    **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
+    **dict.fromkeys((".npy", ".h5", ".hdf5", ".orc", ".avro"), "a format that is not supported"),
+    **dict.fromkeys((".zip", ".bz2", ".xz", ".7z"), "an archive"),
+    **dict.fromkeys((".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
+}
+_FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
+_NO_TABLE = {
+    b"\x89PNG": ("a PNG image", ""),
+    b"\xff\xd8\xff": ("a JPEG image", ""),
+    b"GIF8": ("a GIF image", ""),
+    b"%PDF": ("a PDF document", ""),
+    b"\xd0\xcf\x11\xe0": ("an old Excel or Word file, or one with a password", "save the sheet as .xlsx or CSV"),
+    b"BZh": ("packed with bzip2", "unpack it first"),
+    b"\xfd7zXZ": ("packed with xz", "unpack it first"),
+    b"7z\xbc\xaf": ("a 7z archive", "unpack it first"),
+    b"SQLite format 3": ("an SQLite database", "export the table as CSV"),
+    b"\x89HDF": ("an HDF5 file", ""),
+    b"ORC": ("an ORC file", ""),
+    b"\x93NUMPY": ("a single NumPy array", "save the table with numpy.savez"),
+    b"\x7fELF": ("a program", ""),
+}
+_JSON_LIST = re.compile(rb'(\xef\xbb\xbf)?\s*(\[\s*[\[{\]"]|\[\s*-?\d[^\n;]*[,\]])')
+_JSON_OBJECT = re.compile(rb'(\xef\xbb\xbf)?\s*\{\s*("(?:[^"\\\n]|\\.)*"\s*:|\})')
+_URL = re.compile(r"(https?|ftp|s3|gs|hdfs|abfss?|file):/", re.IGNORECASE)
+
+
+def check_format(format: str | None) -> str | None:
+    """The name of a format without aliases."""
+    if format is None:
+        return None
+    found = _ALIASES.get(str(format).lower(), str(format).lower())
+    if found not in FORMATS:
+        raise ParameterError("format", f"must be one of {', '.join(FORMATS)}; got {format!r}.")
+    return found
+
+
+def format_of_name(path: Path) -> str | None:
+    """The format that the ending of a file name stands for.
+
+    Parameters
+    ----------
+    path : path
+
+    Returns
+    -------
+    str or None
+        One of `FORMATS`.
+    """
+    ending = _ending(path)[1:]
+    found = _ALIASES.get(ending, ending)
+    return found if found in FORMATS and ending != "excel" else None
+
+
+def codec_of_name(path: Path) -> str | None:
+    """The compression that the ending of a file name stands for, None if none."""
+    return _CODECS.get(path.suffix.lower())
+
+
+def same_ending(path: Path, other: Path | None) -> bool:
+    """Whether two file names have the same ending, compressed or not."""
+    return other is not None and _ending(path) == _ending(other)
+
+
+def refuse_url(path: str | Path) -> None:
+    """Refuse an address on the web in place of a file."""
+    if _URL.match(str(path)):
+        raise TableError(
+            f"{path} is a URL; URLs are not read or written", "download it first and name the file", file=path
+        )
+
+
+def check_ending(out: str | Path, source: str | Path | None = None) -> None:
+    """Refuse to write a table under a name that stands for another kind of file, such as a PDF document.
+
+    Parameters
+    ----------
+    out : str or path
+        The output; "-" is standard output and always accepted.
+    source : str, path or None
+        The input, whose own ending is always accepted.
+
+    Raises
+    ------
+    TableError
+        The message lists the endings that can be written.
+    """
+    path = Path(out)
+    what = _NOT_WRITTEN.get(_ending(path))
+    if str(out) == "-" or what is None or same_ending(path, None if source is None else Path(source)):
+        return
+    endings = ", ".join(f".{name}" for name in FORMATS)
+    spreadsheet = " (a spreadsheet program opens .csv and .xlsx)" if "spreadsheet" in what else ""
+    raise TableError(
+        f"{path} would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}", file=path
+    )
+
+
+def format_of_bytes(data: bytes, origin: str) -> str | None:
+    """The format by the first bytes, None for delimited text; TableError for what is no table."""
+    for magic, (what, advice) in _NO_TABLE.items():
+        if data.startswith(magic):
+            raise TableError(f"{origin} is no table: it is {what}", advice, file=origin)
+    if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
+        return _format_of_zip(data, origin)
+    for magic, found in _FIRST_BYTES.items():
+        if data.startswith(magic):
+            return found
+    if data.lstrip()[:9].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
+        raise TableError(f"{origin} is no table: it is a page of HTML or XML", file=origin)
+    if _JSON_LIST.match(data):
+        return "json"
+    return "jsonl" if _JSON_OBJECT.match(data) else None
+
+
+def _format_of_zip(data: bytes, origin: str) -> str:
+    try:
+        names = zipfile.ZipFile(io.BytesIO(data)).namelist()
+    except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
+        raise TableError(f"{origin} is cut short or damaged ({one_line(error)})", file=origin) from error
+    if any(name.startswith("xl/") for name in names):
+        return "xlsx"
+    if not names or not all(name.endswith(".npy") for name in names):
+        raise TableError(f"{origin} is a ZIP archive, not an NPZ file of arrays", "unpack it first", file=origin)
+    return "npz"
+
+
+def _ending(path: Path) -> str:
+    return (path.with_suffix("") if path.suffix.lower() in _CODECS else path).suffix.lower()

@@ -1,0 +1,35 @@
+"""Optional dependencies, imported when they are first used."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+
+def import_optional(module: str, extra: str = "files") -> Any:
+    """Import a module of an extra, or raise an ImportError that says what to install."""
+    try:
+        return importlib.import_module(module)
+    except ImportError:
+        package = module.partition(".")[0]
+        what = "tables" if extra == "files" else f"{extra.capitalize()} files"
+        raise ImportError(f"reading and writing {what} needs {package}: pip install 'otprop[{extra}]'") from None
+
+
+class OptionalModule:
+    """Stands for a module that is imported when an attribute of it is first used."""
+
+    def __init__(self, module: str, extra: str = "files") -> None:
+        self._module, self._extra = module, extra
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(import_optional(self._module, self._extra), name)
+
+
+pa: Any = OptionalModule("pyarrow")
+pc: Any = OptionalModule("pyarrow.compute")
+ipc: Any = OptionalModule("pyarrow.ipc")
+feather: Any = OptionalModule("pyarrow.feather")
+parquet: Any = OptionalModule("pyarrow.parquet")
+pandas: Any = OptionalModule("pandas")
+openpyxl: Any = OptionalModule("openpyxl", "excel")
