@@ -297,6 +297,7 @@ def test_a_flipped_bit_is_seen(content):
         zipped({"model.json": "[]"}),
         zipped({"model.json": "{"}),
     ],
+    ids=["nothing", "a table", "a pickle", "another archive", "a list", "broken JSON"],  # a zip holds the time
 )
 def test_a_foreign_file_is_refused_in_one_line(tmp_path, foreign):
     path = tmp_path / "model"
