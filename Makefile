@@ -38,7 +38,7 @@ dist: $(VENV)/.dist-ready  ## wheel and sdist, checked, and the wheel tried in a
 	$(RUN) -m twine check --strict dist/*
 	$(RUN) tools/check_wheel.py dist
 
-mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propagation, an hour or more; goes on where it stopped
+mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propagation, hours in all; goes on where it stopped
 	OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ONLY)
 	$(MUTANTS)/bin/python tools/survivors.py
 

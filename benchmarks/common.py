@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import os
 import platform
 import subprocess
 import sys
@@ -30,6 +31,12 @@ PERCENTAGES = (5, 15, 25, 35)
 def argument_parser(doc: str | None) -> argparse.ArgumentParser:
     """A parser whose help is the docstring of the script."""
     return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
+
+
+def tables_folder() -> Path:
+    """The folder of mixed tables: `tables` in OTPROP_DATA, or in ../shared/data beside the checkout."""
+    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
+    return Path(os.environ.get("OTPROP_DATA") or beside).expanduser() / "tables"
 
 
 def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:

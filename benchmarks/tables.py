@@ -21,7 +21,6 @@ import contextlib
 import importlib.util
 import io
 import json
-import os
 import tempfile
 import time
 import warnings
@@ -45,7 +44,7 @@ from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from skrub import TableVectorizer
 
 import otprop
-from common import RESULTS, argument_parser, mean, write_csv
+from common import RESULTS, argument_parser, mean, tables_folder, write_csv
 from otprop.benchmark.methods import code_fingerprint
 from otprop.benchmark.reliability import summarise
 from otprop.benchmark.store import Store
@@ -64,23 +63,17 @@ Found = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # labels and confidence o
 Cell = tuple[str, int, int, int]  # table, labels, draw, most rows
 
 
-def folder() -> Path:
-    """Where the tables are."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("OTPROP_DATA") or beside).expanduser() / "tables"
-
-
 @cache
 def targets() -> dict[str, str]:
     """The target column of every table."""
-    index = pd.read_csv(folder() / "tables.csv")
+    index = pd.read_csv(tables_folder() / "tables.csv")
     return dict(zip(index["name"], index["target"], strict=True))
 
 
 @cache
 def read_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """All rows whose class is known, as text; and their classes."""
-    frame = pd.read_csv(folder() / f"{name}.csv.gz", dtype=str, keep_default_na=False)
+    frame = pd.read_csv(tables_folder() / f"{name}.csv.gz", dtype=str, keep_default_na=False)
     frame = frame[frame[targets()[name]] != ""].reset_index(drop=True)
     return frame, frame[targets()[name]].to_numpy(dtype=object)
 

@@ -20,7 +20,7 @@ from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._saving import saved_as
-from otprop._validation import check_count, check_number
+from otprop._validation import ParameterError, check_count, check_number
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.loop.label_issues import find_label_issues
@@ -64,10 +64,12 @@ class OTP(Propagator):
         another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
         rows, or "precomputed" for an X that is the matrix of costs itself.
     evidence : "auto", None, or list, default="auto"
-        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), or any scikit-learn
+        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "random_forest",
+        "boosting" (boosted trees, not for sparse X), or any scikit-learn
         classifier with ``predict_proba``, by itself or as a pair (name, classifier) whose parameters are then nested
         ones of `OTP`. It is cloned and trained on the labelled rows, as an array without column names, and their
-        labels. "auto": "forest" and "linear" where X has features. None: no classifier.
+        labels. "auto", where X has features: "forest", "linear" and "random_forest", and "boosting" from 40 labels
+        on where classes and columns are not too many. None: no classifier.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
         latter needs a cost between rows.
@@ -154,6 +156,14 @@ class OTP(Propagator):
     label_issues_ : list of LabelIssue
         Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,
         ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged. Not with "balanced".
+    expected_error_ : float
+        Expected share of wrong labels among the unlabelled rows, from held-out labels that had no part in what they
+        judge, from the class probabilities, and from how both erred on other tables. It holds where the labels were
+        drawn at random, or the others are named in ``fit(chosen=...)``. Not with "balanced".
+    error_range_ : tuple of float
+        The 90 % interval of the real share; (0, 1) where no label could be held out. Not with "balanced".
+    error_ : ErrorEstimate
+        Both, for any part of the rows. Not with "balanced".
     reused_ : tuple of str
         What was taken from the fit before, with ``warm_start``. Not with "balanced".
     epsilon_ : float
@@ -252,7 +262,7 @@ class OTP(Propagator):
             cost="sqeuclidean", evidence=None, marginals="balanced", epsilon=epsilon, alpha=alpha, max_rounds=None
         )
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **metadata: Any) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, chosen: Any = None, **metadata: Any) -> Self:
         """Label every row of X.
 
         Parameters
@@ -264,6 +274,11 @@ class OTP(Propagator):
             Labels of any one type, with a marker where a row is unlabelled.
         sample_weight : array-like of shape (n_rows,) or None
             Weights of the labelled rows; those of the others are not used.
+        chosen : array-like of bool of shape (n_rows,) or None
+            Rows whose label was picked, such as doubtful rows that were reviewed or suggested, and not drawn at random;
+            values of unlabelled rows are not used. Their labels are used like the others to label rows, but they are
+            no sample: class shares, confidence and expected error are learnt from the other labels alone, and so are
+            the weights of the sources where at least 20 of those can be held out. Not with "balanced".
         **metadata : dict
             Routed to the classifiers in ``evidence`` that request it, with
             ``sklearn.set_config(enable_metadata_routing=True)``.
@@ -280,11 +295,13 @@ class OTP(Propagator):
             check_cost_matrix(X, len(X))
             _warn_if_asymmetric(X)
         _warn_if_minus_one_is_a_class(labels)
-        weights = _row_weights(sample_weight, labels)
+        weights, picked = _row_weights(sample_weight, labels), _chosen_rows(chosen, labels)
+        if picked is not None and self.marginals == "balanced":
+            raise ParameterError("chosen", "has no meaning with marginals='balanced', which learns no shares.")
         self._cancel = Event()
         try:
             if isinstance(config, ClassLevelConfig):
-                self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights)
+                self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights, picked)
             else:
                 fit = RowLevelFit(config, self._step).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
                 self._set_results(fit, labels, fit.rounds.codes)
@@ -292,12 +309,15 @@ class OTP(Propagator):
             del self._cancel
         return self
 
-    def _fit_class_level(self, fit: ClassLevelFit, X: Any, labels: Labels, weights: np.ndarray) -> None:
+    def _fit_class_level(
+        self, fit: ClassLevelFit, X: Any, labels: Labels, weights: np.ndarray, chosen: np.ndarray | None
+    ) -> None:
         key = geometry_key(X, fit.config) if self.warm_start else None
         kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
         geometry = kept if key is not None and key == kept_key else None
         try:
-            fit.fit(X, labels, weights, self._on_round(len(labels.unlabeled)), geometry)
+            on_round = self._on_round(len(labels.unlabeled))
+            fit.fit(X, labels, weights, on_round, chosen=chosen, geometry=geometry)
         finally:
             if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
                 self._kept_geometry = key, fit.geometry
@@ -305,6 +325,7 @@ class OTP(Propagator):
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
         self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
         held_out = fit.evidence.held_out
         self.held_out_rows_, self.held_out_proba_ = held_out.rows, fit.held_out_probabilities
         self.label_issues_ = find_label_issues(
@@ -327,8 +348,8 @@ class OTP(Propagator):
                 "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
                 ConvergenceWarning,
             )
-        if self.n_hidden_ == 0 and len(labels.unlabeled):
-            logger.warning("confidence_ is not calibrated: no label could be held out, since no class has two.")
+        if not held_out.drawn.any() and len(labels.unlabeled):
+            logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         self._set_results(fit, labels, codes)
 
     def _set_results(self, fit: ClassLevelFit | RowLevelFit, labels: Labels, codes: np.ndarray) -> None:
@@ -405,10 +426,11 @@ class OTP(Propagator):
         -------
         list of Coverage
             Each with ``share``, ``n_rows``, ``confidence`` (the value of ``abstain_below`` for this share),
-            ``expected_error``, and ``low`` and ``high``, the 90 % interval of the real error.
+            ``expected_error``, and ``low`` and ``high``, the 90 % interval of the real error. For all rows they are
+            ``expected_error_`` and ``error_range_``.
         """
         check_is_fitted(self)
-        return coverage_table(self.confidence_[self.round_ > 0], self.n_hidden_)
+        return coverage_table(self.confidence_[self.round_ > 0], self.error_)
 
     @available_if(_has_confidence)
     def suggest(self, n: int = 20, *, random_share: float = 0.2) -> list[Suggestion]:
@@ -649,6 +671,22 @@ def _log_round(round_: Round, level: int) -> None:
         round_.source_error,
         round_.seconds,
     )
+
+
+def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
+    """Which labels were picked and not drawn at random; None where none was."""
+    if chosen is None:
+        return None
+    picked = np.asarray(chosen)
+    if picked.shape != labels.codes.shape:
+        raise ParameterError(
+            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value a row."
+        )
+    if picked.dtype != bool:
+        if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
+            raise ParameterError("chosen", "must be truth values, one a row: whether its label was picked.")
+        picked = picked.astype(bool)
+    return picked if picked[labels.labeled].any() else None
 
 
 def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:

@@ -201,12 +201,12 @@ def make_config(params: Parameters, metadata: dict[str, dict[str, Any]]) -> RowL
     )
 
 
-def _wanted_sources(params: Parameters, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...]:
+def _wanted_sources(params: Parameters, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...] | None:
     featureless = isinstance(params["cost"], str) and params["cost"] in ("graph", "precomputed")
     if params["evidence"] is None or (isinstance(params["evidence"], str) and featureless):
         return ()
     if isinstance(params["evidence"], str):
-        return tuple(EvidenceSource(name) for name in NAMED_SOURCES)
+        return None
     if len(params["evidence"]) and featureless:
         raise ParameterError(
             "evidence",

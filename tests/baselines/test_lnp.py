@@ -43,7 +43,7 @@ def test_weights_are_those_of_a_general_solver(k):
             bounds=[(0, 1)] * k,
             constraints={"type": "eq", "fun": lambda x: x.sum() - 1, "jac": lambda x: np.ones(k)},
             method="SLSQP",
-            options={"ftol": 1e-14, "maxiter": 500},
+            options={"ftol": 1e-12, "maxiter": 500},
         )
         assert general.success
         np.testing.assert_allclose(ours, general.x, atol=1e-5)

@@ -294,6 +294,7 @@ def test_a_flipped_bit_is_seen(content):
         zipped({"model.json": "[]"}),
         zipped({"model.json": "{"}),
     ],
+    ids=["nothing", "a table", "a pickle", "another archive", "a list", "broken JSON"],  # a zip holds the time
 )
 def test_a_foreign_file_is_refused_in_one_line(tmp_path, foreign):
     path = tmp_path / "model"
@@ -507,3 +508,15 @@ def test_an_id_belongs_to_one_class():
 
     with pytest.raises(ValueError, match="the id 'otp' belongs to OTP"):
         saved_as("otp")(Bomb)
+
+
+def test_boosted_trees_as_plain_arrays_answer_as_scikit_learn_does():
+    rng = np.random.default_rng(0)
+    y = np.arange(240) % 3
+    X = rng.normal(size=(240, 6)) + y[:, None]
+    model = OTP(n_jobs=1).fit(X, np.where(np.arange(240) < 90, y, -1))
+    assert "boosting" in [source.name for source in model.evidence_]
+    new = rng.normal(size=(50, 6)) + 1
+    kept = pickle.loads(pickle.dumps(model))
+    assert len(pickle.dumps(kept)) == len(pickle.dumps(model))
+    np.testing.assert_array_equal(kept.predict_proba(new), model.predict_proba(new))

@@ -28,6 +28,7 @@ def outcome(sure: np.ndarray, labelled: np.ndarray | None = None, confidence: bo
         n_rounds=1,
         coverage=[],
         n_hidden=0,
+        error=None,
         sources=[],
         method="otp",
         params={},

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from otprop.propagation.shares import check_prior, infer_shares, labeled_shares
+from otprop.propagation.shares import check_prior, counts_without_chosen, infer_shares, labeled_shares
 
 
 def drawn(shares, n_labels, sharpness=3.0, n_rows=2000, seed=0):
@@ -146,3 +146,12 @@ def test_a_series_names_its_classes_as_a_dict_does():
     pandas = pytest.importorskip("pandas")
     series = pandas.Series([0.8, 0.15, 0.05], index=[2, 1, 0])
     np.testing.assert_allclose(check_prior(series, np.array([0, 1, 2])), [0.05, 0.15, 0.8])
+
+
+def test_labels_that_were_drawn_and_picked_tell_the_shares_of_what_is_left():
+    drawn, picked = np.array([10.0, 10.0]), np.array([0.0, 20.0])
+    found = counts_without_chosen(drawn, picked, 80)  # of 100 rows 50 each; 20 of the second are gone
+    np.testing.assert_allclose(found, 20 * np.array([50, 30]) / 80)
+    assert counts_without_chosen(drawn, np.zeros(2), 80) is drawn
+    np.testing.assert_allclose(counts_without_chosen(np.zeros(2), picked, 80), 0)
+    np.testing.assert_allclose(counts_without_chosen(drawn, np.array([0.0, 300.0]), 80), [20, 0])

@@ -12,6 +12,7 @@ import numpy as np
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
 from otprop.propagation.calibration import coverage_table
+from otprop.propagation.error import ErrorEstimate
 from otprop.report.label_page import render_label_page
 from otprop.report.row_map import map_rows, rows_to_draw
 
@@ -48,6 +49,7 @@ def made_outcome(
     shares[given] = np.eye(n_classes)[codes[given]]
     sure = shares.max(axis=1)
     done = 1 + np.argsort(np.argsort(-sure, kind="stable"), kind="stable") * n_rounds // n_rows  # the surest first
+    error = ErrorEstimate(float(1 - sure[~given].mean()) if not given.all() else 0.0, 40.0, int((~given).sum()))
     outcome = Outcome(
         target="variety",
         classes=classes,
@@ -59,7 +61,8 @@ def made_outcome(
         round=np.where(given, 0, done),
         n_rounds=n_rounds,
         n_hidden=40 if confidence else 0,
-        coverage=coverage_table(sure[~given], 40) if confidence else [],
+        error=error if confidence else None,
+        coverage=coverage_table(sure[~given], error) if confidence else [],
         sources=[("diffusion", 0.77, 0.917), ("forest", 0.5, float("nan"))] if confidence else [],
         method="otp",
         params={"cost": "diffusion", "epsilon": "auto (used: 0.0123)"},

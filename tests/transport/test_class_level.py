@@ -13,6 +13,7 @@ from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp, softmax
 
 from otprop.transport import row_sums
+from otprop.transport.class_dual import ClassDual
 from otprop.transport.class_level import owed_masses, solve_classes, solve_rows
 from otprop.transport.class_solver import RELAXED
 from otprop.transport.row_sums import LocalRows
@@ -152,6 +153,46 @@ def test_new_rows_are_answered_for_with_the_same_potentials():
     transport = solve_classes(logits, q, 0.5)
     new = np.random.default_rng(9).normal(size=(3, 4))
     np.testing.assert_allclose(transport.shares(new), softmax(new + transport.h, axis=1))
+
+
+@pytest.mark.parametrize("temperature", [1.0, 3.0])
+@pytest.mark.parametrize("strength", [0.3, 0.9, 1.0])
+def test_the_dual_has_the_value_and_the_gradient_of_its_definition(strength, temperature):
+    logits, q, b = problem(40, 4, weights="uneven")
+    rho = strength / (1 - strength) / temperature if strength < 1 else np.inf
+    dual = ClassDual(LocalRows(logits, b), 1.0, np.ones(4, dtype=bool), q, 1.0, strength)
+    dual = dual.at_temperature(temperature)
+    h = np.random.default_rng(2).normal(size=4)
+
+    def value(h):
+        penalty = rho * logsumexp(-h / rho, b=q) if strength < 1 else -q @ h
+        return b @ logsumexp(h + logits / temperature, axis=1) + penalty
+
+    point = dual.evaluate(h)
+    assert point.value == pytest.approx(value(h), rel=1e-12)
+    slopes = [(value(h + step) - value(h - step)) / 2e-5 for step in 1e-5 * np.eye(4)]
+    np.testing.assert_allclose(point.gradient, slopes, atol=1e-8)
+    shares = softmax(h + logits / temperature, axis=1)
+    np.testing.assert_allclose(point.overlap, (shares * b[:, None]).T @ shares, atol=1e-12)
+    np.testing.assert_allclose(np.exp(point.log_ratio), np.exp(point.log_w) / point.m)
+    assert np.exp(point.log_w).sum() == pytest.approx(1.0)
+
+
+def test_a_class_without_mass_still_votes_at_strength_zero():
+    logits, q, _ = problem(20, 3)
+    q[1] = 0.0
+    np.testing.assert_allclose(solve_classes(logits, q, 0.0).shares(logits), softmax(logits, axis=1))
+
+
+@pytest.mark.parametrize("strength", [0.2, 0.5, 0.9])
+def test_the_potentials_refer_to_all_masses_where_a_class_reaches_no_row(strength):
+    logits, q, b = problem(30, 4, weights="uneven")
+    logits[:, 3] = -np.inf
+    transport = solve_classes(logits, q, strength, row_masses=3 * b, tol=1e-13)
+    assert transport.converged
+    np.testing.assert_allclose(transport.class_masses.sum(), 3.0)
+    asked = q[:3] * np.exp(-transport.h[:3] * (1 - strength) / strength)
+    np.testing.assert_allclose(transport.class_masses[:3] / 3.0, asked, rtol=1e-9)
 
 
 # What it promises
@@ -409,6 +450,16 @@ def test_components_with_the_masses_of_their_classes_are_feasible():
     assert transport.feasible
     assert transport.converged
     np.testing.assert_allclose(transport.shares(logits).sum(axis=0), 1.0, atol=1e-8)
+
+
+def test_classes_that_only_together_have_more_mass_than_their_rows_are_infeasible():
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(40, 3))
+    logits[:30, 2] = logits[30:, :2] = -np.inf
+    transport = solve_classes(logits, np.array([0.5, 0.4, 0.1]), 1.0)
+    assert not transport.feasible
+    assert transport.strength == RELAXED
+    assert transport.converged
 
 
 def test_a_class_that_must_ship_all_that_its_rows_can_take_leaves_none_for_others():

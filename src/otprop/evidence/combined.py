@@ -12,10 +12,18 @@ from otprop._saving import saved_as
 from otprop.evidence.base import IterativeSource, Source
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
-from otprop.evidence.weights import fit_weights
+from otprop.evidence.weights import cross_fitted_sum, fit_weights
 
-START_WEIGHTS = {"diffusion": 0.6, "nearness": 0.6, "forest": 0.6, "linear": 0.2}
+START_WEIGHTS = {
+    "diffusion": 0.6,
+    "nearness": 0.6,
+    "forest": 0.6,
+    "linear": 0.2,
+    "random_forest": 0.6,
+    "boosting": 0.5,
+}
 OTHER_START_WEIGHT = 0.4  # of a classifier of the user's
+MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
 SINGLE_START_WEIGHT = 1.0  # of a source that is alone
 
 
@@ -53,6 +61,7 @@ class Evidence:
     weights : ndarray, one a source, the iterative one first
     contributions : list of Contribution, in the same order
     held_out_log_proba : ndarray of shape (n_held_out, n_classes), the weighted sum for the held-out rows
+    cross_fitted_log_proba : ndarray of the same shape, with all choices made without the labels of the row's group
     """
 
     def __init__(self, iterative: IterativeSource, static: Sequence[Source], held_out: HeldOut) -> None:
@@ -68,10 +77,11 @@ class Evidence:
             on_source(source.name)
             outputs.append(source.fit(codes, weights, self.held_out))
         held_out = [output.held_out for output in outputs]
-        start = [SINGLE_START_WEIGHT]
-        if len(sources) > 1:
-            start = [START_WEIGHTS.get(source.name, OTHER_START_WEIGHT) for source in sources]
-        self.weights = fit_weights(held_out, self.held_out.codes, start)
+        cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]
+        start = start_weights([source.name for source in sources])
+        weighting, true = self.held_out.weighting, self.held_out.codes
+        self.weights = fit_weights([logs[weighting] for logs in held_out], true[weighting], start)
+        self.cross_fitted_log_proba = cross_fitted_sum(cross_fitted, true, self.held_out.group, start, weighting)
         self.contributions = [
             _contribution(source.name, weight, output, self.held_out)
             for source, weight, output in zip(sources, self.weights, outputs, strict=True)
@@ -109,8 +119,17 @@ class Evidence:
         return total
 
     def __getstate__(self) -> dict[str, Any]:
-        fitting_only = ("_static", "held_out", "held_out_log_proba")
+        fitting_only = ("_static", "held_out", "held_out_log_proba", "cross_fitted_log_proba")
         return {name: value for name, value in vars(self).items() if name not in fitting_only}
+
+
+def start_weights(names: Sequence[str]) -> list[float]:
+    """Weights of the sources before any held-out label is seen; the iterative source comes first."""
+    if len(names) == 1:
+        return [SINGLE_START_WEIGHT]
+    found = np.array([START_WEIGHTS.get(name, OTHER_START_WEIGHT) for name in names])
+    found[1:] *= min(1.0, MAX_CLASSIFIER_START / found[1:].sum())
+    return [float(weight) for weight in found]
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:

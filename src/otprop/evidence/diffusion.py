@@ -9,7 +9,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput, log_likelihood, powered
+from otprop.evidence.output import SourceOutput, powered
 from otprop.geometry.diffusion import DiffusionGraph
 
 POWERS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
@@ -59,16 +59,24 @@ class DiffusionSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Diffuse the labels with every setting; weight the settings by the likelihood of the held-out labels."""
         masses = self._masses(codes, weights)
-        fitted = [self._fit_setting(setting, masses, held_out) for setting in self.settings]
-        probabilities, scores = [found for found, _ in fitted], np.array([score for _, score in fitted])
-        shares = np.exp(LIKELIHOOD_POWER * (scores - scores.max()) * max(len(held_out), 1))
-        shares[shares < MIN_WEIGHT * shares.sum()] = 0.0
-        shares /= shares.sum()
-        for setting, share in zip(self.settings, shares, strict=True):
-            setting.weight = float(share)
-        mixed = sum(setting.weight * found for setting, found in zip(self.settings, probabilities, strict=True))
+        values = []
+        for setting in self.settings:
+            setting.values = self._diffuse(setting, masses)
+            values.append(self._held_out_values(setting, masses, held_out))
+        likelihoods = _log_likelihoods(values, held_out.codes)
+        group, weighting = held_out.group, held_out.weighting
+        powers, shares = _choose_mixture(likelihoods[:, :, weighting])
+        mixed = _mix(values, powers, shares)
+        cross_fitted = np.empty_like(mixed)
+        for one in np.unique(group):
+            here = group == one
+            choice = _choose_mixture(likelihoods[:, :, ~here & weighting])
+            cross_fitted[here] = _mix([found[here] for found in values], *choice)
+        for setting, power, share, each in zip(self.settings, powers, shares, likelihoods, strict=True):
+            setting.power, setting.weight = POWERS[power], float(share)
+            setting.likelihood = float(each[power].sum()) / max(len(held_out), 1)
         self.settings = [setting for setting in self.settings if setting.weight > 0]
-        return SourceOutput(self._mixture(), np.log(mixed))
+        return SourceOutput(self._mixture(), np.log(mixed), np.log(cross_fitted))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the labels as they are now; log-probabilities of all rows."""
@@ -91,20 +99,6 @@ class DiffusionSource:
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""
         return np.any([setting.values.any(axis=1) for setting in self.settings if setting.values is not None], axis=0)
-
-    def _fit_setting(self, setting: Setting, masses: np.ndarray, held_out: HeldOut) -> tuple[np.ndarray, float]:
-        """Held-out probabilities at the best power, and their penalised log-likelihood per label."""
-        setting.values = self._diffuse(setting, masses)
-        values = self._held_out_values(setting, masses, held_out)
-        best_score, best = -np.inf, values
-        for power in POWERS:
-            probabilities = powered(values, power)
-            likelihood = log_likelihood(np.log(probabilities), held_out.codes)
-            score = likelihood - POWER_PENALTY * np.log(power / START_POWER) ** 2
-            if score > best_score:
-                best_score, best = score, probabilities
-                setting.power, setting.likelihood = power, likelihood / max(len(held_out), 1)
-        return best, best_score / max(len(held_out), 1)
 
     def _held_out_values(self, setting: Setting, masses: np.ndarray, held_out: HeldOut) -> np.ndarray:
         """Values of the held-out rows, each without the labels of its fold."""
@@ -143,3 +137,24 @@ class DiffusionSource:
             assert setting.values is not None
             total += setting.weight * powered(setting.values, setting.power)
         return np.log(total, out=total).astype(np.float32)
+
+
+def _log_likelihoods(values: list[np.ndarray], codes: np.ndarray) -> np.ndarray:
+    """Of every held-out label for each setting and power: shape (n_settings, n_powers, n_held_out)."""
+    rows = np.arange(len(codes))
+    return np.array([[np.log(powered(found, power)[rows, codes]) for power in POWERS] for found in values])
+
+
+def _choose_mixture(likelihoods: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Number of the best power of each setting, penalised, and each setting's share of the mixture."""
+    scores = likelihoods.sum(axis=2) - POWER_PENALTY * np.log(np.array(POWERS) / START_POWER) ** 2
+    best = scores.max(axis=1)
+    shares = np.exp(LIKELIHOOD_POWER * (best - best.max()))
+    shares[shares < MIN_WEIGHT * shares.sum()] = 0.0
+    return scores.argmax(axis=1), shares / shares.sum()
+
+
+def _mix(values: list[np.ndarray], powers: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Class probabilities of the mixture of the settings."""
+    parts = [share * powered(found, POWERS[power]) for found, power, share in zip(values, powers, shares, strict=True)]
+    return np.asarray(sum(parts))

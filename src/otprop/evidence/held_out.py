@@ -12,6 +12,7 @@ MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save 
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # labels from which on two folds of five are enough
+MIN_DRAWN = 20  # labels drawn at random from which on chosen ones do not weight the sources
 MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone
 
 
@@ -27,6 +28,7 @@ class HeldOut:
     codes : ndarray of int, the class number of each row
     n_folds : int
     counts : ndarray of int of shape (n_classes,), labels of each class in all
+    drawn : ndarray of bool, whether the label was drawn at random, and not chosen
     """
 
     rows: np.ndarray
@@ -34,6 +36,7 @@ class HeldOut:
     codes: np.ndarray
     n_folds: int
     counts: np.ndarray
+    drawn: np.ndarray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -42,6 +45,16 @@ class HeldOut:
     def leave_one_out(self) -> bool:
         """Whether every fold is a single row."""
         return self.n_folds == len(self.rows)
+
+    @property
+    def weighting(self) -> np.ndarray:
+        """Which labels the sources are weighted on: those drawn at random, since chosen ones are harder; all if few."""
+        return self.drawn if np.count_nonzero(self.drawn) >= MIN_DRAWN else np.ones(len(self.rows), dtype=bool)
+
+    @property
+    def group(self) -> np.ndarray:
+        """The group of each row for cross-fitting: its fold, or several folds together where they are many."""
+        return np.asarray(self.fold % N_FOLDS)
 
     def class_mass_correction(self) -> np.ndarray:
         """Factor per held-out row and class that restores the label mass its fold took from the class.
@@ -61,7 +74,7 @@ class HeldOut:
         return factors
 
 
-def make_folds(codes: np.ndarray, n_classes: int, seed: int) -> HeldOut:
+def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray | None = None) -> HeldOut:
     """Choose the labels to hold out, among classes that keep at least one other label.
 
     Few labels are held out one at a time, many in folds stratified by class. With many rows, too, two folds of five
@@ -72,18 +85,21 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int) -> HeldOut:
     codes : ndarray of int, the class number of every row, -1 where unlabelled
     n_classes : int
     seed : int
+    chosen : ndarray of bool or None, the rows whose label was chosen and not drawn at random
 
     Returns
     -------
     HeldOut
     """
+    if chosen is None:
+        chosen = np.zeros(len(codes), dtype=bool)
     labeled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labeled], minlength=n_classes)
     rows = labeled[counts[codes[labeled]] >= 2]
     rng = np.random.default_rng(seed)
     rows = rows[np.lexsort((rng.random(len(rows)), codes[rows]))]  # by class, in random order within it
     if len(rows) <= max(MAX_LEAVE_ONE_OUT, N_FOLDS * n_classes):
-        return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts)
+        return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts, ~chosen[rows])
     fold = np.arange(len(rows)) % N_FOLDS
     n_folds = N_FOLDS
     if len(codes) > MANY_ROWS and len(rows) > MIN_LABELS_FEW_FOLDS:
@@ -92,4 +108,4 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int) -> HeldOut:
     if len(rows) > MAX_HELD_OUT:
         kept = np.sort(rng.choice(len(rows), MAX_HELD_OUT, replace=False))
         rows, fold = rows[kept], fold[kept]
-    return HeldOut(rows, fold, codes[rows], n_folds, counts)
+    return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows])

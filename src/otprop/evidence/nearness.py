@@ -8,7 +8,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput, log_likelihood
+from otprop.evidence.output import SourceOutput
 from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import Columns, PairwiseCost
 from otprop.geometry.parallel import row_blocks, rows_per_block
@@ -56,17 +56,16 @@ class NearnessSource:
 
         if self.epsilon is None:
             typical = self._typical_cost(codes, labeled)
-            scores = [
-                log_likelihood(held_out_logs(typical * factor), held_out.codes)
-                - EPSILON_PENALTY * np.log(factor / START_FACTOR) ** 2
-                for factor in EPSILON_FACTORS
-            ]
-            self.epsilon = typical * EPSILON_FACTORS[int(np.argmax(scores))]
+            logs = [held_out_logs(typical * factor) for factor in EPSILON_FACTORS]
+            best, cross_fitted = _choose_epsilon(logs, held_out)
+            self.epsilon, found = typical * EPSILON_FACTORS[best], logs[best]
+        else:
+            found = cross_fitted = held_out_logs(self.epsilon)
         self._given = self._summed(labeled, codes, weights)
         self._joined = np.full((self._n_rows, self._n_classes), -np.inf)
         self._first, self._labeled = labeled, labeled
         self._codes, self._weights = codes.copy(), weights.copy()
-        return SourceOutput(_normalised(self._given).astype(np.float32), held_out_logs(self.epsilon))
+        return SourceOutput(_normalised(self._given).astype(np.float32), found, cross_fitted)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Add the rows labelled since the last call; log-probabilities of all rows."""
@@ -128,6 +127,19 @@ class NearnessSource:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_given", "_joined")}
+
+
+def _choose_epsilon(logs: list[np.ndarray], held_out: HeldOut) -> tuple[int, np.ndarray]:
+    """The number of the best factor, and the log-probabilities where it is chosen without the row's group."""
+    likelihoods = np.array([one[np.arange(len(held_out)), held_out.codes] for one in logs])
+    penalty = EPSILON_PENALTY * np.log(np.array(EPSILON_FACTORS) / START_FACTOR) ** 2
+    group, weighting = held_out.group, held_out.weighting
+    cross_fitted = np.empty_like(logs[0])
+    for one in np.unique(group):
+        here = group == one
+        best = int(np.argmax(likelihoods[:, ~here & weighting].sum(axis=1) - penalty))
+        cross_fitted[here] = logs[best][here]
+    return int(np.argmax(likelihoods[:, weighting].sum(axis=1) - penalty)), cross_fitted
 
 
 def _normalised(logs: np.ndarray) -> np.ndarray:

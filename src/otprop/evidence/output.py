@@ -19,10 +19,14 @@ class SourceOutput:
     ----------
     rows : ndarray of float32 of shape (n_rows, n_classes), for all rows
     held_out : ndarray of float64 of shape (n_held_out, n_classes), for the held-out rows, without their own labels
+    cross_fitted : ndarray of the same shape or None
+        The same where what the source chooses on held-out labels was chosen without those of the row's group
+        (`HeldOut.group`); None for sources that choose nothing on them.
     """
 
     rows: np.ndarray
     held_out: np.ndarray
+    cross_fitted: np.ndarray | None = None
 
 
 def powered(values: np.ndarray, power: float, floor: float = FLOOR) -> np.ndarray:

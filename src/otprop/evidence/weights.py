@@ -49,6 +49,34 @@ def fit_weights(
     return np.asarray(minimize(loss, origin, jac=True, bounds=[(0.0, None)] * len(origin), method="L-BFGS-B").x)
 
 
+def cross_fitted_sum(
+    log_probabilities: Sequence[np.ndarray],
+    codes: np.ndarray,
+    group: np.ndarray,
+    start: Sequence[float],
+    weighting: np.ndarray,
+) -> np.ndarray:
+    """The weighted sum of the sources for each held-out label, with weights fitted without the labels of its group.
+
+    Parameters
+    ----------
+    log_probabilities, codes, start : as in `fit_weights`
+    group : ndarray of int of shape (n_held_out,)
+    weighting : ndarray of bool of shape (n_held_out,), the labels that weights are fitted on
+
+    Returns
+    -------
+    ndarray of shape (n_held_out, n_classes)
+    """
+    found = np.empty(log_probabilities[0].shape)
+    for one in np.unique(group):
+        here = group == one
+        others = ~here & weighting
+        weights = fit_weights([logs[others] for logs in log_probabilities], codes[others], start)
+        found[here] = sum(weight * logs[here] for weight, logs in zip(weights, log_probabilities, strict=True))
+    return found
+
+
 def scale_to_mean_one(weights: np.ndarray) -> np.ndarray:
     """Weights scaled to a mean of one over the positive ones, without a sum that could overflow."""
     weights = weights / weights.max()

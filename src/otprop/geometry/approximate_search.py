@@ -76,16 +76,7 @@ def _principal_components(sample: np.ndarray) -> np.ndarray:
 
 @saved_as("geometry.cells")
 class Cells:
-    """A partition of the rows by the nearest of some centers, found by a few steps of k-means on a sample.
-
-    Attributes
-    ----------
-    centers : ndarray of shape (n_cells, n_features)
-    labels : ndarray of int of shape (n_rows,), the cell of each row
-    order, starts, sizes : ndarrays of int, the rows sorted by cell, and where each cell starts and how large it is
-    places : ndarray of int of shape (n_rows,), the inverse of `order`
-    around : ndarray of int of shape (n_cells, n_cells), the cells by distance from each cell, itself first
-    """
+    """A partition of the rows by the nearest of some centers, found by a few steps of k-means on a sample."""
 
     def __init__(self, points: np.ndarray, jobs: Jobs, seed: int) -> None:
         n_cells = int(4 * np.sqrt(len(points)))
@@ -101,7 +92,7 @@ class Cells:
         self.places, self.starts = np.argsort(self.order), np.cumsum(self.sizes) - self.sizes
         gaps = row_dots(self.centers) - 2 * (self.centers @ self.centers.T)
         np.fill_diagonal(gaps, -np.inf)
-        self.around = np.argsort(gaps, axis=1, kind="stable").astype(np.int32)
+        self.around = np.argsort(gaps, axis=1, kind="stable").astype(np.int32)  # by distance, each cell itself first
 
     def predict(self, points: np.ndarray, jobs: Jobs) -> np.ndarray:
         """The cell of the nearest center."""

@@ -71,15 +71,7 @@ class LabeledRows:
 
 @saved_as("geometry.duplicate_rows")
 class DuplicateRows:
-    """Groups of equal rows, so that a search can be done among distinct rows only.
-
-    Attributes
-    ----------
-    any : bool, some rows are equal
-    group : ndarray of int of shape (n_rows,), rows with the same number are equal
-    order, starts, sizes : ndarrays of int, the rows sorted by group, and where each group starts and how large it is
-    first : ndarray of int, the first row of each group
-    """
+    """Groups of equal rows, so that a search can be done among distinct rows only."""
 
     def __init__(self, rows: Any) -> None:
         self.group = np.arange(rows.shape[0])

@@ -105,4 +105,5 @@ CLASSES: dict[str, tuple[str, dict[str, str]]] = {
     "sklearn.tree._classes.ExtraTreeClassifier": ("sklearn.extra_tree", {}),
 }
 
+DEFAULTS = {"otp.class_predictor": {"unseen": 0.0}}  # by id: attributes that those models do not have
 UNUSED_METHODS = {("otprop.geometry.measures.Vectors", "enter")}  # bound methods that no class needs any more

@@ -18,12 +18,12 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 from scipy.spatial import cKDTree
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import SelfTrainingClassifier
-from sklearn.tree import ExtraTreeClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
 from otprop import _methods  # registers the methods and all that their models are made of  # noqa: F401
@@ -43,8 +43,10 @@ for _id, _kind in {
     "sklearn.standard_scaler": StandardScaler,
     "sklearn.self_training": SelfTrainingClassifier,
     "sklearn.extra_tree": ExtraTreeClassifier,
+    "sklearn.random_forest": RandomForestClassifier,
+    "sklearn.decision_tree": DecisionTreeClassifier,
 }.items():
-    saved_as(_id)(_kind)
+    saved_as(_id, drops=("oob_decision_function_", "oob_score_"))(_kind)
 
 
 class ArchiveError(ValueError):
@@ -278,7 +280,7 @@ class _Reader:
         state = {renamed.get(key, key): self.value(each) for key, each in node["state"].items()}
         for key, each in state.items():
             _refuse_not_finite(key, each, saved)
-        vars(made).update(state)
+        vars(made).update({**(_legacy.DEFAULTS.get(saved.id, {}) if self._legacy else {}), **state})
         _check_sound(made, saved.id)
         return made
 

@@ -142,6 +142,7 @@ class Job:
             round=np.asarray(rounds),
             n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
             n_hidden=int(getattr(fitted, "n_hidden_", 0)),
+            error=getattr(fitted, "error_", None),
             coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
             sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
             method=self.request.method,

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from otprop.propagation.calibration import Coverage, likely_errors
+from otprop.propagation.calibration import Coverage
+from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
@@ -28,6 +29,7 @@ class Outcome:
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
     n_hidden : int, how many labels were held out to calibrate the confidence; 0 without confidence
+    error : ErrorEstimate or None, of all rows that were not given; None without confidence
     coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
     method : str
@@ -45,6 +47,7 @@ class Outcome:
     round: np.ndarray
     n_rounds: int
     n_hidden: int
+    error: ErrorEstimate | None
     coverage: list[Coverage]
     sources: list[tuple[str, float, float]]
     method: str
@@ -73,10 +76,9 @@ class Outcome:
     def error_range(self) -> tuple[float, float] | None:
         """90 % interval of that error rate; None without confidence."""
         expected = self.expected_error
-        if expected is None:
+        if expected is None or self.error is None:
             return None
-        labelled = float((~self.abstained[~self.given]).mean())
-        return likely_errors(expected, self.n_hidden * labelled)
+        return self.error.of_part(expected, int((~self.abstained[~self.given]).sum())).interval
 
     @property
     def half_error_coverage(self) -> Coverage | None:

@@ -1,17 +1,21 @@
-"""Confidence: the probability that a label is right, calibrated on held-out labels; expected errors and their range."""
+"""Confidence: the probability that a label is right, calibrated on held-out labels; coverage."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import betaincinv, expit, logit
+from scipy.special import expit, logit
 
 from otprop._saving import saved_as
+from otprop.propagation.error import ErrorEstimate
 
-SLOPE_PENALTY = 8.0  # weight, in held-out labels, of the assumption that probabilities are calibrated
+START_SLOPE = 0.9  # of the log-odds, on development tables
+SLOPE_PENALTY = 20.0  # weight of START_SLOPE, in held-out labels
 SHIFT_PENALTY = 2.0
+MAX_SHIFT, N_BISECTIONS = 16.0, 40
 MIN_PROBABILITY = 1e-6
 SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
@@ -52,13 +56,15 @@ def calibrate(probabilities: np.ndarray, right: np.ndarray, weights: np.ndarray 
 
     def loss(line: np.ndarray) -> tuple[float, np.ndarray]:
         margin = line[0] * odds + line[1]
-        penalty = np.array([SLOPE_PENALTY * (line[0] - 1.0), SHIFT_PENALTY * line[1]])
+        penalty = np.array([SLOPE_PENALTY * (line[0] - START_SLOPE), SHIFT_PENALTY * line[1]])
         slope = each * (expit(margin) - right)
         value = each @ (np.logaddexp(0.0, margin) - right * margin)
-        value += 0.5 * (penalty @ np.array([line[0] - 1.0, line[1]]))
+        value += 0.5 * (penalty @ np.array([line[0] - START_SLOPE, line[1]]))
         return float(value), np.array([slope @ odds, slope.sum()]) + penalty
 
-    found = minimize(loss, np.array([1.0, 0.0]), jac=True, bounds=[(0.05, 5.0), (-3.0, 3.0)], method="L-BFGS-B").x
+    found = minimize(
+        loss, np.array([START_SLOPE, 0.0]), jac=True, bounds=[(0.05, 5.0), (-3.0, 3.0)], method="L-BFGS-B"
+    ).x
     return Calibration(float(found[0]), float(found[1]))
 
 
@@ -83,30 +89,9 @@ class Coverage:
     high: float
 
 
-def likely_errors(error: float, n_hidden: float) -> tuple[float, float]:
-    """90 % interval of an error rate of `error` seen in `n_hidden` trials, with Jeffreys' prior.
-
-    It starts at 0 where less than one wrong label was seen, and is (0, 1) without trials.
-
-    Parameters
-    ----------
-    error : float
-    n_hidden : float
-
-    Returns
-    -------
-    low, high : float
-    """
-    if n_hidden <= 0:
-        return 0.0, 1.0
-    a, b = error * n_hidden + 0.5, (1.0 - error) * n_hidden + 0.5
-    low, high = betaincinv(a, b, np.array([0.05, 0.95]))
-    if error * n_hidden < 1.0:  # less than one wrong label was seen: there may be none
-        low = 0.0
-    return float(min(low, error)), float(max(high, error))
-
-
-def coverage_table(confidence: np.ndarray, n_hidden: float = 0, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
+def coverage_table(
+    confidence: np.ndarray, error: ErrorEstimate | None = None, shares: tuple[float, ...] = SHARES
+) -> list[Coverage]:
     """The expected error at each share of the rows labelled, the most confident first.
 
     Rows of equal confidence stay together, since `abstain_below` cannot separate them; the share is then larger.
@@ -114,7 +99,7 @@ def coverage_table(confidence: np.ndarray, n_hidden: float = 0, shares: tuple[fl
     Parameters
     ----------
     confidence : ndarray of shape (n_rows,), of the rows whose label was not given
-    n_hidden : float, number of held-out labels that the confidence was calibrated on
+    error : ErrorEstimate or None, of all these rows; None where nothing is known of it
     shares : tuple of float
 
     Returns
@@ -131,17 +116,38 @@ def coverage_table(confidence: np.ndarray, n_hidden: float = 0, shares: tuple[fl
         n_rows = int(np.searchsorted(-ordered, -ordered[wanted - 1], side="right"))
         if not table or n_rows < table[-1].n_rows:
             actual = share if n_rows == wanted else n_rows / len(ordered)
-            error = float(errors[n_rows - 1])
-            low, high = likely_errors(error, actual * n_hidden)
-            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), error, low, high))
+            expected = float(errors[n_rows - 1])
+            low, high = error.of_part(expected, n_rows).interval if error is not None else (0.0, 1.0)
+            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), expected, low, high))
     return table
 
 
+def shift_to_error(
+    calibration: Calibration, confidence: Callable[[Calibration], np.ndarray], expected_error: float
+) -> Calibration:
+    """The line shifted until one minus the mean confidence of the rows is the expected error.
+
+    `confidence` gives the confidence of the rows under a line. Where it is bounded for some rows and no shift agrees,
+    the nearest one is taken.
+    """
+    low, high = -MAX_SHIFT, MAX_SHIFT
+    for _ in range(N_BISECTIONS):
+        middle = (low + high) / 2
+        if 1.0 - confidence(Calibration(calibration.slope, middle)).mean() > expected_error:
+            low = middle
+        else:
+            high = middle
+    return Calibration(calibration.slope, (low + high) / 2)
+
+
 def label_confidence(
-    distributions: np.ndarray, reached: np.ndarray, calibration: Calibration, prior: np.ndarray
+    distributions: np.ndarray, reached: np.ndarray, calibration: Calibration, prior: np.ndarray, unseen: float
 ) -> np.ndarray:
-    """Confidence of each row's most probable class; at most the share of that class where no label reaches the row."""
+    """Confidence of each row's most probable class; at most the share of that class where no label reaches the row.
+
+    `unseen` is the share of rows of classes that no label shows; the best of the others has at least an equal share.
+    """
     found = calibration(distributions.max(axis=1))
     far = np.flatnonzero(~reached)  # no held-out label was like them
     found[far] = np.minimum(found[far], prior[distributions[far].argmax(axis=1)])
-    return np.maximum(found, 1.0 / len(prior))
+    return np.maximum(found, (1.0 - unseen) / len(prior))

@@ -16,11 +16,19 @@ from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.output import hits
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.pairwise import in_user_units
-from otprop.propagation.calibration import Calibration, calibrate, label_confidence
+from otprop.propagation.calibration import Calibration, calibrate, label_confidence, shift_to_error
 from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.class_rounds import ClassLevelRounds, tempered
 from otprop.propagation.config import ClassLevelConfig, RoundCallback
-from otprop.propagation.shares import auto_strength, check_prior, infer_shares
+from otprop.propagation.error import (
+    ErrorEvidence,
+    effective_number,
+    estimate_error,
+    unseen_share,
+    weighted_error,
+    without_chosen,
+)
+from otprop.propagation.shares import auto_strength, check_prior, counts_without_chosen, infer_shares
 from otprop.propagation.sources import Geometry, build_geometry, build_iterative_source, build_static_sources
 
 AUTO_ROUNDS = 20
@@ -45,6 +53,8 @@ class ClassLevelFit:
     epsilon : float, as used: the temperature, or the scale of the kernel in the user's units
     rounds : ClassLevelRounds, with labels, distributions, certainty and round of every row
     held_out_probabilities : ndarray of shape (n_held_out, n_classes), with the class potentials of the plan
+    error_evidence : ErrorEvidence, what the fit knows about its error
+    error : ErrorEstimate, of the unlabelled rows
     calibration : Calibration, from the probability of a label to its confidence
     confidence : ndarray of shape (n_rows,), 1 where the label was given
     """
@@ -54,27 +64,42 @@ class ClassLevelFit:
         self.geometry: Geometry | None = None
 
     def fit(
-        self, X: Any, labels: Labels, weights: np.ndarray, on_round: RoundCallback, geometry: Geometry | None = None
+        self,
+        X: Any,
+        labels: Labels,
+        weights: np.ndarray,
+        on_round: RoundCallback,
+        *,
+        chosen: np.ndarray | None = None,
+        geometry: Geometry | None = None,
     ) -> Self:
-        """Label every row; `geometry` of an earlier fit of the same X and configuration is used again."""
+        """Label every row.
+
+        `chosen` marks rows whose label was picked and not drawn at random; `geometry` of an earlier fit of the same X
+        and configuration is used again.
+        """
         config, n_classes = self.config, len(labels.classes)
         prior = check_prior(config.class_prior, labels.classes)
         weights = weights.copy()
         weights[labels.labeled] = scale_to_mean_one(weights[labels.labeled])
         shown = np.where(weights > 0, labels.codes, -1)
+        n_labels = int(np.count_nonzero(shown >= 0))
         geometry = build_geometry(X, config, self._progress) if geometry is None else geometry
         self.geometry = geometry
         self.evidence = Evidence(
             build_iterative_source(geometry, X.shape[0], n_classes, config),
-            build_static_sources(X, geometry, labels.classes, config),
-            make_folds(shown, n_classes, config.seed),
+            build_static_sources(X, geometry, labels.classes, n_labels, config),
+            make_folds(shown, n_classes, config.seed, chosen),
         )
         logits = self.evidence.fit(shown, weights, lambda name: self._progress(0, 0, f"source {name}"))
         reached = self.evidence.iterative.reached()
         self.temperature = 1.0 if config.epsilon is None or not config.uses_graph else config.epsilon
         self.epsilon = self._epsilon_used()
-        counts = np.bincount(shown[shown >= 0], minlength=n_classes).astype(np.float64)
-        self.prior = self._infer_prior(logits, labels, counts) if prior is None else prior
+        drawn = (shown >= 0) if chosen is None else (shown >= 0) & ~chosen
+        counts, drawn_counts = (
+            np.bincount(shown[rows], minlength=n_classes).astype(np.float64) for rows in (shown >= 0, drawn)
+        )
+        self.prior = self._infer_prior(logits, labels, counts, drawn_counts) if prior is None else prior
         self.strength = auto_strength(counts) if config.marginal_strength is None else config.marginal_strength
         self.rounds = ClassLevelRounds(
             self.evidence,
@@ -91,9 +116,7 @@ class ClassLevelFit:
             max_iter=config.max_iter,
         )
         self.rounds.run(on_round, self.epsilon)
-        self.calibration = self._calibrate()
-        self.confidence = label_confidence(self.rounds.distributions, reached, self.calibration, self.prior)
-        self.confidence[labels.labeled] = 1.0
+        self._judge(labels, reached, drawn_counts, classes_complete=prior is not None)
         self.predictor = ClassLevelPredictor.from_fit(
             X,
             labels,
@@ -106,6 +129,7 @@ class ClassLevelFit:
             prior=self.prior,
             distributions=self.rounds.distributions,
             calibration=self.calibration,
+            unseen=self.error_evidence.unseen,
         )
         return self
 
@@ -135,24 +159,56 @@ class ClassLevelFit:
             return in_user_units(source.epsilon or 1.0, self.geometry.cost.scale)
         return self.temperature
 
-    def _infer_prior(self, logits: np.ndarray, labels: Labels, counts: np.ndarray) -> np.ndarray:
+    def _infer_prior(
+        self, logits: np.ndarray, labels: Labels, counts: np.ndarray, drawn_counts: np.ndarray
+    ) -> np.ndarray:
         """The classes' shares of all rows: the labelled ones, and those inferred for the rest."""
-        left = labels.unlabeled
+        left, held_out = labels.unlabeled, self.evidence.held_out
         reached = left[np.isfinite(logits[left]).all(axis=1)]
         probabilities = softmax(tempered(logits[reached], self.temperature), axis=1)
-        held_out = softmax(tempered(self.evidence.held_out_log_proba, self.temperature), axis=1)
-        inferred = infer_shares(probabilities, held_out, self.evidence.held_out.codes, counts)
+        shown = softmax(tempered(self.evidence.held_out_log_proba[held_out.drawn], self.temperature), axis=1)
+        drawn = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left))
+        inferred = infer_shares(probabilities, shown, held_out.codes[held_out.drawn], drawn)
         total = counts + len(left) * inferred
         return np.asarray(total / total.sum())
 
-    def _calibrate(self) -> Calibration:
-        """Calibrate on the held-out labels, with the class potentials of the plan added."""
-        held_out = self.evidence.held_out
-        logs = tempered(self.evidence.held_out_log_proba, self.temperature)
-        if self.rounds.plan is not None:
-            logs = logs + np.maximum(self.rounds.plan.h, MIN_POTENTIAL)
-        self.held_out_probabilities = softmax(logs, axis=1)
-        rows_per_label = (self.prior / np.maximum(held_out.counts, 1))[held_out.codes]
-        return calibrate(
-            self.held_out_probabilities.max(axis=1, initial=0.0), hits(logs, held_out.codes), rows_per_label
+    def _judge(self, labels: Labels, reached: np.ndarray, drawn_counts: np.ndarray, *, classes_complete: bool) -> None:
+        """Estimate the error and calibrate the confidence, from held-out labels that were drawn at random."""
+        held_out, left = self.evidence.held_out, labels.unlabeled
+        drawn = held_out.drawn
+        logs = self._with_plan(self.evidence.cross_fitted_log_proba)
+        right, best = hits(logs, held_out.codes), softmax(logs, axis=1).max(axis=1, initial=0.0)
+        held_out_counts = np.bincount(held_out.codes[drawn], minlength=len(self.prior))
+        rows_per_label = (self.prior / np.maximum(held_out_counts, 1))[held_out.codes][drawn]
+        error = weighted_error(right[drawn], rows_per_label)
+        error = without_chosen(error, len(left), int((~drawn).sum()), float((1.0 - right)[~drawn].sum()))
+        n_once = 0 if classes_complete else int(np.count_nonzero((drawn_counts == 1) & (held_out.counts == 1)))
+        sure = self.rounds.distributions[left].max(axis=1, initial=0.0)
+        self.error_evidence = ErrorEvidence(
+            held_out=error,
+            doubt=float(1.0 - sure.mean()) if len(left) else 0.0,
+            unseen=unseen_share(n_once, int(drawn_counts.sum())),
+            n_labels=effective_number(rows_per_label) + n_once,
+            n_classes=len(self.prior),
+            n_rows=len(left),
         )
+        self.error = estimate_error(self.error_evidence)
+        self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
+        self.calibration = Calibration()
+        if drawn.any():
+            self.calibration = calibrate(best[drawn], right[drawn], rows_per_label)
+            if len(left):
+                rows, near = self.rounds.distributions[left], reached[left]
+                self.calibration = shift_to_error(
+                    self.calibration, lambda line: self._confidence(rows, near, line), self.error.expected
+                )
+        self.confidence = self._confidence(self.rounds.distributions, reached, self.calibration)
+        self.confidence[labels.labeled] = 1.0
+
+    def _confidence(self, distributions: np.ndarray, reached: np.ndarray, calibration: Calibration) -> np.ndarray:
+        return label_confidence(distributions, reached, calibration, self.prior, self.error_evidence.unseen)
+
+    def _with_plan(self, log_probabilities: np.ndarray) -> np.ndarray:
+        """Log-probabilities of held-out labels with the class potentials of the first plan added."""
+        logs = tempered(log_probabilities, self.temperature)
+        return logs if self.rounds.plan is None else logs + np.maximum(self.rounds.plan.h, MIN_POTENTIAL)

@@ -39,6 +39,7 @@ class ClassLevelPredictor:
     prior: np.ndarray
     distributions: np.ndarray
     calibration: Calibration
+    unseen: float
     precomputed: bool
     has_features: bool
     sparse: bool
@@ -61,6 +62,7 @@ class ClassLevelPredictor:
         prior: np.ndarray,
         distributions: np.ndarray,
         calibration: Calibration,
+        unseen: float,
     ) -> Self:
         """What a fit leaves for prediction."""
         zero_distance_is_equal = not (isinstance(config.metric, str) and config.metric == "inner")
@@ -78,6 +80,7 @@ class ClassLevelPredictor:
             prior=prior,
             distributions=distributions,
             calibration=calibration,
+            unseen=unseen,
             precomputed=isinstance(config.cost, str) and config.cost == "precomputed",
             has_features=config.has_features,
             sparse=sp.issparse(X),
@@ -104,7 +107,7 @@ class ClassLevelPredictor:
             found[row] = self.distributions[training_row]
             if len(labeled):
                 found[row] = self.labeled.votes(labeled, found.shape[1])
-        return found, label_confidence(found, reached, self.calibration, self.prior)
+        return found, label_confidence(found, reached, self.calibration, self.prior, self.unseen)
 
     def _recognised(self, new: Any) -> Iterator[tuple[int, int, Sequence[int] | np.ndarray]]:
         """New rows that are training rows: their number, the training row, and the labelled rows they equal."""

@@ -40,7 +40,7 @@ class EvidenceSource:
 class ClassLevelConfig(RowLevelConfig):
     """Parameters of a class-level fit (``marginals="class"``); see `OTP` for their meaning."""
 
-    sources: tuple[EvidenceSource, ...]
+    sources: tuple[EvidenceSource, ...] | None  # None: chosen by the numbers of labels, classes and columns
     marginal_strength: float | None
     class_prior: Any
     metric: str | Metric

@@ -28,6 +28,17 @@ def labeled_shares(counts: np.ndarray) -> np.ndarray:
     return np.asarray((counts + SMOOTHING) / (counts.sum() + SMOOTHING * len(counts)))
 
 
+def counts_without_chosen(drawn: np.ndarray, chosen: np.ndarray, n_left: int) -> np.ndarray:
+    """As many labels as were drawn at random, with the class shares to expect among the rows left.
+
+    Labels drawn at random tell the shares of the rows left and the chosen ones together; the latter are known.
+    """
+    if not chosen.any() or not drawn.any():
+        return drawn
+    left = np.maximum((n_left + chosen.sum()) * drawn / drawn.sum() - chosen, 0.0)
+    return np.asarray(drawn.sum() * left / left.sum()) if left.any() else drawn
+
+
 def infer_shares(probabilities: np.ndarray, held_out: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The classes' shares among the unlabelled rows, from their class probabilities and from the labels.
 

@@ -12,9 +12,10 @@ import scipy.sparse as sp
 
 from otprop._validation import ParameterError
 from otprop.evidence.base import Source
+from otprop.evidence.boosting import BoostingSource, boosting_pays
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.diffusion import DiffusionSource, Setting
-from otprop.evidence.forest import ForestSource
+from otprop.evidence.forest import ForestSource, RandomForestSource
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.linear import LinearSource
 from otprop.evidence.nearness import NearnessSource
@@ -22,10 +23,10 @@ from otprop.evidence.scaling import ColumnScaler
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
-from otprop.propagation.config import ClassLevelConfig
+from otprop.propagation.config import ClassLevelConfig, EvidenceSource
 from otprop.propagation.row_level import in_units_of
 
-NAMED_SOURCES = ("forest", "linear")
+NAMED_SOURCES = ("forest", "linear", "random_forest", "boosting")
 AUTO_NEIGHBORS = (10, 20)
 AUTO_NEIGHBORS_MANY_ROWS = (10,)
 AUTO_DIFFUSION = (0.8, 0.95)
@@ -103,22 +104,41 @@ def build_iterative_source(
     return DiffusionSource(settings, n_classes, config.n_jobs)
 
 
-def build_static_sources(X: Any, geometry: Geometry, classes: np.ndarray, config: ClassLevelConfig) -> list[Source]:
+def build_static_sources(
+    X: Any, geometry: Geometry, classes: np.ndarray, n_labels: int, config: ClassLevelConfig
+) -> list[Source]:
     """The classifiers among the sources, in the order asked for."""
     n_classes = len(classes)
     if n_classes == 1:
         return []
     found: list[Source] = []
-    for source in config.sources:
+    sources = _auto_sources(X, n_labels, n_classes) if config.sources is None else config.sources
+    for source in sources:
         if source.classifier is not None:
             # classifiers of the user's see the labels of y, or class numbers where those are dates
             shown = classes if classes.dtype.kind in "biufU" else np.arange(n_classes)
             found.append(ClassifierSource(source.name, source.classifier, X, shown, source.metadata))
-        elif source.name == "forest":
-            found.append(ForestSource(geometry.scaler(X), X, n_classes, config.seed, config.n_jobs))
         else:
-            found.append(LinearSource(geometry.scaler(X), X, n_classes, config.seed))
+            found.append(_named_source(source.name, X, geometry.scaler(X), n_classes, config))
     return found
+
+
+def _named_source(name: str, X: Any, scaler: ColumnScaler, n_classes: int, config: ClassLevelConfig) -> Source:
+    if name == "forest":
+        return ForestSource(scaler, X, n_classes, config.seed, config.n_jobs)
+    if name == "random_forest":
+        return RandomForestSource(scaler, X, n_classes, config.seed, config.n_jobs)
+    if name == "boosting":
+        return BoostingSource(scaler, X, n_classes, config.seed)
+    return LinearSource(scaler, X, n_classes, config.seed)
+
+
+def _auto_sources(X: Any, n_labels: int, n_classes: int) -> tuple[EvidenceSource, ...]:
+    """The classifiers that are worth their cost with so many labels, classes and columns."""
+    names = ["forest", "linear", "random_forest"]
+    if boosting_pays(n_labels, n_classes, X):
+        names.append("boosting")
+    return tuple(EvidenceSource(name) for name in names)
 
 
 def _check_metric(metric: Any, X: Any) -> None:

@@ -38,15 +38,6 @@ class ClassDual:
     """The dual as a function of the potentials of the active classes, which have mass (q) and reach a row.
 
     A temperature other than one multiplies epsilon; rho stays the same in units of the cost.
-
-    Attributes
-    ----------
-    rows : RowSums
-    mass : float, of the rows that are reached
-    active : ndarray of bool of shape (n_classes,)
-    q : ndarray of shape (n_active,), the class masses asked for, summing to one
-    share : float, the sum of the active classes' masses before q was normalised
-    strength, temperature : float
     """
 
     rows: RowSums

@@ -37,14 +37,7 @@ class _InfeasibleError(Exception):
 
 
 class ClassSolver:
-    """Newton's method at temperature 1; with annealing where it does not converge.
-
-    Attributes
-    ----------
-    dual : ClassDual; its strength is `RELAXED` where strength 1 is infeasible
-    iterations : int, Newton steps so far
-    feasible : bool
-    """
+    """Newton's method at temperature 1, with annealing where it does not converge."""
 
     def __init__(self, dual: ClassDual, prior: np.ndarray, reach: np.ndarray, tol: float, max_iter: int) -> None:
         self.dual, self.iterations, self.feasible = dual, 0, True

@@ -1,0 +1,120 @@
+"""Boosting source: histogram gradient boosting with small trees, where labels are enough and classes few."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.extmath import softmax
+from threadpoolctl import threadpool_limits
+
+from otprop._saving import saved_as
+from otprop.evidence.classifier import ClassifierSource
+from otprop.evidence.held_out import HeldOut
+from otprop.evidence.output import SourceOutput
+from otprop.evidence.scaling import ColumnScaler
+
+MIN_LABELS = 40  # with fewer, boosted trees add little to a forest
+MIN_LABELS_PER_CLASS = 5
+MAX_CLASSES = 9  # one tree a class in every iteration: with more, boosting takes longer than all other sources
+MAX_CLASSES_TIMES_COLUMNS = 2000
+MAX_TRAINED = 5000  # labelled rows that the trees are grown on
+PARAMETERS = {
+    "learning_rate": 0.12,
+    "max_iter": 40,
+    "max_leaf_nodes": 4,
+    "min_samples_leaf": 3,
+    "max_bins": 63,
+    "max_features": 0.5,
+    "l2_regularization": 1.0,
+    "early_stopping": False,
+}
+
+
+def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
+    """Whether labels are enough for boosting, and classes and columns few enough for its cost."""
+    if sp.issparse(X) or n_classes > MAX_CLASSES or n_classes * X.shape[1] > MAX_CLASSES_TIMES_COLUMNS:
+        return False
+    return n_labels >= max(MIN_LABELS, MIN_LABELS_PER_CLASS * n_classes)
+
+
+@saved_as("evidence.boosting")
+class BoostingSource(ClassifierSource):
+    """Class probabilities of boosted trees, trained on a sample where labelled rows are many."""
+
+    def __init__(self, scaler: ColumnScaler, X: Any, n_classes: int, seed: int) -> None:
+        self._seed = seed
+        super().__init__("boosting", _ScaledBoosting(scaler, seed), X, np.arange(n_classes))
+
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """As any classifier, in one thread: trees this small are grown faster so."""
+        with threadpool_limits(1, "openmp"):
+            return super().fit(codes, weights, held_out)
+
+    def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+        if len(rows) > MAX_TRAINED:
+            rows = np.sort(np.random.default_rng(self._seed).choice(rows, MAX_TRAINED, replace=False))
+        return super()._train(rows, codes, weights)
+
+
+@saved_as("evidence.scaled_boosting")
+class _ScaledBoosting:
+    """Boosted trees behind a ColumnScaler, since single precision has a range."""
+
+    def __init__(self, scaler: ColumnScaler, seed: int) -> None:
+        self._scaler, self._seed = scaler, seed
+
+    def __sklearn_clone__(self) -> _ScaledBoosting:
+        return _ScaledBoosting(self._scaler, self._seed)
+
+    def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        self._model = HistGradientBoostingClassifier(random_state=self._seed, **PARAMETERS)
+        self._model.fit(self._scaler.transform(X), y, sample_weight=sample_weight)
+        self.classes_ = self._model.classes_
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        trees: Any = vars(self).get("_model") or vars(self)["_trees"]
+        return np.asarray(trees.predict_proba(self._scaler.transform(X)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()
+        model = state.pop("_model", None)
+        return state if model is None else {**state, "_trees": _BoostedTrees(model)}
+
+
+@saved_as("evidence.boosted_trees")
+class _BoostedTrees:
+    """The trees of a fitted HistGradientBoostingClassifier as plain arrays, for models that are saved."""
+
+    def __init__(self, model: Any) -> None:
+        trees = [[predictor.nodes for predictor in iteration] for iteration in model._predictors]
+        size = max(len(nodes) for iteration in trees for nodes in iteration)
+        shape = (len(trees), len(trees[0]), size)
+        self.feature, self.left, self.right = (np.zeros(shape, dtype=np.int32) for _ in range(3))
+        self.threshold, self.value = np.zeros(shape), np.zeros(shape)
+        self.baseline = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)
+        for place in np.ndindex(shape[:2]):
+            nodes = trees[place[0]][place[1]]
+            here, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
+            self.left[place][here] = np.where(leaf, here, nodes["left"])
+            self.right[place][here] = np.where(leaf, here, nodes["right"])
+            self.feature[place][here] = np.where(leaf, 0, nodes["feature_idx"])
+            self.threshold[place][here] = np.where(leaf, 0.0, nodes["num_threshold"])
+            self.value[place][here] = nodes["value"]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        rows = np.arange(len(X))
+        raw = np.repeat(self.baseline, len(X), axis=0)
+        for place in np.ndindex(self.value.shape[:2]):
+            node = np.zeros(len(X), dtype=np.intp)
+            for _ in range(self.value.shape[2] // 2):  # as deep as a tree of so many nodes can be
+                goes_left = X[rows, self.feature[place][node]] <= self.threshold[place][node]
+                node = np.where(goes_left, self.left[place][node], self.right[place][node])
+            raw[:, place[1]] += self.value[place][node]
+        if raw.shape[1] == 1:
+            right = expit(raw[:, 0])
+            return np.stack([1 - right, right], axis=1)
+        return np.asarray(softmax(raw))

@@ -1,0 +1,118 @@
+"""The random forest as a source."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from otprop.evidence import forest as module
+from otprop.evidence.forest import RandomForestSource, columns_per_split
+from otprop.evidence.held_out import make_folds
+from otprop.evidence.scaling import ColumnScaler
+
+
+@pytest.fixture(autouse=True)
+def few_trees(monkeypatch):
+    monkeypatch.setattr(module, "N_TREES", 40)
+
+
+def table(n_rows=90, n_classes=2, gap=3.0, seed=0):
+    """Clouds a `gap` apart, two thirds of the rows labelled."""
+    rng = np.random.default_rng(seed)
+    truth = np.arange(n_rows) % n_classes
+    X = rng.normal(size=(n_rows, 3)) + gap * truth[:, None]
+    return X, np.where(np.arange(n_rows) < 2 * n_rows // 3, truth, -1), truth
+
+
+def ask(X, codes, n_classes, weights=None, n_jobs=1):
+    hidden = make_folds(codes, n_classes, 0)
+    source = RandomForestSource(ColumnScaler().fit(X), X, n_classes, 0, n_jobs)
+    return source, hidden, source.fit(codes, np.ones(X.shape[0]) if weights is None else weights, hidden)
+
+
+@pytest.mark.parametrize("n_rows", [60, 600])
+def test_it_says_probabilities_of_every_row_and_of_the_hidden_ones(n_rows):
+    X, codes, truth = table(n_rows, n_classes=3)
+    source, hidden, says = ask(X, codes, 3)
+    assert says.rows.shape == (n_rows, 3)
+    assert says.held_out.shape == (len(hidden), 3)
+    for logs in (says.rows, says.held_out):
+        np.testing.assert_allclose(np.exp(logs).sum(axis=1), 1, rtol=1e-5)
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+    assert (says.held_out.argmax(axis=1) == hidden.codes).mean() > 0.85
+    np.testing.assert_allclose(source.predict_log_proba(X), says.rows, rtol=1e-4)
+
+
+def test_labels_at_random_are_not_known_in_advance():
+    rng = np.random.default_rng(3)
+    codes = rng.permutation(np.arange(200) % 2)
+    _, hidden, says = ask(rng.normal(size=(200, 3)), codes, 2)
+    right = (says.held_out.argmax(axis=1) == hidden.codes).mean()
+    assert 0.35 < right < 0.65  # four standard deviations around a half; whoever saw the labels knows most of them
+
+
+def test_a_sharp_threshold_in_one_column_of_many_is_found():
+    X = np.random.default_rng(0).normal(size=(600, 20))
+    truth = (X[:, 7] > 0.8).astype(int)
+    _, _, says = ask(X, np.where(np.arange(600) < 150, truth, -1), 2)
+    assert (says.rows.argmax(axis=1) == truth)[150:].mean() > 0.95
+
+
+def test_it_is_the_same_with_any_number_of_jobs(monkeypatch):
+    X, codes, _ = table()
+    monkeypatch.setattr(module, "MIN_ENTRIES_FOR_THREADS", 0)
+    _, _, one = ask(X, codes, 2, n_jobs=1)
+    _, _, two = ask(X, codes, 2, n_jobs=2)
+    np.testing.assert_array_equal(one.rows, two.rows)
+    np.testing.assert_array_equal(one.held_out, two.held_out)
+
+
+def test_of_many_labels_some_are_enough_and_the_hidden_ones_are_among_them(monkeypatch):
+    X, codes, truth = table(300)
+    monkeypatch.setattr(module, "MAX_LABELS", 50)
+    _, hidden, says = ask(X, codes, 2)
+    assert len(hidden) > 50
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+
+
+@pytest.mark.parametrize("scale", [1.0, 1e150, 1e-150])
+def test_any_scale_and_constant_columns(scale):
+    X, codes, truth = table()
+    X = np.column_stack([X * scale, np.full(len(X), 7.0)])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        _, _, says = ask(X, codes, 2)
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+
+
+def test_sparse_rows():
+    X, codes, truth = table()
+    _, _, says = ask(sp.csr_array(X), codes, 2)
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
+
+
+def test_one_label_a_class_leaves_nothing_to_hide():
+    codes = np.array([0, 1, -1, -1])
+    _, hidden, says = ask(np.array([[0.0], [1.0], [0.1], [0.9]]), codes, 2)
+    assert len(hidden) == 0
+    assert says.held_out.shape == (0, 2)
+    assert np.isfinite(says.rows).all()
+
+
+def test_rows_of_weight_zero_are_not_shown():
+    X, codes, _ = table()
+    weights = np.where(np.arange(len(X)) < 10, 0.0, 1.0)
+    without = np.where(np.arange(len(X)) < 10, -1, codes)
+    hidden = make_folds(without, 2, 0)
+    one, other = (RandomForestSource(ColumnScaler().fit(X), X, 2, 0, 1) for _ in range(2))
+    first, second = one.fit(codes, weights, hidden), other.fit(without, np.ones(len(X)), hidden)
+    np.testing.assert_array_equal(first.rows, second.rows)
+    np.testing.assert_array_equal(first.held_out, second.held_out)
+
+
+@pytest.mark.parametrize(("n_columns", "tried"), [(1, 1), (4, 2), (10, 4), (64, 25), (784, 40), (10_000, 100)])
+def test_two_columns_in_five_are_tried_at_a_split(n_columns, tried):
+    assert columns_per_split(n_columns) == tried
