@@ -19,6 +19,7 @@ from otprop import _parameters
 from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
@@ -42,6 +43,7 @@ def _has_confidence(model: OTP) -> bool:
     return True
 
 
+@saved_as("otp", replaces={"callback": None, "verbose": 0}, nan=("settings_",))
 class OTP(Propagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 

@@ -3,23 +3,23 @@
 from __future__ import annotations
 
 import json
-import logging
 import os
 import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
 
-from otprop.benchmark import methods as benchmark
+from otprop._progress import ProgressCallback
 from otprop.cli import main
-from otprop.labelling import methods
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pyarrow")
@@ -76,11 +76,6 @@ def test_any_method_of_the_benchmark_can_label(lots: Path, tmp_path: Path, metho
     assert main(["label", str(lots), "--target", "kind", "--method", method, "-o", str(out), "--quiet"]) == 0
     labels = [row["kind_label"] for row in read_rows(out)]
     assert np.mean([label == ("a", "b", "c")[number % 3] for number, label in enumerate(labels)]) > 0.6
-
-
-def test_the_methods_are_those_of_the_benchmark() -> None:
-    theirs = {name for name in benchmark.METHODS if name not in ("released", "ls-knn")}  # `ls` takes neighbours here
-    assert set(methods.METHODS) == theirs
 
 
 def test_a_summary_for_scripts_is_json_on_standard_output(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -235,7 +230,7 @@ def test_what_was_written_before_a_failure_is_named(
     from otprop.files import Table, TableError
 
     def full(*anything: object, **more: object) -> None:
-        raise TableError("cannot write out.csv: No space left on device.")
+        raise TableError("cannot write out.csv: No space left on device")
 
     model, page = tmp_path / "kinds.model", tmp_path / "page.html"
     monkeypatch.setattr(Table, "write", full)
@@ -257,23 +252,52 @@ def test_a_page_that_fails_leaves_nothing_behind(
     assert list(lots.parent.iterdir()) == [lots]
 
 
-def test_the_log_of_the_estimator_is_the_text_of_the_bar_until_the_first_round(
-    lots: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_bar_shows_the_steps_of_the_estimator(lots: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import otprop.cli.label as label
+    from otprop import OTP
+    from otprop._methods import METHODS, Method
 
-    told: list[str] = []
+    class Reporting(OTP):
+        """An estimator that reports one step."""
+
+        def set_progress(self, callback: ProgressCallback | None) -> None:
+            self.calls = [*getattr(self, "calls", []), callback]
+
+        def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+            self.calls[-1](3, 108, "round 1")
+            return super().fit(X, y)
+
+    steps: list[tuple[float, float, str]] = []
 
     @contextmanager
-    def bar(quiet: bool) -> Iterator[Callable[[float, float, str], None]]:
-        yield lambda done, total, what: told.append(what)
+    def bar(quiet: bool) -> Iterator[ProgressCallback]:
+        yield lambda *step: steps.append(step)
 
+    made = Reporting(evidence=None)
+    monkeypatch.setitem(METHODS, "otp", Method("otp", "OTP", lambda: made))
     monkeypatch.setattr(label, "bar", bar)
     assert _label(lots, "--quiet") == 0
-    first = next(place for place, words in enumerate(told) if words.startswith("round 1, "))
-    assert any("diffusion" in words for words in told[told.index("fitting") : first])
-    assert not any("diffusion" in words for words in told[first:])
-    assert logging.getLogger("otprop").handlers == []
+    assert [step for _, _, step in steps] == [
+        *(f"reading {lots}", "making features", "fitting", "round 1", "writing"),
+    ]
+    assert (3, 108, "round 1") in steps
+    assert made.calls[-1] is None  # no model keeps the callback
+
+
+def test_warnings_of_the_estimator_are_notes(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from otprop import OTP
+
+    fit = OTP.fit
+
+    def warning_fit(self: OTP, X: Any, y: Any, sample_weight: Any = None) -> OTP:
+        warnings.warn("confidence_ is not calibrated", UserWarning, stacklevel=2)
+        return fit(self, X, y)
+
+    monkeypatch.setattr(OTP, "fit", warning_fit)
+    assert _label(lots) == 0
+    assert "note: confidence_ is not calibrated" in capsys.readouterr().err
 
 
 def test_an_unexpected_error_is_one_line_and_debug_shows_where(

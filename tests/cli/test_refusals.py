@@ -46,10 +46,11 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--seed", "4294967296"], "4294967295"),
         (["--seed", "-1"], "--seed -1"),
         (["--seed", "x"], "--seed: invalid int value: 'x'"),
-        (["--encoding", "foo"], "--encoding='foo' is not known"),
-        (["--delimiter", ";;"], "--delimiter=';;' must be one"),
-        (["--quote", "ab"], "--quote='ab' must be one"),
+        (["--encoding", "foo"], "--encoding must be"),
+        (["--delimiter", ";;"], "--delimiter must be one"),
+        (["--quote", "ab"], "--quote must be one"),
         (["--decimal", "x"], "--decimal: invalid choice: 'x'"),
+        (["--max-bytes", "0"], "--max-bytes must be"),
         (["-o", ""], "-o is empty"),
         (["--taget", "kind"], "there is no option --taget; did you mean --target?"),
         (["--xyz"], "there is no option --xyz; --help lists them."),
@@ -96,7 +97,7 @@ def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(
     import otprop.cli.label as label
 
     monkeypatch.setattr(label, "find_spec", lambda name: None)
-    monkeypatch.setattr(label, "_prepare", lambda options: pytest.fail("the file was read"))
+    monkeypatch.setattr(label, "read_input", lambda options: pytest.fail("the file was read"))
     assert main(["label", str(lots), "--target", "kind", "--map", "umap", "--report", str(lots.parent / "p.html")]) == 1
     assert "pip install 'otprop[umap]'" in capsys.readouterr().err
 
@@ -114,8 +115,8 @@ def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureF
     assert main(["label", str(lots), "--target", "kind", *more, "--dry-run"]) == 0
     err = capsys.readouterr().err
     assert "note: without effect: --embedding, which is empty" in err
-    assert "note: without effect: --unlabeled 'zzz'; no cell of 'kind' says so" in err
-    assert "--unlabeled 'a'" not in err
+    assert "note: without effect: --unlabeled zzz; no cell of 'kind' says so" in err
+    assert "--unlabeled a" not in err
 
 
 def test_options_of_text_files_are_pointed_out_where_there_is_no_text(
@@ -130,3 +131,10 @@ def test_options_of_text_files_are_pointed_out_where_there_is_no_text(
     assert f"note: without effect: --delimiter, --encoding; {path} is not a text file" in err
     assert "no cell of 'kind' says so" not in err
     assert "1 column used (1 number), 1 feature." in err
+
+
+def test_the_formats_are_those_that_can_be_read() -> None:
+    from otprop.cli._options import FORMATS
+    from otprop.files import FORMATS as KNOWN
+
+    assert set(FORMATS) == set(KNOWN)

@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.table.features import Features
+from otprop.table.numbers import NumberEncoder
 
 pd = pytest.importorskip("pandas")
 pytest.importorskip("skrub")
@@ -93,7 +94,7 @@ def test_what_is_left_out_says_why():
     assert found["code"] == "identifier: a different value in every row"
     assert found["same"] == "constant"
     assert found["empty"] == "no value in any row"
-    assert found["age"] == "asked by --ignore"
+    assert found["age"] == "ignored on request"
     assert "3 % missing, flagged" in found["note"]
 
 
@@ -118,7 +119,7 @@ def test_a_row_has_the_same_vector_alone_and_in_any_company():
 def test_the_target_is_never_a_feature():
     frame = mixed()
     assert "y" not in fitted(frame).wanted
-    with pytest.raises(ValueError, match="--features y: this is the target"):
+    with pytest.raises(ValueError, match="features='y': this is the target"):
         Features(list(frame.columns), "y", only=["y"])
 
 
@@ -183,7 +184,8 @@ def test_identifiers_are_left_out_unless_they_are_asked_for(values):
         np.random.default_rng(0).normal(size=30),
         np.arange(30) + 0.5,
         np.random.default_rng(0).choice(10_000, 30, replace=False),
-        np.sort(np.random.default_rng(0).choice(10_000, 30, replace=False)),  # sorted prices
+        np.sort(np.random.default_rng(0).choice(10_000, 30, replace=True))[::-1],  # sorted prices
+        [*np.sort(np.random.default_rng(0).choice(10_000, 30, replace=False)), 17],
         pd.date_range("2020-01-01", periods=30),
         [f"a small note about number {number}" for number in range(30)],
         [3, 1, 2, 3] * 5,
@@ -319,11 +321,11 @@ def test_all_lacking_columns_are_named():
 
 def test_names_that_are_no_columns_are_refused_with_the_nearest():
     names = list(mixed().columns)
-    with pytest.raises(ValueError, match="--features agee: there is no column 'agee'; did you mean 'age'"):
+    with pytest.raises(ValueError, match="features='agee': there is no column 'agee'; did you mean 'age'"):
         Features(names, only=["agee"])
-    with pytest.raises(ValueError, match=r"--ignore Colour: .*'colour'"):
+    with pytest.raises(ValueError, match=r"ignore='Colour': .*'colour'"):
         Features(names, ignore=["Colour"])
-    with pytest.raises(ValueError, match="--embedding emb_: no column starts so"):
+    with pytest.raises(ValueError, match="embedding='emb_': no column starts so"):
         Features(names, embedding="emb_")
 
 
@@ -331,7 +333,7 @@ def test_a_table_without_a_usable_column_says_why_of_each():
     frame = pd.DataFrame({"id": range(5), "same": 1, "y": "a"})
     with pytest.raises(ValueError, match=r"'id' \(identifier: row numbers\), 'same' \(constant\)"):
         fitted(frame)
-    with pytest.raises(ValueError, match=r"'id' \(asked by --ignore\), 'y' \(the target\)"):
+    with pytest.raises(ValueError, match=r"'id' \(ignored on request\), 'y' \(the target\)"):
         Features(["id", "y"], "y", ignore=["id"])
 
 
@@ -398,14 +400,72 @@ def or_refusal(what, frame, message):
         return None
 
 
-def test_numbers_with_wide_gaps_are_row_numbers_where_they_are_called_so():
-    values = [2 * number**2 for number in range(20)]
-    for name in ("id", "ID", "lot_id", "lotId", "customer id", "Unnamed: 0", "row"):
-        frame = pd.DataFrame({name: values, "x": np.linspace(0, 1, 20) ** 2})
-        assert [use.is_identifier for use in fitted(frame).columns] == [True, False]
-        assert not fitted(frame.sample(frac=1, random_state=0)).columns[0].is_identifier
-    for name in ("price", "paid", "width"):
-        assert roles(fitted(pd.DataFrame({name: values})))[name] == "number"
+@pytest.mark.parametrize("name", ["id", "lotId", "Unnamed: 0", "", "lot", "n"])
+def test_numbers_that_only_rise_are_an_index_whatever_their_gaps_and_name(name):
+    frame = pd.DataFrame({name: [2 * number**2 for number in range(20)], "x": np.linspace(0, 1, 20) ** 2})
+    assert [use.is_identifier for use in fitted(frame).columns] == [True, False]
+    assert not fitted(frame.sample(frac=1, random_state=0)).columns[0].is_identifier
+    assert roles(fitted(frame, only=[name, "x"]))[name] == "number"
+    assert fitted(frame.iloc[::-1]).columns[0].is_identifier == (name in ("id", "lotId", "Unnamed: 0"))
+
+
+def leaking(n: int = 200, n_given: int = 20):
+    """A table of which some rows are labelled, with columns that were written together with the labels."""
+    frame = mixed(n)[["age", "colour", "note"]]
+    given = np.arange(n) % (n // n_given) == 0
+    frame["reviewer"] = np.where(given, "anna", None)
+    frame["label_date"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.where(given, np.arange(n), np.nan), "D")
+    frame["species_note"] = np.where(given & (np.arange(n) % 20 == 0), "looks like an old one", "")
+    frame["nearly"] = np.where(given | (np.arange(n) == 7), 1.0 + np.arange(n), np.nan)
+    frame["seldom"] = np.where(np.random.default_rng(1).random(n) < 0.1, 1.5, np.nan)
+    return frame, given
+
+
+def test_columns_that_are_filled_only_where_the_target_is_are_left_out_and_named():
+    frame, given = leaking()
+    features = Features(list(frame.columns)).fit(frame, given)
+    leaks = [name for name, why in reasons(features).items() if why == "filled only where the target is"]
+    assert leaks == ["reviewer", "label_date", "species_note", "nearly"]
+    assert len(features.notes) == 1
+    assert "'reviewer', 'label_date', 'species_note', 'nearly' are filled only where the target is" in features.notes[0]
+    assert features.notes[0].parameter == "features"
+    assert Features(list(frame.columns)).fit(frame).notes == []
+
+
+def test_such_columns_are_used_where_they_are_asked_for():
+    frame, given = leaking()
+    features = Features(list(frame.columns), only=["age", "reviewer"]).fit(frame, given)
+    assert roles(features)["reviewer"] != "left out"
+
+
+def test_many_columns_of_numbers_are_encoded_as_each_alone():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({f"n{place}": rng.normal(size=50) * 10.0 ** rng.integers(-200, 200) for place in range(40)})
+    frame["whole"] = rng.integers(0, 5, 50)
+    frame["rare"] = np.where(np.arange(50) == 3, 7.0, 0.0)
+    frame["same"], frame["far"], frame["endless"] = 2.0, 1e308 * rng.choice([-1, 1], 50), rng.choice([0, 1, np.inf], 50)
+    frame.iloc[3:6, ::5] = np.nan
+    features = fitted(frame)
+    whole = features.transform(frame)
+    start = 0
+    for use in features.columns:
+        if use.left_out:
+            continue
+        alone = NumberEncoder()
+        alone.fit(frame[use.name])
+        np.testing.assert_array_equal(whole[:, start : start + use.width], alone.transform(frame[use.name]))
+        start += use.width
+    assert start == whole.shape[1]
+
+
+def test_ten_thousand_columns_of_numbers_are_no_ten_thousand_calls(monkeypatch):
+    calls = []
+    monkeypatch.setattr(NumberEncoder, "read", lambda self, column: calls.append(column))
+    monkeypatch.setattr(NumberEncoder, "fit_values", lambda self, values, missing: calls.append(values))
+    values = np.random.default_rng(0).normal(size=(40, 10_000))
+    frame = pd.DataFrame(values, columns=[f"n{number}" for number in range(10_000)])
+    assert fitted(frame).transform(frame).shape == (40, 10_000)
+    assert calls == []
 
 
 def test_a_use_says_whether_it_is_left_out_and_whether_for_being_an_identifier():

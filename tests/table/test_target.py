@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from otprop.files import MISSING_MARKERS, read_table
+from otprop.table.errors import ColumnError
 from otprop.table.target import read_target
 
 
@@ -34,7 +35,7 @@ def test_nulls_of_pandas_are_unlabelled():
 def test_a_class_may_be_called_none_which_is_noted():
     target = read_target(["none", "mild", None], "y")
     assert target.classes == ["mild", "none"]
-    assert any("add --unlabeled 'none'" in note for note in target.notes)
+    assert any("add unlabeled='none'" in note for note in target.notes)
 
 
 @pytest.mark.parametrize("word", MISSING_MARKERS)
@@ -46,12 +47,12 @@ def test_what_is_missing_in_a_feature_is_unlabelled_in_the_target(word):
 
 def test_a_class_of_most_rows_is_suspected_where_hardly_any_row_is_left():
     cells = [*["open"] * 42, *["a"] * 8, *["b"] * 8, None, None]
-    note = "'open' has 42 of 60 rows: if it marks unlabelled rows, add --unlabeled 'open'"
+    note = "'open' has 42 of 60 rows: if it marks unlabelled rows, add unlabeled='open'"
     assert note in read_target(cells, "y").notes
     assert note not in read_target([*cells, *[None] * 60], "y").notes
-    with pytest.raises(ValueError, match=r"If 'open' \(42 of 58 rows\) marks .* rows, add --unlabeled 'open'\."):
+    with pytest.raises(ValueError, match=r"If 'open' \(42 of 58 rows\) marks .* rows, add unlabeled='open'\."):
         read_target(cells[:-2], "y")
-    with pytest.raises(ValueError, match=r"If '\?' \(1 of 4 rows\) marks unlabelled rows, add --unlabeled '\?'\."):
+    with pytest.raises(ValueError, match=r"If '\?' \(1 of 4 rows\) marks unlabelled rows, add unlabeled='\?'\."):
         read_target(["a", "a", "b", "?"], "y")
 
 
@@ -70,7 +71,7 @@ def test_what_is_named_marks_unlabelled_cells_too(word, cells):
 def test_a_likely_marker_is_a_class_with_a_note(cells, shown):
     target = read_target(cells, "y")
     assert len(target.classes) == 3
-    marked = f"{shown} (1 row) is taken as a class of 'y'; if it marks unlabelled rows, add --unlabeled {shown}"
+    marked = f"{shown} (1 row) is taken as a class of 'y'; if it marks unlabelled rows, add unlabeled={shown}"
     assert marked in target.notes
 
 
@@ -126,7 +127,54 @@ def test_a_column_without_classes_to_spread_is_refused(cells, message):
 def test_decimals_that_repeat_and_few_of_them_are_classes():
     assert len(read_target([*([0.5, 1.0, 1.5, 2.0] * 9), None], "y").classes) == 4
     assert len(read_target([0.5, 1.5, 2.5, None], "y").classes) == 3
-    assert len(read_target([*range(24), None], "y").classes) == 24
+    assert len(read_target([*range(10), None], "y").classes) == 10
+
+
+@pytest.mark.parametrize("cells", [[*range(24), None], [*(f"{number / 7:.2f}" for number in range(24)), ""]])
+def test_numbers_that_hardly_repeat_are_classes_only_on_request(cells):
+    with pytest.raises(ColumnError, match="24 different numbers") as caught:
+        read_target(cells, "y")
+    assert (caught.value.column, caught.value.hint.parameter) == ("y", "numeric_classes")
+    assert len(read_target(cells, "y", numeric_classes=True).classes) == 24
+    assert len(read_target([*range(24), *range(24), None], "y").classes) == 24
+
+
+SPELLINGS = ["setosa"] * 6 + ["Setosa", "setosa ", "setoza", "setsoa", "setossa", "virginica", "virginica", None]
+
+
+def test_labels_with_a_typing_error_are_named():
+    notes = [note for note in read_target(SPELLINGS, "y").notes if "a typing error" in note]
+    assert len(notes) == 3
+    expected = "labels of 'y' that differ only in a typing error: 'setosa', 'setoza'; they are separate classes"
+    assert any(note.startswith(expected) for note in notes)
+    assert all(note.parameter == "merge_labels" for note in notes)
+
+
+def test_labels_that_differ_only_in_spelling_are_merged_on_request():
+    target = read_target(SPELLINGS, "y", merge=True)
+    assert target.classes == target.values == ["setosa", "virginica"]
+    assert target.codes.tolist() == [0] * 11 + [1, 1, -1]
+    assert any("'setosa', 'setoza'; they are one class now" in note for note in target.notes)
+    assert read_target(["1", "1.0", "1", "2", None], "y", merge=True).classes == ["1", "2"]
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [
+        ["cat"] * 6 + ["bat", "car"],  # short words
+        ["type1"] * 6 + ["type2"],  # another number
+        ["winter", "winder"],  # as frequent
+        ["setosa"] * 6 + ["virginica"],
+    ],
+)
+def test_classes_that_are_merely_near_stay_apart(cells):
+    target = read_target([*cells, None], "y", merge=True)
+    assert len(target.classes) == len(set(cells))
+
+
+def test_merging_all_labels_into_one_class_is_refused():
+    with pytest.raises(ColumnError, match="one class only"):
+        read_target(["yes", "Yes", "yes", None], "y", merge=True)
 
 
 def test_many_classes_that_repeat_are_classes():

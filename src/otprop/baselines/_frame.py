@@ -9,12 +9,14 @@ import numpy as np
 from scipy import sparse
 from sklearn.metrics.pairwise import euclidean_distances
 
+from otprop._saving import saved_as
 from otprop.geometry.parallel import row_blocks
 
 FAR = 1e120  # new rows are clipped to this, in units of the extent of the training rows
 BLOCK_ENTRIES = 4_000_000  # entries of a distance block held at once
 
 
+@saved_as("baselines.frame")
 @dataclass(frozen=True)
 class Frame:
     """The shift and the common factor that scale the training rows to [-1, 1].

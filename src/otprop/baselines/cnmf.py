@@ -14,6 +14,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
 from otprop.baselines._cluster_labels import match_clusters_to_classes
 from otprop.baselines._qp import nonnegative_programs
@@ -95,6 +96,7 @@ def _objective(total: float, projected: np.ndarray, Z: np.ndarray, sizes: np.nda
     return max(total - 2.0 * cross + float(np.einsum("ij,ij->", gram, Z.T @ (sizes * Z))), 0.0)
 
 
+@saved_as("baselines.cnmf")
 class CNMF(Propagator):
     """Constrained non-negative matrix factorisation, then k-means on the codes.
 

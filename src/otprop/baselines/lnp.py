@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
 from otprop.baselines._frame import Frame, blocks
 from otprop.baselines._qp import simplex_programs
@@ -80,6 +81,7 @@ def neighborhood_graph(X: np.ndarray, n_neighbors: int) -> sparse.csr_array:
     return graph
 
 
+@saved_as("baselines.lnp")
 class LNP(Propagator):
     """Linear neighbourhood propagation.
 

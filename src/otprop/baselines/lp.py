@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from otprop._saving import saved_as
 from otprop.baselines._graph_propagator import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, knn_graph, log_transitions
 
@@ -155,6 +156,7 @@ def _conjugate_gradients(
     return np.where(free, F, held), n_iter
 
 
+@saved_as("baselines.lp")
 class LabelPropagation(GraphPropagator):
     """Label propagation on a Gaussian or a nearest-neighbour graph.
 

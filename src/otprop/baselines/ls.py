@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from scipy import linalg, sparse
 
+from otprop._saving import saved_as
 from otprop._validation import check_number
 from otprop.baselines._graph_propagator import GraphPropagator
 from otprop.baselines.graph import Solution, affinity, iterate, knn_graph
@@ -47,6 +48,7 @@ def normalized_knn(graph: sparse.csr_array) -> sparse.csr_array:
     return (scale @ graph @ scale).tocsr()
 
 
+@saved_as("baselines.ls")
 class LabelSpreading(GraphPropagator):
     """Label spreading on a Gaussian or a nearest-neighbour graph.
 

@@ -10,6 +10,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_number
 from otprop.baselines._frame import Frame, blocks, typical_distance
 
@@ -92,6 +93,7 @@ class LabeledRowsPropagator(Propagator):
         return tags
 
 
+@saved_as("baselines.nearest")
 class NearestNeighbor(LabeledRowsPropagator):
     """The class of the nearest labelled row.
 
@@ -123,6 +125,7 @@ class NearestNeighbor(LabeledRowsPropagator):
         return np.eye(len(self.classes_))[self._codes[nearest]]
 
 
+@saved_as("baselines.vote")
 class KernelVote(LabeledRowsPropagator):
     """All labelled rows vote with the weight exp(-d^2 / epsilon): optimal transport without the transport.
 

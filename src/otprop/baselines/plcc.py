@@ -12,6 +12,7 @@ from sklearn.metrics.pairwise import euclidean_distances
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
 from otprop.baselines._cluster_labels import match_clusters_to_classes
 from otprop.baselines._frame import Frame
@@ -124,6 +125,7 @@ def constrained_kmeans(
     return Partition(clusters, means, label_means, np.array(objective), converged)
 
 
+@saved_as("baselines.plcc")
 class PLCC(Propagator):
     """Partition level constrained clustering.
 

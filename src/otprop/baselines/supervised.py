@@ -17,6 +17,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._labels import Labels
+from otprop._saving import saved_as
 from otprop._validation import check_choice, check_count, check_number
 
 NAMED = ("logistic", "extra_trees")
@@ -48,6 +49,7 @@ def class_shares(model: Any, X: Any, n_classes: int) -> np.ndarray:
     return np.where(proper, out / np.where(proper, sums, 1.0), 1.0 / n_classes)
 
 
+@saved_as("baselines.supervised")
 class Supervised(Propagator):
     """A classifier trained on the labelled rows alone.
 
@@ -128,6 +130,7 @@ class Supervised(Propagator):
         return tags
 
 
+@saved_as("baselines.self_training")
 class SelfTraining(Supervised):
     """A classifier trained again on its confident predictions, by scikit-learn's ``SelfTrainingClassifier``.
 

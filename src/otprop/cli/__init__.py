@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from otprop.cli._streams import mend_streams
+from otprop.cli._streams import Terminated, replace_closed_streams, sigterm_raises
 
 __all__ = ["main"]
 
@@ -21,13 +21,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Returns
     -------
     int
-        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted, 141 the reader of the output left early.
+        0 done, 1 failed, 2 used wrongly (nothing was run), 130 interrupted, 141 the reader of the output left early,
+        143 terminated.
     """
     try:
-        mend_streams()
-        from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
+        with sigterm_raises():
+            replace_closed_streams()
+            from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
 
-        return run_command(arguments)
-    except KeyboardInterrupt:
-        sys.stderr.write("otprop: interrupted.\n")
-        return 130
+            return run_command(arguments)
+    except KeyboardInterrupt as error:
+        terminated = isinstance(error, Terminated)
+        sys.stderr.write(f"otprop: {'terminated' if terminated else 'interrupted'}.\n")
+        return 143 if terminated else 130

@@ -1,28 +1,23 @@
-"""How far it is and how long it will take: a bar on a terminal, nothing elsewhere."""
+"""A progress bar on a terminal, nothing elsewhere."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
-from otprop._progress import ProgressCallback
+from otprop.cli._streams import printable
+
+if TYPE_CHECKING:
+    from otprop._progress import ProgressCallback
 
 
 @contextmanager
 def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
-    """A function to call with the work done, the work in all (0: not known yet) and what is going on.
-
-    Parameters
-    ----------
-    quiet : bool, show nothing
-
-    Yields
-    ------
-    callable
-    """
+    """Yield a progress callback; it shows nothing where `quiet`, or where standard error is no terminal."""
     if quiet or not sys.stderr.isatty():
-        yield lambda done, total, what: None
+        yield lambda done, total, step: None
         return
     from rich.console import Console
     from rich.progress import (
@@ -35,7 +30,7 @@ def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
     )
 
     columns = (
-        TextColumn("{task.description:<32.32}"),
+        TextColumn("{task.description:<32.32}", markup=False),
         BarColumn(),
         TaskProgressColumn(),
         TimeElapsedColumn(),
@@ -45,7 +40,7 @@ def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
     with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as progress:
         task = progress.add_task("starting", total=None)
 
-        def show(done: float, total: float, what: str) -> None:
-            progress.update(task, completed=done, total=total or None, description=what or "starting")
+        def show(done: float, total: float, step: str) -> None:
+            progress.update(task, completed=done, total=total or None, description=printable(step) or "starting")
 
         yield show

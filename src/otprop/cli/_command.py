@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Callable, Sequence
-from difflib import get_close_matches
 from typing import Any, NoReturn
+
+from otprop.cli._streams import printable
 
 COMMANDS = {
     "label": "label the rows of a file",
@@ -13,10 +14,10 @@ COMMANDS = {
     "benchmark": "run the paper's experiment and compare",
     "doctor": "print versions, threads, optional parts and the data folder",
 }  # each in the module of its name
-DONE, FAILED, USED_WRONGLY, INTERRUPTED, READER_LEFT = 0, 1, 2, 130, 141
+FAILED, USED_WRONGLY, INTERRUPTED, READER_LEFT, TERMINATED = 1, 2, 130, 141, 143
 WIDTH = 110
 _TAKES_DASHES = "--unlabeled"
-_KEPT = "\0"  # no argument of a process holds it
+_MARK = "\0"  # no argument of a process holds it
 
 
 class UsageError(ValueError):
@@ -24,7 +25,7 @@ class UsageError(ValueError):
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line, and that knows a slip of the pen."""
+    """A parser whose errors are one line, with the nearest known option."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         self.options: list[str] = []
@@ -37,12 +38,7 @@ class Parser(argparse.ArgumentParser):
         return action
 
     def refuse_unknown(self, arguments: Sequence[str]) -> None:
-        """Refuse an option that there is not, before argparse misses one that was spelt wrong.
-
-        Parameters
-        ----------
-        arguments : sequence of str
-        """
+        """Refuse an unknown option, before argparse reports that a required one is missing."""
         for argument in arguments:
             if argument == "--":
                 return
@@ -51,64 +47,32 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no option {option}{near(option, self.options)}")
 
     def error(self, message: str) -> NoReturn:
-        """Say it in one line.
-
-        Parameters
-        ----------
-        message : str
-        """
-        words = " ".join(message.split()).removeprefix("argument ")
-        self.exit(USED_WRONGLY, f"{self.prog}: {words}{'' if words.endswith(('.', '?')) else '.'}\n")
+        """Exit with the message in one line."""
+        text = printable(" ".join(message.split())).removeprefix("argument ")
+        self.exit(USED_WRONGLY, f"{self.prog}: {text}{'' if text.endswith(('.', '?')) else '.'}\n")
 
 
 def near(name: str, known: Sequence[str]) -> str:
-    """The end of a sentence on a name that is not known: the nearest one that is, or how to see all of them.
+    """The end of a sentence on an unknown name: the nearest known one, or how to see all of them."""
+    from otprop._validation import did_you_mean  # imports NumPy, which `--help` does not need
 
-    Parameters
-    ----------
-    name : str, as it came
-    known : sequence of str
-
-    Returns
-    -------
-    str
-    """
-    found = get_close_matches(name, known, 1, 0.6)
-    return f"; did you mean {found[0]}?" if found else "; --help lists them."
+    return did_you_mean(name, known).replace("'", "") or "; --help lists them."
 
 
-def keep_dashes(arguments: Sequence[str]) -> list[str]:
-    """The arguments with a mark on a "--" that is the value of --unlabeled, which argparse would drop.
-
-    Parameters
-    ----------
-    arguments : sequence of str
-
-    Returns
-    -------
-    list of str
-    """
-    kept: list[str] = []
+def mark_dashes(arguments: Sequence[str]) -> list[str]:
+    """The arguments with a mark on a "--" that is the value of --unlabeled, which argparse would drop."""
+    marked: list[str] = []
     for argument in arguments:
-        if argument == "--" and kept and kept[-1] == _TAKES_DASHES:
-            kept[-1] += f"={_KEPT}--"
+        if argument == "--" and marked and marked[-1] == _TAKES_DASHES:
+            marked[-1] += f"={_MARK}--"
         else:
-            kept.append(f"{_TAKES_DASHES}={_KEPT}--" if argument == f"{_TAKES_DASHES}=--" else argument)
-    return kept
+            marked.append(f"{_TAKES_DASHES}={_MARK}--" if argument == f"{_TAKES_DASHES}=--" else argument)
+    return marked
 
 
-def word(argument: str) -> str:
-    """A value without the mark of `keep_dashes`.
-
-    Parameters
-    ----------
-    argument : str
-
-    Returns
-    -------
-    str
-    """
-    return argument.removeprefix(_KEPT)
+def unmarked(argument: str) -> str:
+    """A value without the mark of `mark_dashes`."""
+    return argument.removeprefix(_MARK)
 
 
 def add_command(
@@ -120,20 +84,10 @@ def add_command(
     text: str,
     interrupted: str = "interrupted.",
 ) -> argparse.ArgumentParser:
-    """Add a command to the others.
+    """Add a command, `name` being one of COMMANDS, to the object that ``add_subparsers`` returned.
 
-    Parameters
-    ----------
-    commands : the object that ``add_subparsers`` returned
-    name : str, one of COMMANDS
-    run : callable of the options and the arguments as given; returns the exit status
-    usage : str, without the program's name
-    text : str, what its help starts with: an example
-    interrupted : str, what is said after Ctrl-C
-
-    Returns
-    -------
-    argparse.ArgumentParser
+    `run` takes the options and the arguments as given and returns the exit status; `text` starts the help with an
+    example; `interrupted` is printed after Ctrl-C.
     """
     parser: argparse.ArgumentParser = commands.add_parser(
         name,

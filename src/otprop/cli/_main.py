@@ -1,4 +1,4 @@
-"""The command and its parts: one file a part."""
+"""Parsing the command line, running a command, and its exit status."""
 
 from __future__ import annotations
 
@@ -14,13 +14,15 @@ from otprop.cli._command import (
     FAILED,
     INTERRUPTED,
     READER_LEFT,
+    TERMINATED,
     USED_WRONGLY,
     Parser,
     UsageError,
-    keep_dashes,
+    mark_dashes,
     near,
 )
-from otprop.cli._streams import let_go
+from otprop.cli._flags import error_text
+from otprop.cli._streams import Terminated, discard_unwritable_output, write_error
 
 _EXAMPLE = """\
 example:
@@ -31,18 +33,9 @@ Labels the unlabelled rows of a table by optimal transport. `otprop COMMAND --he
 
 
 def build_parser(name: str) -> tuple[Parser, dict[str, Parser]]:
-    """The parser of the whole command, in which one command is worked out; of the others only their names are known.
+    """The parser of the whole command and of each command; only the options of the command `name` are added.
 
-    So `otprop --help` and `otprop doctor` need none of the libraries that the other commands stand on.
-
-    Parameters
-    ----------
-    name : str, of the command that is asked for
-
-    Returns
-    -------
-    parser : Parser
-    commands : dict of str to Parser, one for each command
+    So `otprop --help` and `otprop doctor` import none of the libraries that the other commands need.
     """
     parser = Parser(
         prog="otprop",
@@ -65,30 +58,32 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
     given = list(sys.argv[1:] if arguments is None else arguments)
     try:
         options = _parse(given)
-    except SystemExit as stop:  # argparse has said what it has to say
+    except SystemExit as stop:  # argparse has printed its message
         return int(stop.code or 0)
     try:
         status = int(options.run(options, given))
         sys.stdout.flush()
         return status
-    except KeyboardInterrupt:
-        left = _left(options)
-        sys.stderr.write(f"otprop {options.command}: {f'interrupted. {left}' if left else options.interrupted}\n")
-        return INTERRUPTED
-    except (BrokenPipeError, SystemExit):  # whoever was reading has read enough; rich exits then
+    except KeyboardInterrupt as error:
+        status, word = (TERMINATED, "terminated") if isinstance(error, Terminated) else (INTERRUPTED, "interrupted")
+        written = _written(options)
+        sentence = f"interrupted. {written}" if written else options.interrupted
+        write_error(f"otprop {options.command}: {sentence.replace('interrupted', word, 1)}")
+        return status
+    except (BrokenPipeError, SystemExit):  # the reader of the output has left; rich exits then
         return READER_LEFT
     except Exception as error:
         if getattr(options, "debug", False):
             traceback.print_exc()
-        left = _left(options)
-        sys.stderr.write(f"otprop {options.command}: {_in_one_line(error)}{' ' if left else ''}{left}\n")
+        written = _written(options)
+        write_error(f"otprop {options.command}: {_one_line(error)}{' ' if written else ''}{written}")
         return USED_WRONGLY if isinstance(error, UsageError) else FAILED
     finally:
-        let_go()
+        discard_unwritable_output()
 
 
 def _parse(given: list[str]) -> argparse.Namespace:
-    given = keep_dashes(given)
+    given = mark_dashes(given)
     name = given[0] if given else ""
     parser, commands = build_parser(name)
     if name in commands:
@@ -101,16 +96,17 @@ def _parse(given: list[str]) -> argparse.Namespace:
     return options
 
 
-def _left(options: argparse.Namespace) -> str:
-    """What a command that did not come to its end has written all the same."""
-    places = getattr(options, "places", None)
-    return places.aftermath() if places is not None else ""
+def _written(options: argparse.Namespace) -> str:
+    """The files that a command wrote before it failed, as a sentence."""
+    paths = getattr(options, "output_paths", None)
+    return paths.written_sentence() if paths is not None else ""
 
 
-def _in_one_line(error: Exception) -> str:
-    words = " ".join(str(error).split())
+def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there was not enough memory. Use fewer columns (--features, --ignore) or fewer rows."
-    if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and words:
-        return words
-    return f"{type(error).__name__}: {words or 'no more is known'}. --debug shows where it happened."
+    # a TableError names arguments; errors of other parameters are usage errors, made into sentences by the commands
+    text = " ".join((error_text(error) if hasattr(error, "arguments") else str(error)).split())
+    if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and text:
+        return text
+    return f"{type(error).__name__}: {text or 'no more is known'}. --debug shows where it happened."

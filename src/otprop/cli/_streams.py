@@ -1,16 +1,48 @@
-"""Standard streams that are closed, full, or whose reader has left."""
+"""Standard streams that are closed, full, or whose reader has left; signals; text that is safe on a terminal."""
 
 from __future__ import annotations
 
 import contextlib
 import io
+import json
 import os
+import re
+import signal
 import sys
-from typing import BinaryIO, NoReturn
+import threading
+import unicodedata
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import Any, BinaryIO, NoReturn
+
+_JOINERS = "\u200c\u200d"  # format characters that some scripts are written with
+
+
+class Terminated(KeyboardInterrupt):
+    """The process received SIGTERM; handled like Ctrl-C wherever Ctrl-C is."""
+
+
+@contextmanager
+def sigterm_raises() -> Iterator[None]:
+    """Raise `Terminated` on SIGTERM, so that temporary files are removed; outside of the main thread do nothing."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, frame: FrameType | None) -> None:
+        signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        raise Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
 
 
 class _Closed(io.TextIOBase):
-    """Standard output that nobody gave us: writing to it is an error that can be read."""
+    """Standard output that was closed before the process began: writing to it is an error with a clear message."""
 
     def write(self, text: str) -> NoReturn:
         raise OSError("standard output is closed.")
@@ -20,8 +52,8 @@ class _Closed(io.TextIOBase):
         raise OSError("standard output is closed.")
 
 
-def mend_streams() -> None:
-    """Make up for streams that are closed, so that no file gets their numbers and no message is an error."""
+def replace_closed_streams() -> None:
+    """Open something in the place of closed streams, so that no file gets their numbers and no message fails."""
     if None not in (sys.stdin, sys.stdout, sys.stderr):
         return
     while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
@@ -34,29 +66,39 @@ def mend_streams() -> None:
 
 
 def standard_input() -> BinaryIO:
-    """The bytes of standard input.
-
-    Returns
-    -------
-    binary file
-    """
+    """The bytes of standard input."""
     if sys.stdin is None:
         raise OSError("standard input is closed.")
     return sys.stdin.buffer
 
 
 def standard_output() -> BinaryIO:
-    """Standard output for bytes.
-
-    Returns
-    -------
-    binary file
-    """
+    """Standard output for bytes."""
     return sys.stdout.buffer
 
 
-def let_go() -> None:
-    """Give up what standard output still holds, if it cannot be written: it would be tried again at the very end."""
+def write_json(summary: dict[str, Any]) -> None:
+    """Print a summary for scripts; bytes of file names that are no UTF-8 are escaped, as JSON can hold them."""
+    text = json.dumps(summary, ensure_ascii=False, indent=2)
+    sys.stdout.write(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
+
+
+def printable(text: str) -> str:
+    """Text without control characters, bidirectional marks and the like: they are escaped, as in `repr`."""
+    return "".join(char if _is_harmless(char) else char.encode("unicode_escape").decode() for char in text)
+
+
+def _is_harmless(char: str) -> bool:
+    return char in _JOINERS or unicodedata.category(char) not in ("Cc", "Cf", "Cs", "Zl", "Zp")
+
+
+def write_error(text: str) -> None:
+    """Print one line on standard error."""
+    sys.stderr.write(printable(text) + "\n")
+
+
+def discard_unwritable_output() -> None:
+    """Drop what a stream still holds and cannot write: Python would try again, and complain, at the very end."""
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()

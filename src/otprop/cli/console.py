@@ -1,4 +1,4 @@
-"""What `otprop label` says on the terminal, and its summary for scripts."""
+"""The messages of `otprop label` and `otprop predict` on the terminal, and the summary for scripts."""
 
 from __future__ import annotations
 
@@ -8,15 +8,15 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table as RichTable
-from rich.text import Text
 
+from otprop.cli._flags import flag, hint_text
+from otprop.cli._rich import Console, RichTable, Text
+from otprop.cli._streams import printable
 from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
-    from otprop.cli._table import OutputPaths
+    from otprop.cli._output_paths import OutputPaths
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
@@ -26,7 +26,7 @@ MOST_LEFT_OUT = 6
 
 
 class Messages:
-    """Words for a person, on standard error."""
+    """Messages for a person, on standard error."""
 
     def __init__(self, quiet: bool) -> None:
         width = None if sys.stderr.isatty() else 110
@@ -35,9 +35,9 @@ class Messages:
     def notes(self, notes: Sequence[str]) -> None:
         """What the user should know."""
         for note in notes:
-            self._line(f"note: {note}")
+            self._line(f"note: {hint_text(note)}")
 
-    def plan(self, job: Job, places: OutputPaths) -> None:
+    def plan(self, job: Job, paths: OutputPaths) -> None:
         """What would be done."""
         target = job.target
         n_given = int(target.given.sum())
@@ -47,36 +47,36 @@ class Messages:
             f"{job.table.n_rows - n_given} to label by {job.request.method}."
         )
         self._columns(job)
-        for what, place in (("the table", places.output), ("the page", places.report), ("the model", places.model)):
-            if place is not None:
-                self._line(f"would write {what} to {'standard output' if place == '-' else place}.")
+        for what, path in (("the table", paths.table), ("the page", paths.report), ("the model", paths.model)):
+            if path is not None:
+                self._line(f"would write {what} to {'standard output' if path == '-' else path}.")
 
-    def outcome(self, job: Job, outcome: Outcome, places: OutputPaths) -> None:
+    def outcome(self, job: Job, outcome: Outcome, paths: OutputPaths) -> None:
         """What was done."""
         given, found = outcome.given, outcome.codes >= 0
         n_new, n_left = int((found & ~given).sum()), int((~found).sum())
         self._columns(job)
-        words = f"{counted(int(given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
-        words += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
-        words += f", {n_left} left unlabelled" if n_left else ""
-        self._line(f"{words}, {outcome.seconds:.1f} s.")
+        text = f"{counted(int(given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
+        text += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
+        text += f", {n_left} left unlabelled" if n_left else ""
+        self._line(f"{text}, {outcome.seconds:.1f} s.")
         self._console.print(_classes(outcome))
         if outcome.expected_error is not None:
             self._line(_expectation(outcome, outcome.expected_error))
         if outcome.half_error_coverage is not None and not n_left:
             self._line(_offer(outcome.half_error_coverage))
-        for what, place in (("the model", places.model), ("the page", places.report), ("the table", places.output)):
-            if place is not None and place != "-":
-                self._line(f"written: {place} ({what})")
+        for what, path in (("the model", paths.model), ("the page", paths.report), ("the table", paths.table)):
+            if path is not None and path != "-":
+                self._line(f"written: {path} ({what})")
 
-    def predicted(self, model: SavedModel, codes: np.ndarray, places: OutputPaths) -> None:
+    def predicted(self, model: SavedModel, codes: np.ndarray, paths: OutputPaths) -> None:
         """What a saved model said of new rows."""
         counts = np.bincount(codes, minlength=len(model.classes))
         order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
         named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
         self._line(f"{counted(len(codes), 'row')}: {named}.")
-        if places.output != "-":
-            self._line(f"written: {places.output} (the table)")
+        if paths.table != "-":
+            self._line(f"written: {paths.table} (the table)")
 
     def _columns(self, job: Job) -> None:
         used = [use for use in job.columns if not use.left_out]
@@ -94,8 +94,8 @@ class Messages:
             more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
             self._line(f"left out: {', '.join(names[:MOST_LEFT_OUT])}{more} ({why})")
 
-    def _line(self, words: str) -> None:
-        self._console.print(Text(words))
+    def _line(self, text: str) -> None:
+        self._console.print(Text(printable(text)))
 
 
 def counted(number: int, what: str, several: str = "") -> str:
@@ -105,13 +105,13 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 def _classes(outcome: Outcome) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column(outcome.target.replace("[", "\\["), overflow="fold")
+    table.add_column(Text(printable(outcome.target)), overflow="fold")
     heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
     for head in heads:
         table.add_column(head, justify="right")
     new = ~outcome.given & (outcome.codes >= 0)
     order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
-    groups = [(Text(outcome.classes[code]), outcome.codes == code) for code in order[:MOST_CLASSES]]
+    groups = [(Text(printable(outcome.classes[code])), outcome.codes == code) for code in order[:MOST_CLASSES]]
     if len(order) > MOST_CLASSES:
         rest = np.isin(outcome.codes, order[MOST_CLASSES:])
         groups.append((Text(f"{len(order) - MOST_CLASSES} more classes"), rest))
@@ -139,46 +139,36 @@ def _expectation(outcome: Outcome, expected: float) -> str:
 
 def _offer(offer: Coverage) -> str:
     return (
-        f"--abstain-below {format_threshold(offer.confidence)} would label {offer.share:.0%} of the rows "
+        f"{flag('abstain_below', format_threshold(offer.confidence))} would label {offer.share:.0%} of the rows "
         f"at an expected error of {offer.expected_error:.1%}."
     )
 
 
-def planned(job: Job, places: OutputPaths) -> dict[str, Any]:
-    """What would be done, for scripts.
-
-    Parameters
-    ----------
-    job : Job, with its features fitted
-    places : OutputPaths
-
-    Returns
-    -------
-    dict, of what JSON can hold
-    """
+def planned(job: Job, paths: OutputPaths) -> dict[str, Any]:
+    """What would be done, for scripts: a dict that JSON can hold; the features of the job are fitted."""
     target = job.target
     counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
     return {
-        **_setting(job, places),
+        **_setting(job, paths),
         "dry_run": True,
         "rows": job.table.n_rows,
         "given": int(target.given.sum()),
         "to_label": int((~target.given).sum()),
         "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
         "columns": _columns(job),
-        "notes": list(job.notes),
+        "notes": [hint_text(note) for note in job.notes],
     }
 
 
-def _setting(job: Job, places: OutputPaths) -> dict[str, Any]:
+def _setting(job: Job, paths: OutputPaths) -> dict[str, Any]:
     from otprop import __version__
 
     return {
         "version": __version__,
         "input": job.table.origin,
-        "output": str(places.output),
-        "report": None if places.report is None else os.fspath(places.report),
-        "model": None if places.model is None else os.fspath(places.model),
+        "output": str(paths.table),
+        "report": None if paths.report is None else os.fspath(paths.report),
+        "model": None if paths.model is None else os.fspath(paths.model),
         "target": job.request.target,
         "method": job.request.method,
         "parameters": job.parameters,
@@ -189,19 +179,8 @@ def _columns(job: Job) -> list[dict[str, Any]]:
     return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
 
 
-def summary(job: Job, outcome: Outcome, places: OutputPaths) -> dict[str, Any]:
-    """The same for scripts.
-
-    Parameters
-    ----------
-    job : Job
-    outcome : Outcome
-    places : OutputPaths
-
-    Returns
-    -------
-    dict, of what JSON can hold
-    """
+def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
+    """What was done, for scripts: a dict that JSON can hold."""
     new = ~outcome.given & (outcome.codes >= 0)
     counts = {
         name: {
@@ -211,7 +190,7 @@ def summary(job: Job, outcome: Outcome, places: OutputPaths) -> dict[str, Any]:
         for code, name in enumerate(outcome.classes)
     }
     return {
-        **_setting(job, places),
+        **_setting(job, paths),
         "rows": job.table.n_rows,
         "given": int(outcome.given.sum()),
         "labelled": int(new.sum()),
@@ -238,5 +217,5 @@ def summary(job: Job, outcome: Outcome, places: OutputPaths) -> dict[str, Any]:
             {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
             for name, weight, accuracy in outcome.sources
         ],
-        "notes": list(job.notes),
+        "notes": [hint_text(note) for note in job.notes],
     }

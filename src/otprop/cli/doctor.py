@@ -1,4 +1,4 @@
-"""`otprop doctor`: what is installed, what it runs on, where the data is."""
+"""`otprop doctor`: what is installed, the machine, where the data is."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from typing import Any
 from otprop import __version__
 from otprop.cli._command import add_command
 
-_NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl", "rich")
+_NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
 _MODULES = {"scikit-learn": "sklearn"}  # where the name of the module is another
 _OPTIONAL = {
+    "rich": "otprop[cli]",
     "pandas": "otprop[files]",
     "pyarrow": "otprop[files]",
     "skrub": "otprop[files]",
@@ -40,18 +41,7 @@ def add_parser(commands: Any) -> None:
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Print it.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-    arguments : list of str, as given
-
-    Returns
-    -------
-    int
-        1 where something that is needed is missing or cannot be imported.
-    """
+    """Print it; returns 1 where something that is needed is missing or cannot be imported."""
     found = {name: _version(name) for name in (*_NEEDED, *_OPTIONAL)}
     broken = {name: why for name in _NEEDED if found[name] and (why := _why_broken(name))}
     facts: dict[str, Any] = {
@@ -65,7 +55,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         "memory": _memory(),
         "data": [] if broken else _data(),
     }
-    sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _in_words(facts))
+    sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _report(facts))
     return 0 if all(facts["needed"].values()) and not broken else 1
 
 
@@ -77,7 +67,7 @@ def _version(name: str) -> str | None:
 
 
 def _why_broken(name: str) -> str:
-    """What an installed library says when it is imported; empty where it can be."""
+    """The error of an installed library when it is imported; empty where it can be."""
     try:
         importlib.import_module(_MODULES.get(name, name))
     except Exception as error:  # whatever a broken installation throws
@@ -116,7 +106,7 @@ def _data() -> list[dict[str, Any]]:
     ]
 
 
-def _in_words(facts: dict[str, Any]) -> str:
+def _report(facts: dict[str, Any]) -> str:
     lines = [f"otprop {facts['otprop']}, Python {facts['python']}, {facts['system']}", "", "needed"]
     for name, version in facts["needed"].items():
         why = facts["broken"].get(name)

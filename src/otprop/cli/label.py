@@ -3,33 +3,31 @@
 from __future__ import annotations
 
 import argparse
-import json
+import ast
 import shlex
-import sys
+from collections.abc import Sequence
 from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import UsageError, add_command, word
-from otprop.cli._table import (
+from otprop.cli._command import UsageError, add_command, unmarked
+from otprop.cli._flags import error_text
+from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
-    OutputPaths,
-    add_reading,
+    add_reading_options,
     add_verbosity_options,
-    add_writing,
-    check_output_paths,
-    prefix_of,
-    read,
-    refuse_taken,
+    add_writing_options,
+    read_input,
 )
+from otprop.cli._output_paths import check_output_paths
+from otprop.cli._streams import write_json
 
 if TYPE_CHECKING:
-    from otprop.labelling.job import Job, Request
-    from otprop.labelling.outcome import Outcome
+    from otprop.labelling.job import Request
 
 _EXAMPLE = """\
 example:
@@ -39,7 +37,7 @@ example:
 
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
 _certainty, _confidence, _round and _source (given, propagated, abstained).
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left.
+Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
 
 
@@ -62,7 +60,11 @@ def add_parser(commands: Any) -> None:
     add("--fill", action="store_true", help="write the labels into the target column itself")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
-    add("--unlabeled", action="append", type=word, default=[], metavar="WORD", help="such a cell is unlabelled, too")
+    add(
+        "--unlabeled", action="append", type=unmarked, default=[], metavar="WORD", help="such a cell is unlabelled, too"
+    )
+    add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
+    add("--numeric-classes", action="store_true", help="numbers that hardly repeat are classes all the same")
     add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
     add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
     add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
@@ -74,52 +76,56 @@ def add_parser(commands: Any) -> None:
     add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
     add("--seed", type=int, default=0, metavar="N")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
-    add_reading(parser)
-    add_writing(parser)
+    add_reading_options(parser)
+    add_writing_options(parser)
     add("--dry-run", action="store_true", help="say what would be done")
     add_verbosity_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
-    """Read, label, write.
-
-    Parameters
-    ----------
-    options : argparse.Namespace
-    arguments : list of str, as given
-
-    Returns
-    -------
-    int
-    """
-    from otprop.cli import console
-    from otprop.labelling.methods import RequestError
-
-    places = check_output_paths(options)
+    """Read, label, write; returns the exit status."""
+    paths = check_output_paths(options)
     _check_map(options)
-    said = console.Messages(quiet=options.quiet)
-    outcome = None
-    with bar(quiet=options.quiet) as show:
-        show(0, 0, f"reading {options.file}")
+    from otprop._label import prepare_job, run_job
+    from otprop._validation import ParameterError
+    from otprop.cli import console
+    from otprop.labelling.output_columns import OutputColumns
+    from otprop.table.errors import ColumnError, NoFeaturesError
+
+    messages = console.Messages(quiet=options.quiet)
+    output = OutputColumns(options.prefix, options.fill, options.probabilities)
+    with bar(quiet=options.quiet) as progress:
+        progress(0, 0, f"reading {options.file}")
+        table = read_input(options)
         try:
-            job = _prepare(options)
+            job = prepare_job(table, _request(options), output)
+        except (ValueError, TypeError) as error:
+            raise UsageError(error_text(error)) from error
+        try:
             if options.dry_run:
                 job.fit_features()
             else:
-                outcome = job.run(show)
-        except RequestError as error:
-            raise UsageError(str(error)) from error
-        if outcome is not None:
-            show(1, 1, "writing")
-            _write(options, arguments, places, job, outcome)
-    said.notes(job.notes)
-    if outcome is None:
-        said.plan(job, places)
+                result = run_job(job, output, progress, shlex.join(["otprop", *arguments]))
+        except (ParameterError, ColumnError, NoFeaturesError) as error:
+            raise UsageError(error_text(error)) from error
+        if not options.dry_run:
+            progress(1, 1, "writing")
+            result.write_files(
+                paths.table_target(),
+                report=paths.report,
+                model=paths.model,
+                map=options.map or "pca",
+                force=options.force,
+                excel_safe=options.excel_safe,
+                written=paths.written,
+            )
+    messages.notes(job.notes)
+    if options.dry_run:
+        messages.plan(job, paths)
     else:
-        said.outcome(job, outcome, places)
+        messages.outcome(job, result.outcome, paths)
     if options.json:
-        summary = console.planned(job, places) if outcome is None else console.summary(job, outcome, places)
-        sys.stdout.write(json.dumps(summary, ensure_ascii=False, indent=2) + "\n")
+        write_json(console.planned(job, paths) if options.dry_run else console.summary(job, result.outcome, paths))
     return 0
 
 
@@ -130,50 +136,42 @@ def _check_map(options: argparse.Namespace) -> None:
         raise ImportError("--map umap needs umap-learn: pip install 'otprop[umap]'")
 
 
-def _prepare(options: argparse.Namespace) -> Job:
-    """Read the file and check everything that can be checked before the work begins."""
-    from otprop.labelling.job import prepare
-    from otprop.labelling.output_columns import output_column_names
-
-    table = read(options)
-    try:
-        job = prepare(table, _request(options))
-    except (ValueError, TypeError) as error:
-        raise UsageError(str(error)) from error
-    names = output_column_names(
-        job.target,
-        prefix_of(options, options.target),
-        fill=options.fill,
-        probabilities=options.probabilities,
-        confidence=job.request.method == "otp",
-    )
-    refuse_taken(table, names, options.target)
-    return job
-
-
 def _request(options: argparse.Namespace) -> Request:
     from otprop.labelling.job import Request
 
-    return Request(**{one.name: getattr(options, one.name) for one in fields(Request)})
+    asked = {one.name: getattr(options, one.name) for one in fields(Request)}
+    asked["settings"] = dict(map(read_setting, options.settings))
+    asked["class_prior"] = None if options.class_prior is None else read_prior(options.class_prior)
+    return Request(**asked)
 
 
-def _write(options: argparse.Namespace, arguments: list[str], places: OutputPaths, job: Job, outcome: Outcome) -> None:
-    """All that can fail first; the table last: whoever sees it sees that all is done."""
-    from otprop.files import write_atomic
-    from otprop.labelling.model import save_model
-    from otprop.labelling.output_columns import filled_column, output_columns
+def read_setting(setting: str) -> tuple[str, Any]:
+    """A name and a value from "name=value": a number, True, None, a list, or else the text itself."""
+    name, equals, text = setting.partition("=")
+    if not equals or not name.strip():
+        raise UsageError(f"--set {setting}: write it as name=value, for example --set n_neighbors=15.")
+    try:
+        return name.strip(), ast.literal_eval(text.strip())
+    except (ValueError, SyntaxError):
+        return name.strip(), text.strip()
 
-    prefix = prefix_of(options, options.target)
-    added = output_columns(job.target, outcome, prefix, fill=options.fill, probabilities=options.probabilities)
-    fill = (job.request.target, filled_column(job.target, outcome)) if options.fill else None
-    page = b""
-    if places.report is not None:
-        from otprop.report.label_page import make_page
 
-        command = shlex.join(["otprop", *arguments])
-        page = make_page(job, outcome, command=command, how=options.map or "pca").encode()
-    if places.model is not None:
-        save_model(places.model, job, force=options.force)
-    if places.report is not None:
-        write_atomic(places.report, page, force=options.force)
-    job.table.write(places.stream(), added, fill, force=options.force, excel_safe=options.excel_safe)
+def read_prior(words: Sequence[str]) -> str | dict[str, float]:
+    """The classes' shares from ["uniform"] or "class=share" for every class."""
+    if list(words) == ["uniform"]:
+        return "uniform"
+    shares: dict[str, float] = {}
+    for word in words:
+        name, equals, number = word.rpartition("=")
+        try:
+            share = float(number)
+        except ValueError:
+            share = -1.0
+        if not equals or not 0 <= share < float("inf"):
+            raise UsageError(
+                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8."
+            )
+        if name in shares:
+            raise UsageError(f"--class-prior {word}: the class {name!r} was given a share before.")
+        shares[name] = share
+    return shares

@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
+from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils.extmath import softmax
 from threadpoolctl import threadpool_limits
 
+from otprop._saving import saved_as
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput
@@ -38,6 +41,7 @@ def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
     return n_labels >= max(MIN_LABELS, MIN_LABELS_PER_CLASS * n_classes)
 
 
+@saved_as("evidence.boosting")
 class BoostingSource(ClassifierSource):
     """Class probabilities of boosted trees, trained on a sample where labelled rows are many."""
 
@@ -56,6 +60,7 @@ class BoostingSource(ClassifierSource):
         return super()._train(rows, codes, weights)
 
 
+@saved_as("evidence.scaled_boosting")
 class _ScaledBoosting:
     """Boosted trees behind a ColumnScaler, since single precision has a range."""
 
@@ -71,4 +76,45 @@ class _ScaledBoosting:
         self.classes_ = self._model.classes_
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        return np.asarray(self._model.predict_proba(self._scaler.transform(X)))
+        trees: Any = vars(self).get("_model") or vars(self)["_trees"]
+        return np.asarray(trees.predict_proba(self._scaler.transform(X)))
+
+    def __getstate__(self) -> dict[str, Any]:
+        state = vars(self).copy()
+        model = state.pop("_model", None)
+        return state if model is None else {**state, "_trees": _BoostedTrees(model)}
+
+
+@saved_as("evidence.boosted_trees")
+class _BoostedTrees:
+    """The trees of a fitted HistGradientBoostingClassifier as plain arrays, for models that are saved."""
+
+    def __init__(self, model: Any) -> None:
+        trees = [[predictor.nodes for predictor in iteration] for iteration in model._predictors]
+        size = max(len(nodes) for iteration in trees for nodes in iteration)
+        shape = (len(trees), len(trees[0]), size)
+        self.feature, self.left, self.right = (np.zeros(shape, dtype=np.int32) for _ in range(3))
+        self.threshold, self.value = np.zeros(shape), np.zeros(shape)
+        self.baseline = np.asarray(model._baseline_prediction, dtype=np.float64).reshape(1, -1)
+        for place in np.ndindex(shape[:2]):
+            nodes = trees[place[0]][place[1]]
+            here, leaf = np.arange(len(nodes)), nodes["is_leaf"].astype(bool)
+            self.left[place][here] = np.where(leaf, here, nodes["left"])
+            self.right[place][here] = np.where(leaf, here, nodes["right"])
+            self.feature[place][here] = np.where(leaf, 0, nodes["feature_idx"])
+            self.threshold[place][here] = np.where(leaf, 0.0, nodes["num_threshold"])
+            self.value[place][here] = nodes["value"]
+
+    def predict_proba(self, X: np.ndarray) -> np.ndarray:
+        rows = np.arange(len(X))
+        raw = np.repeat(self.baseline, len(X), axis=0)
+        for place in np.ndindex(self.value.shape[:2]):
+            node = np.zeros(len(X), dtype=np.intp)
+            for _ in range(self.value.shape[2] // 2):  # as deep as a tree of so many nodes can be
+                goes_left = X[rows, self.feature[place][node]] <= self.threshold[place][node]
+                node = np.where(goes_left, self.left[place][node], self.right[place][node])
+            raw[:, place[1]] += self.value[place][node]
+        if raw.shape[1] == 1:
+            right = expit(raw[:, 0])
+            return np.stack([1 - right, right], axis=1)
+        return np.asarray(softmax(raw))

@@ -11,6 +11,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.weights import scale_to_mean_one
@@ -21,6 +22,7 @@ PROBABILITY_FLOOR = 0.005
 MANY_CLASSES_WARNING = "The number of unique classes"  # scikit-learn's doubt where each class has one label or two
 
 
+@saved_as("evidence.classifier")
 class ClassifierSource:
     """Any scikit-learn classifier; held-out rows are predicted by clones trained without their fold.
 
@@ -106,6 +108,7 @@ class ClassifierSource:
         return {name: value for name, value in vars(self).items() if name not in ("_X", "_metadata")}
 
 
+@saved_as("evidence.class_shares")
 class _ClassShares:
     """Predicts the classes' shares of the labels for every row; stands in where only one class is labelled."""
 

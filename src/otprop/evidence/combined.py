@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.base import IterativeSource, Source
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
@@ -26,6 +27,7 @@ MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they 
 SINGLE_START_WEIGHT = 1.0  # of a source that is alone
 
 
+@saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
 @dataclass(frozen=True)
 class Contribution:
     """What a source contributed.
@@ -44,6 +46,7 @@ class Contribution:
     likelihood: float
 
 
+@saved_as("evidence")
 class Evidence:
     """The cost of giving each class to each row, up to the sign: the weighted sum of the sources' log-probabilities.
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, powered
 from otprop.geometry.diffusion import DiffusionGraph
@@ -19,6 +20,7 @@ MIN_WEIGHT = 0.02  # settings with less weight are dropped
 TOL = 1e-5
 
 
+@saved_as("evidence.diffusion_setting", nan=("likelihood",))
 @dataclass
 class Setting:
     """One setting of the diffusion.
@@ -43,6 +45,7 @@ class Setting:
     values: np.ndarray | None = field(default=None, repr=False)
 
 
+@saved_as("evidence.diffusion")
 class DiffusionSource:
     """Class probabilities of each row as a mixture over the settings of the diffusion."""
 

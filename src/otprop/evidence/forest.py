@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
+from otprop._saving import saved_as
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
@@ -25,6 +26,7 @@ SPLIT_SHARE = (
 MAX_SPLIT_COLUMNS = 40  # where there are hundreds of columns, as in images, neighbouring ones hold the same
 
 
+@saved_as("evidence.forest")
 class ForestSource:
     """Class probabilities of extra trees grown on all labelled rows; a bootstrapped twin predicts held-out rows."""
 
@@ -82,6 +84,7 @@ class ForestSource:
         return {name: value for name, value in vars(self).items() if name != "_X"}  # only fitting needs the rows
 
 
+@saved_as("evidence.random_forest")
 class RandomForestSource(ForestSource):
     """Class probabilities of a random forest, which finds the sharp thresholds that extra trees miss."""
 

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otprop._saving import saved_as
+
 MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
 MAX_HELD_OUT = 2000
@@ -14,6 +16,7 @@ MIN_DRAWN = 20  # labels drawn at random from which on chosen ones do not weight
 MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone
 
 
+@saved_as("evidence.held_out")
 @dataclass(frozen=True)
 class HeldOut:
     """Labelled rows whose labels are held out, fold by fold.

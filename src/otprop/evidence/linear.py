@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from otprop._saving import saved_as
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.scaling import ColumnScaler
 
@@ -17,6 +18,7 @@ MAX_LABELS = 5000  # labelled rows that it is trained on
 PENALTY = 10.0  # C times the mean squared norm of a row
 
 
+@saved_as("evidence.linear")
 class LinearSource(ClassifierSource):
     """Class probabilities of a logistic regression, trained on a sample where labelled rows are many."""
 
@@ -32,6 +34,7 @@ class LinearSource(ClassifierSource):
             return super()._train(rows, codes, weights)
 
 
+@saved_as("evidence.scaled_logistic")
 class _ScaledLogistic:
     """Logistic regression behind a ColumnScaler, with a penalty that depends on the norm of the rows."""
 

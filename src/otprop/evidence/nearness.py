@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput
 from otprop.geometry.cost import BLOCK_BYTES
@@ -19,6 +20,7 @@ MAX_SAMPLED_ROWS = 1000  # unlabelled rows that the median cost is taken from
 MIN_LOG = -100.0
 
 
+@saved_as("evidence.nearness")
 class NearnessSource:
     """Class potentials ``log sum_i w_i exp(-C_ij / epsilon)`` over the labelled rows i of each class.
 

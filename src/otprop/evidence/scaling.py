@@ -7,9 +7,12 @@ from typing import Any, Self
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
+
 MAX_ABS = 1e18  # standard deviations; single precision can still square it
 
 
+@saved_as("evidence.column_scaler", infinite=("_scale",))
 class ColumnScaler:
     """Standardise columns of any units; sparse columns are only scaled, so that zeros stay zeros."""
 

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.geometry.exact_search import BLOCK_ENTRIES, DenseSearch, ExactSearch, MetricSearch
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block
 from otprop.geometry.scaling import row_dots
@@ -26,6 +27,7 @@ PROJECTED_FEATURES = 64  # rows with more features are projected on principal co
 EXPLAINED = 0.9  # ... that explain this share of the sum of squares
 
 
+@saved_as("geometry.projection")
 @dataclass(frozen=True)
 class Projection:
     """Rows standardised, and projected on principal components if there are `directions`."""
@@ -72,6 +74,7 @@ def _principal_components(sample: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(vectors, dtype=np.float32)
 
 
+@saved_as("geometry.cells")
 class Cells:
     """A partition of the rows by the nearest of some centers, found by a few steps of k-means on a sample."""
 
@@ -128,6 +131,7 @@ def work_of(rows: Any) -> float:
     return float(rows.shape[0]) ** 2 * (rows.shape[1] + 40)
 
 
+@saved_as("geometry.cell_search")
 @dataclass(frozen=True)
 class CellSearch:
     """Searches the `n_probes` cells nearest to a row's cell, and computes the distances of the best `n_candidates`."""

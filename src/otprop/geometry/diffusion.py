@@ -19,6 +19,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.sparse.csgraph import connected_components, reverse_cuthill_mckee
 
+from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_number
 from otprop.geometry.affinity import (
     SCALE_NEIGHBOR,
@@ -44,6 +45,7 @@ REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in
 DIRECT_ROWS = 2000  # up to here a large block of the inverse is computed from a dense matrix
 
 
+@saved_as("geometry.diffusion_graph", drops=("_S", "_order", "_roots", "components", "degrees", "symmetric"))
 class DiffusionGraph:
     """A weighted graph of rows.
 

@@ -9,12 +9,14 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
+from otprop._saving import saved_as
 from otprop.geometry.scaling import max_abs, power_of_two
 
 CENTER_ROWS = 1000  # rows whose median is the center
 FARTHEST = 1e150  # in units of the scaled rows: squares stay finite
 
 
+@saved_as("geometry.euclidean_cost")
 class EuclideanCost:
     """Squared (or plain) Euclidean distances between rows, as a `PairwiseCost`.
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from scipy.spatial import cKDTree
 
+from otprop._saving import saved_as
 from otprop.geometry.pairwise import Metric, make_pairwise_cost
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.geometry.row_matching import DuplicateRows
@@ -47,6 +48,7 @@ def make_exact_search(rows: Any, duplicates: DuplicateRows, metric: str | Metric
     return MetricSearch(rows, duplicates, metric)
 
 
+@saved_as("geometry.tree_search")
 class TreeSearch:
     """Search in a k-d tree, for rows with few features."""
 
@@ -64,6 +66,7 @@ class TreeSearch:
         return indices, multiply_clipped(distances, self._unit)
 
 
+@saved_as("geometry.metric_search")
 class MetricSearch:
     """Brute force with a metric of scikit-learn or a callable."""
 
@@ -88,6 +91,7 @@ class MetricSearch:
         return k_nearest(rows, candidates[columns], block[rows, columns], k)
 
 
+@saved_as("geometry.dense_search")
 class DenseSearch:
     """Brute force by matrix products: Euclidean distances (also of unit rows, for cosines) or inner products.
 
@@ -196,6 +200,7 @@ class DenseSearch:
         return entries_within(scores, limit.astype(queries.dtype), most=max(4 * k + 64, 2**28 // queries.size))
 
 
+@saved_as("geometry.sparse_search")
 class SparseSearch(DenseSearch):
     """Brute force by products of sparse rows, in double precision."""
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop._validation import check_count
 from otprop.geometry.approximate_search import (
     SAMPLE_SIZE,
@@ -58,6 +59,7 @@ class Neighbors:
         return replace(self, indices=self.indices[:, :k], distances=self.distances[:, :k])
 
 
+@saved_as("geometry.neighbor_index")
 class NeighborIndex:
     """Finds the nearest neighbours in a table, of its own rows or of new ones.
 

@@ -9,6 +9,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn import config_context
 
+from otprop._saving import saved_as
 from otprop._validation import did_you_mean
 from otprop.geometry.euclidean import EuclideanCost
 from otprop.geometry.scaling import max_abs, multiply_clipped, narrow_indices, power_of_two
@@ -38,6 +39,7 @@ class PairwiseCost(Protocol):
         ...
 
 
+@saved_as("geometry.metric_cost")
 class MetricCost:
     """Costs by a metric of scikit-learn, or a callable of two rows."""
 
@@ -81,6 +83,7 @@ class MetricCost:
         return block
 
 
+@saved_as("geometry.matrix_cost")
 class MatrixCost:
     """Precomputed costs: ``matrix[i, j]`` is the cost from row i to row j."""
 

@@ -10,7 +10,10 @@ from typing import Any
 from joblib import effective_n_jobs
 from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
 
+from otprop._saving import saved_as
 
+
+@saved_as("geometry.jobs")
 class Jobs:
     """Runs a function over a list of blocks in `n` threads; an interrupt waits for at most one block per thread."""
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop.geometry.parallel import row_blocks
 from otprop.geometry.topk import KNeighbors
 
@@ -39,6 +40,7 @@ def digest(key: bytes) -> bytes:
     return blake2b(key, digest_size=16).digest()
 
 
+@saved_as("geometry.labeled_rows")
 class LabeledRows:
     """The labelled rows, and the class shares of those equal to a given row.
 
@@ -67,6 +69,7 @@ class LabeledRows:
         return np.asarray(found / weights.sum())
 
 
+@saved_as("geometry.duplicate_rows")
 class DuplicateRows:
     """Groups of equal rows, so that a search can be done among distinct rows only."""
 

@@ -7,6 +7,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
+
 
 def as_float_rows(X: Any) -> Any:
     """`X` as a C-contiguous float64 array, or as a float64 CSR array if it is sparse."""
@@ -57,6 +59,7 @@ def multiply_clipped(values: Any, unit: float) -> Any:
         return np.minimum(np.multiply(values, unit), np.finfo(float).max)
 
 
+@saved_as("geometry.unit_rows")
 class UnitRows:
     """Scales rows to length one. If the training rows contain rows of zeros, these become a direction of their own."""
 

@@ -1,1 +1,1 @@
-"""The job of `otprop label`: columns become vectors, cells become labels, and a fitted model can be kept."""
+"""The job of `otprop label`: vectors and labels of a table, its outcome, and the saved model."""

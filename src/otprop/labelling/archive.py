@@ -1,18 +1,16 @@
 """Fitted objects in a file without pickle: a zip archive of one JSON text and NumPy arrays, also an NPZ file.
 
-The JSON text says which objects there are and what is in them; every array is a member of its own. A file can name only
-the classes listed here, and what it says becomes their attributes: nothing in a file is code, and none is run to load
-it. Numbers that compiled code follows without looking (nodes of trees, indices of sparse matrices) are checked first.
+The JSON text describes the objects; every array is a member of its own. A file can name only classes registered with
+`otprop._saving.saved_as`, and its values become their attributes: no code in a file is run. Numbers that compiled code
+follows without a check (nodes of trees, indices of sparse matrices) are checked here.
 """
 
 from __future__ import annotations
 
 import base64
-import importlib
 import json
 import math
-import sys
-from types import MethodType
+from collections.abc import Iterator
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -20,47 +18,35 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.lib import format as npy
 from scipy.spatial import cKDTree
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.semi_supervised import SelfTrainingClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
+from sklearn.tree._tree import Tree
+
+from otprop import _methods  # registers the methods and all that their models are made of  # noqa: F401
+from otprop._saving import SavedClass, class_of_id, saved_as, saved_class
+from otprop.labelling import _legacy
 
 TEXT = "model.json"
-OUR_MODULES = (
-    *(
-        "otprop._otp",
-        "otprop.propagation.row_level",
-        "otprop.propagation.class_level",
-        "otprop.propagation.class_rounds",
-        "otprop.propagation.calibration",
-    ),
-    *(
-        "otprop.propagation.row_rounds",
-        "otprop.propagation.row_predictor",
-        "otprop.propagation.rounds",
-        "otprop.evidence",
-        "otprop.geometry",
-        "otprop.transport",
-    ),
-    *("otprop.baselines", "otprop.table.blocks", "otprop.table.columns", "otprop.table.features"),
-)
-OTHER_CLASSES = (
-    "sklearn.ensemble._forest.ExtraTreesClassifier",
-    "sklearn.linear_model._logistic.LogisticRegression",
-    "sklearn.pipeline.Pipeline",
-    "sklearn.preprocessing._data.StandardScaler",
-    "sklearn.semi_supervised._self_training.SelfTrainingClassifier",
-    "sklearn.tree._classes.ExtraTreeClassifier",
-)
-METHODS: set[tuple[str, str]] = set()
 SCALAR_TYPES = {"float32": np.float32, "float64": np.float64}
-NOT_KEPT = {  # what only fitting needs
-    "otprop._otp.OTP": {"callback": None, "verbose": 0},
-    "otprop.evidence.classifier.ForestSource": {"_X"},
-    "otprop.evidence.classifier.LinearSource": {"_X"},
-    "otprop.evidence.classifier.ClassifierSource": {"_X"},
-    "otprop.evidence.combined.Evidence": {"_static", "unseen"},
-    "otprop.evidence.nearness.NearnessSource": {"_given", "_joined"},
-    "otprop.geometry.diffusion.DiffusionGraph": {"_S", "_order", "_roots", "degrees", "components", "symmetric"},
-}
 BYTES_AT_ONCE = 2**24
 WORTH_HALVING = 2**16  # entries from which on float64 that float32 can hold is written so
+
+
+for _id, _kind in {
+    "sklearn.extra_trees": ExtraTreesClassifier,
+    "sklearn.logistic_regression": LogisticRegression,
+    "sklearn.pipeline": Pipeline,
+    "sklearn.standard_scaler": StandardScaler,
+    "sklearn.self_training": SelfTrainingClassifier,
+    "sklearn.extra_tree": ExtraTreeClassifier,
+    "sklearn.random_forest": RandomForestClassifier,
+    "sklearn.decision_tree": DecisionTreeClassifier,
+}.items():
+    saved_as(_id, drops=("oob_decision_function_", "oob_score_"))(_kind)
 
 
 class ArchiveError(ValueError):
@@ -68,14 +54,7 @@ class ArchiveError(ValueError):
 
 
 def write_archive(out: BinaryIO, header: dict[str, Any], root: Any) -> None:
-    """Write an object and what is in it.
-
-    Parameters
-    ----------
-    out : binary file
-    header : dict, as JSON
-    root : object
-    """
+    """Write an object and all that it refers to; `header` is what JSON can hold."""
     with ZipFile(out, "w", ZIP_STORED) as archive:
         writer = _Writer(archive)
         text = json.dumps({**header, "root": writer.node(root)}, ensure_ascii=True, allow_nan=False)
@@ -92,7 +71,7 @@ def read_header(archive: ZipFile) -> dict[str, Any]:
 
 def read_root(archive: ZipFile, header: dict[str, Any]) -> Any:
     """The object that was written."""
-    return _Reader(archive).value(header["root"])
+    return _Reader(archive, legacy=header["format"] <= _legacy.LAST_FORMAT).value(header["root"])
 
 
 class _Writer:
@@ -154,41 +133,41 @@ class _Writer:
         return node
 
     def _object(self, value: Any) -> dict[str, Any]:
-        name = _name_of(type(value))
         if sp.issparse(value):
             rows = sp.csr_array(value)
             parts = [self.node(part) for part in (rows.data, rows.indices, rows.indptr)]
             return self._remember(value, {"sparse": parts, "shape": list(rows.shape)})
-        if name == "sklearn.tree._tree.Tree":
+        if type(value) is Tree:
             _, made_from, state = value.__reduce__()
             return self._remember(value, {"tree": [self.node(made_from), self.node(state)]})
         if type(value) is cKDTree:
             return self._remember(value, {"neighbours": self.node(np.asarray(value.data))})
         if isinstance(value, np.random.RandomState):
-            return {"random": None}  # a fitted model draws no more
-        if isinstance(value, MethodType) and (owner := _name_of(type(value.__self__)), value.__name__) in METHODS:
-            return {"method": [self.node(value.__self__), owner, value.__name__]}
+            return {"random": None}  # a fitted model draws no random numbers
         if isinstance(value, type) and value.__name__ in SCALAR_TYPES:
             return {"type": value.__name__}
-        if not _allowed(name):
-            raise ArchiveError(f"it holds a {name}, which a model file cannot hold")
+        saved = saved_class(type(value))
+        if saved is None:
+            kind = type(value)
+            raise ArchiveError(f"it holds a {kind.__module__}.{kind.__qualname__}, which a model file cannot hold")
         number = len(self._known)
         self._remember(value, {"same": number})
-        return {"object": name, "number": number, "state": self._state(value, name)}
+        return {"object": saved.id, "number": number, "state": self._state(value, saved)}
 
-    def _state(self, value: Any, name: str) -> dict[str, Any]:
-        # scikit-learn's own __getstate__ adds a version that its __setstate__ warns of; the header has the versions
-        state = value.__getstate__() if name.startswith("otprop.") and not hasattr(value, "get_params") else vars(value)
-        left = NOT_KEPT.get(name, set())
-        kept = {key: each for key, each in state.items() if key not in left}
-        return {key: self.node(each) for key, each in {**kept, **(left if isinstance(left, dict) else {})}.items()}
+    def _state(self, value: Any, saved: SavedClass) -> dict[str, Any]:
+        # not the __getstate__ of scikit-learn: it adds its version, which the header has for all
+        state = vars(value) if type(value).__module__.startswith("sklearn.") else value.__getstate__()
+        kept = {key: each for key, each in state.items() if key not in saved.drops}
+        return {key: self.node(each) for key, each in {**kept, **saved.replaces}.items()}
 
 
 class _Reader:
-    def __init__(self, archive: ZipFile) -> None:
-        self._archive = archive
+    def __init__(self, archive: ZipFile, legacy: bool) -> None:
+        self._archive, self._legacy = archive, legacy
         self._objects: dict[int, Any] = {}
         self._arrays: dict[int, np.ndarray] = {}
+        self._built: dict[str, Any] = {}  # what was made from arrays, by its text
+        self._used: set[int] = set()  # the arrays it was made from: no file makes the same memory many times
 
     def value(self, node: Any) -> Any:
         if node is None or isinstance(node, (bool, str, int, float)):
@@ -196,10 +175,21 @@ class _Reader:
         if isinstance(node, list):
             return [self.value(each) for each in node]
         kind = next(iter(node), "")
-        read = getattr(self, f"_read_{kind}", None) if kind in KINDS else None
-        if read is None:
+        if kind not in KINDS:
             raise ArchiveError(f"it holds something unknown, {kind!r}")
-        return read(node)
+        read = getattr(self, f"_read_{kind}")
+        return self._once(node, read) if kind in ("tree", "neighbours", "lookup") else read(node)
+
+    def _once(self, node: Any, read: Any) -> Any:
+        """Build an object from arrays once, however often the file refers to it; its arrays belong to it alone."""
+        key = json.dumps(node, sort_keys=True)
+        if key not in self._built:
+            numbers = list(_array_numbers(node))
+            if self._used.intersection(numbers):
+                raise ArchiveError("it makes several objects of the same array")
+            self._used.update(numbers)
+            self._built[key] = read(node)
+        return self._built[key]
 
     def _read_scalar(self, node: Any) -> Any:
         kind = np.dtype(node["scalar"][0])
@@ -247,8 +237,6 @@ class _Reader:
         return found
 
     def _read_tree(self, node: Any) -> Any:
-        from sklearn.tree._tree import Tree
-
         (n_features, n_classes, n_outputs), state = (self.value(part) for part in node["tree"])
         nodes = state["nodes"]
         inner = np.flatnonzero(nodes["left_child"] != -1)
@@ -269,11 +257,10 @@ class _Reader:
     def _read_random(self, node: Any) -> None:
         return None
 
-    def _read_method(self, node: Any) -> Any:
-        owner, (_, name, method) = self.value(node["method"][0]), node["method"]
-        if (name, method) not in METHODS or _name_of(type(owner)) != name:
+    def _read_method(self, node: Any) -> None:
+        _, owner, method = node["method"]
+        if not self._legacy or (owner, method) not in _legacy.UNUSED_METHODS:
             raise ArchiveError(f"it holds the method {method!r}, which a model file cannot hold")
-        return getattr(owner, method)
 
     def _read_type(self, node: Any) -> Any:
         return SCALAR_TYPES[node["type"]]
@@ -282,57 +269,81 @@ class _Reader:
         return self._objects[node["same"]]
 
     def _read_object(self, node: Any) -> Any:
-        found = _class(str(node["object"]))
-        made = found.__new__(found)
+        name, renamed = str(node["object"]), dict[str, str]()
+        if self._legacy:
+            name, renamed = _legacy.CLASSES.get(name, (name, {}))
+        saved = class_of_id(name)
+        if saved is None:
+            raise ArchiveError(f"it holds a {name}, which no model of otprop has; nothing of it was run")
+        made: Any = object.__new__(saved.kind)
         self._objects[node["number"]] = made
-        vars(made).update({str(key): self.value(each) for key, each in node["state"].items()})
-        _check_sound(made, node["object"])
+        state = {renamed.get(key, key): self.value(each) for key, each in node["state"].items()}
+        for key, each in state.items():
+            _refuse_not_finite(key, each, saved)
+        vars(made).update({**(_legacy.DEFAULTS.get(saved.id, {}) if self._legacy else {}), **state})
+        _check_sound(made, saved.id)
         return made
 
 
 KINDS = {name.removeprefix("_read_") for name in vars(_Reader) if name.startswith("_read_")}
 
 
-def _name_of(kind: type) -> str:
-    return f"{kind.__module__}.{kind.__qualname__}"
+def _array_numbers(node: Any) -> Iterator[int]:
+    """The numbers of the arrays that a node refers to."""
+    if isinstance(node, dict):
+        if "array" in node:
+            yield int(node["array"])
+        for part in node.values():
+            yield from _array_numbers(part)
+    elif isinstance(node, list):
+        for part in node:
+            yield from _array_numbers(part)
 
 
-def _allowed(name: str) -> bool:
-    module = name.rpartition(".")[0]
-    ours = any(module == known or module.startswith(f"{known}.") for known in OUR_MODULES)
-    return ours or name in OTHER_CLASSES
+def _refuse_not_finite(name: str, value: Any, saved: SavedClass) -> None:
+    """Refuse NaN and infinity where the class does not expect them: they would become labels without a warning."""
+    if name in saved.nan:
+        return
+    for array in _float_arrays(value):
+        sound = ~np.isnan(array) if name in saved.infinite else np.isfinite(array)
+        if not sound.all():
+            raise ArchiveError(f"it holds {array[~sound].flat[0]} in {name} of a {saved.id}")
 
 
-def _class(name: str) -> Any:
-    """The class with this name, if a model may hold it; no other module is imported."""
-    module, _, kind = name.rpartition(".")
-    if not _allowed(name):
-        raise ArchiveError(f"it holds a {name}, which no model of otprop has; nothing of it was run")
-    try:
-        found = getattr(sys.modules.get(module) or importlib.import_module(module), kind)
-    except (ImportError, AttributeError):
-        raise ArchiveError(f"it holds a {name}, which this version does not know") from None
-    if not isinstance(found, type) or _name_of(found) != name or issubclass(found, BaseException):
-        raise ArchiveError(f"it holds a {name}, which is no class of a model")
-    return found
+def _float_arrays(value: Any) -> Iterator[np.ndarray]:
+    """The real numbers of an attribute: arrays, fields of arrays, numbers, and lists of them."""
+    if isinstance(value, (float, np.floating)):
+        yield np.array([value])
+    elif isinstance(value, np.ndarray) and value.dtype.names:
+        for name in value.dtype.names:
+            yield from _float_arrays(value[name])
+    elif isinstance(value, np.ndarray):
+        if value.dtype.kind in "fc":
+            yield value
+    elif isinstance(value, (list, tuple)):
+        for each in value:
+            yield from _float_arrays(each)
+    elif isinstance(value, dict):
+        yield from _float_arrays(list(value.values()))
+    elif sp.issparse(value):
+        yield from _float_arrays(value.data)
+    elif type(value) is Tree:
+        yield from _float_arrays([value.value, value.threshold])
 
 
 def _check_sound(made: Any, name: str) -> None:
-    """Refuse what compiled code would follow out of bounds.
-
-    Trees are not asked how many features they expect, and products with sparse matrices do not look at indices.
-    """
+    """Refuse what compiled code would follow out of bounds: features of trees, indices of sparse matrices."""
     if "estimators_" in vars(made) or "tree_" in vars(made):
         trees = vars(made).get("estimators_", [made])
         seen = {part for tree in trees for part in (tree.n_features_in_, tree.tree_.n_features)}
         if seen != {made.n_features_in_}:
             raise ArchiveError("it holds a forest whose trees expect other features")
-    if name == "otprop.evidence.diffusion.Setting":
+    if name == "evidence.diffusion_setting":
         graph = made.graph
         sizes = {graph.n_rows, len(made.values), graph.n_rows if graph.scales is None else len(graph.scales)}
         if len(sizes) > 1:
             raise ArchiveError("it holds a graph whose parts have different sizes")
-    if name in ("otprop.geometry.row_matching.DuplicateRows", "otprop.geometry.approximate_search.Cells"):
+    if name in ("geometry.duplicate_rows", "geometry.cells"):
         for part in vars(made).values():
             if isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.min(initial=0) < 0:
                 raise ArchiveError("it holds row numbers below 0")
@@ -354,7 +365,7 @@ def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, kind = read(member)
         left = info.file_size - member.tell()
-        if kind.hasobject or math.prod(shape) * kind.itemsize != left:
+        if kind.hasobject or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
             raise ArchiveError(f"its part {name} is no plain array of the size it says")
         found = np.empty(math.prod(shape), dtype=kind)
         for start in range(0, left, BYTES_AT_ONCE):

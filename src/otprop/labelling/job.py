@@ -1,54 +1,45 @@
-"""The job of `otprop label`: the labels and vectors of a table, a fitted estimator, and what it found."""
+"""The job of `otprop label`: the labels and vectors of a table, a fitted estimator, and its outcome."""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
-from otprop._progress import ProgressCallback
+from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table
-from otprop.labelling.methods import RequestError, in_options, make_estimator, suggest
+from otprop.labelling.methods import make_estimator
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.previous_run import MADE_BY_PREVIOUS_RUN, previous_columns
-from otprop.labelling.progress import follow_log
 from otprop.propagation.rounds import certainty
+from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.features import LEFT_OUT, ColumnUse, Features
 from otprop.table.target import Target, read_target
 
-MOST_SHARES = 20  # classes whose shares are written out for a person
-_CHOSEN = ("epsilon", "marginal_strength")  # parameters of which the estimator says what it took
-_UNTOLD = ("callback", "verbose", "unlabeled")  # parameters that do not decide the result
+MOST_SHARES = 20  # classes whose shares are listed for a person
+_CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
+_WITHOUT_EFFECT = ("callback", "verbose", "unlabeled")  # parameters that do not change the result
 
 
 @dataclass(frozen=True)
 class Request:
-    """What a user asks for.
-
-    Attributes
-    ----------
-    target : str, the column with the labels
-    method : str, a method's name in the benchmark
-    settings : sequence of "name=value", parameters of the method
-    features, ignore : sequence of str, the columns to use, or to leave out
-    embedding : str or None, the prefix of columns that are one vector
-    unlabeled : sequence of str, what marks a cell as unlabelled beside being empty
-    abstain_below, class_prior, metric, seed, jobs : as in the command
-    """
+    """The parameters of a job; `otprop.label` documents them."""
 
     target: str
     method: str = "otp"
-    settings: Sequence[str] = ()
+    settings: Mapping[str, Any] = field(default_factory=dict)
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     embedding: str | None = None
     unlabeled: Sequence[str] = ()
+    merge_labels: bool = False
+    numeric_classes: bool = False
     abstain_below: float | None = None
-    class_prior: Sequence[str] | None = None
+    class_prior: str | Mapping[Any, float] | None = None
     metric: str | None = None
     seed: int = 0
     jobs: int | None = None
@@ -64,10 +55,10 @@ class Job:
     request : Request
     target : Target
     features : Features
-    estimator : estimator, fitted once `run` is through
-    earlier : list of str, columns that an earlier run made, which are not used
-    warned : list of str, what the request or the estimator gave reason to warn of
-    vectors : matrix, the features of the rows once `run` is through
+    estimator : estimator, fitted once `run` has returned
+    previous : list of str, columns that an earlier run added, which are not used
+    warnings : list of str, from the request and the estimator
+    vectors : matrix, the features of the rows once `run` has returned
     """
 
     table: Table
@@ -75,83 +66,64 @@ class Job:
     target: Target
     features: Features
     estimator: Any
-    earlier: list[str] = field(default_factory=list)
-    warned: list[str] = field(default_factory=list)
+    previous: list[str] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
     vectors: Any = None
 
     @property
     def notes(self) -> list[str]:
         """What the user should know of the table, the target and the fit."""
-        return list(dict.fromkeys([*self.table.notes, *self.target.notes, *self.warned]))
+        notes = [*self.features.notes, *self.table.notes, *self.target.notes, *self.warnings]
+        return list(dict.fromkeys(notes))
 
     @property
     def columns(self) -> list[ColumnUse]:
         """What was done to each column, in the order of the table, once the features are fitted."""
-        uses = [*self.features.columns, *(ColumnUse(name, LEFT_OUT, MADE_BY_PREVIOUS_RUN, 0) for name in self.earlier)]
+        made = [ColumnUse(name, LEFT_OUT, MADE_BY_PREVIOUS_RUN, 0) for name in self.previous]
         place = {name: number for number, name in enumerate(self.table.names)}
         prefix = self.features.prefix or ""
         first = next((place[name] for name in self.table.names if prefix and name.startswith(prefix)), 0)
-        return sorted(uses, key=lambda use: place.get(use.name, first))
+        return sorted([*self.features.columns, *made], key=lambda use: place.get(use.name, first))
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The parameters of the method as JSON can hold them: as used where the estimator tells, else as set."""
+        """The parameters of the method as JSON can hold them: as used where the estimator chose, else as set."""
         params = self.estimator.get_params(deep=False)
-        found = {name: _plain(value) for name, value in params.items() if name not in _UNTOLD}
+        found = {name: _json_value(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
         for name in _CHOSEN:
             if name in found and hasattr(self.estimator, f"{name}_"):
-                found[name] = _plain(getattr(self.estimator, f"{name}_"))
-        shares = _shares(self.estimator, self.target.classes)
+                found[name] = _json_value(getattr(self.estimator, f"{name}_"))
+        shares = _class_shares(self.estimator, self.target.classes)
         return found | ({"class_prior": shares} if shares else {})
 
     def fit_features(self) -> Any:
-        """Learn what each column becomes.
-
-        Returns
-        -------
-        pandas.DataFrame, the columns it was learnt from
-        """
+        """Fit the features on the frame of their columns, and return it."""
         frame = self.table.frame(self.features.wanted)
         try:
-            self.features.fit(frame)
-        except ValueError as error:
-            also = (
-                f" Left out, too: {', '.join(map(repr, self.earlier))} ({MADE_BY_PREVIOUS_RUN})."
-                if self.earlier
-                else ""
-            )
-            raise RequestError(f"{error}{also}") from error
+            self.features.fit(frame, self.target.given)
+        except NoFeaturesError as error:
+            made = [f"{name!r} ({MADE_BY_PREVIOUS_RUN})" for name in self.previous]
+            raise NoFeaturesError([*error.reasons, *made]) from error
         return frame
 
-    def run(self, show: ProgressCallback = lambda done, total, what: None) -> Outcome:
-        """Make the vectors, fit, and say what came out.
-
-        Parameters
-        ----------
-        show : callable, told how far it is
-
-        Returns
-        -------
-        Outcome
-        """
+    def run(self, progress: ProgressCallback = no_progress) -> Outcome:
+        """Make the vectors, fit the estimator and return the outcome; `progress` is called from time to time."""
         start = perf_counter()
-        show(0, 0, "making features")
+        progress(0, 0, "making features")
         self.vectors = self.features.transform(self.fit_features())
-        n_left = int((~self.target.given).sum())
-        show(0, n_left, "fitting")
-        with warnings.catch_warnings(record=True) as said, follow_log(show, n_left) as progress:
-            warnings.simplefilter("always")
-            counts = "callback" in self.estimator.get_params(deep=False)
-            if counts:
-                self.estimator.set_params(callback=progress.count)
-            try:
+        progress(0, int((~self.target.given).sum()), "fitting")
+        reports = hasattr(self.estimator, "set_progress")
+        if reports:
+            self.estimator.set_progress(progress)
+        try:
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always")
                 self.estimator.fit(self.vectors, self.target.codes)
-            except (ValueError, TypeError) as error:
-                raise in_options(error, self.estimator) from error
-            if counts:
-                self.estimator.set_params(callback=None)  # a model that is saved has no use for it
-        told = (warning.message for warning in said if issubclass(warning.category, UserWarning))
-        self.warned += dict.fromkeys([*map(str, told), *progress.warned])
+        finally:
+            if reports:
+                self.estimator.set_progress(None)
+        messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+        self.warnings += dict.fromkeys(messages)
         return self._outcome(perf_counter() - start)
 
     def _outcome(self, seconds: float) -> Outcome:
@@ -174,26 +146,22 @@ class Job:
             coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
             sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
             method=self.request.method,
-            params=_in_words(fitted, target.classes),
+            params=_parameter_texts(fitted, target.classes),
             seconds=seconds,
         )
 
 
 def prepare(table: Table, request: Request) -> Job:
-    """Check everything that can be checked before the work begins.
-
-    Parameters
-    ----------
-    table : Table
-    request : Request
-
-    Returns
-    -------
-    Job
-    """
+    """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError."""
     if request.target not in table.names:
-        raise RequestError(f"--target {request.target}: {suggest('column', request.target, table.names)}")
-    target = read_target(table.cells(request.target), request.target, request.unlabeled)
+        raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
+    target = read_target(
+        table.cells(request.target),
+        request.target,
+        request.unlabeled,
+        merge=request.merge_labels,
+        numeric_classes=request.numeric_classes,
+    )
     estimator = make_estimator(
         request.method,
         request.settings,
@@ -205,28 +173,28 @@ def prepare(table: Table, request: Request) -> Job:
         classes=target.classes,
     )
     asked = set(request.features or ())
-    earlier = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
+    previous = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
     features = Features(
-        [name for name in table.names if name not in earlier],
+        [name for name in table.names if name not in previous],
         request.target,
         only=request.features,
-        ignore=[name for name in request.ignore if name not in earlier],
+        ignore=[name for name in request.ignore if name not in previous],
         embedding=request.embedding,
     )
-    warned = ["without effect: --embedding, which is empty"] if request.embedding == "" else []
-    return Job(table, request, target, features, estimator, earlier, warned)
+    empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
+    return Job(table, request, target, features, estimator, previous, list(empty))
 
 
-def _plain(value: Any) -> Any:
+def _json_value(value: Any) -> Any:
     """A value as JSON can hold it."""
     if isinstance(value, (np.generic, np.ndarray)):
         value = value.tolist()
     if value is None or isinstance(value, (bool, int, float, str)):
         return value
-    return [_plain(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
+    return [_json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
 
 
-def _shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
+def _class_shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
     """The classes' shares by name, as used, or else as asked for."""
     shares = getattr(estimator, "class_prior_", getattr(estimator, "class_prior", None))
     if shares is None or isinstance(shares, str):
@@ -234,14 +202,14 @@ def _shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
     return {name: float(share) for name, share in zip(classes, shares, strict=True)}
 
 
-def _in_words(estimator: Any, classes: Sequence[str]) -> dict[str, str]:
+def _parameter_texts(estimator: Any, classes: Sequence[str]) -> dict[str, str]:
     """The parameters that decide the result, as set and as used, for a person."""
     params = estimator.get_params(deep=False)
-    found = {name: str(value) for name, value in params.items() if name not in _UNTOLD}
+    found = {name: str(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
     for name in _CHOSEN:
         if name in found and hasattr(estimator, f"{name}_"):
             found[name] += f" (used: {float(getattr(estimator, f'{name}_')):.3g})"
-    shares = _shares(estimator, classes)
+    shares = _class_shares(estimator, classes)
     if shares:
         named = [f"{name} {share:.3g}" for name, share in shares.items()]
         more = f" and {len(named) - MOST_SHARES} more" if len(named) > MOST_SHARES else ""

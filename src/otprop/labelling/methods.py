@@ -1,238 +1,99 @@
-"""The methods of `otprop label`: an estimator by the name it has in the benchmark, with parameters given as words."""
+"""An estimator that is not fitted, by the name of its method and the parameters that were asked for."""
 
 from __future__ import annotations
 
-import ast
-from collections.abc import Callable, Iterable, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from otprop import OTP
-from otprop.baselines import (
-    CNMF,
-    LNP,
-    PLCC,
-    KernelVote,
-    LabelPropagation,
-    LabelSpreading,
-    NearestNeighbor,
-    SelfTraining,
-    Supervised,
-)
-from otprop.geometry.pairwise import METRICS as DISTANCES
+from otprop._methods import METHODS
+from otprop._otp import OTP
+from otprop._validation import check_number
+from otprop.geometry.pairwise import METRICS
 from otprop.propagation.shares import check_prior
+from otprop.table.errors import Hint, RequestError, unknown_name
 
-METHODS: dict[str, Callable[[], Any]] = {
-    "otp": OTP,
-    "otp-paper": OTP.paper,
-    "lp": lambda: LabelPropagation("knn"),
-    "ls": lambda: LabelSpreading("knn"),
-    "lnp": LNP,
-    "cnmf": CNMF,
-    "plcc": PLCC,
-    "1nn": NearestNeighbor,
-    "vote": KernelVote,
-    "logistic": lambda: Supervised("logistic"),
-    "trees": lambda: Supervised("extra_trees"),
-    "self-logistic": lambda: SelfTraining("logistic"),
-    "self-trees": lambda: SelfTraining("extra_trees"),
-}
 MOST_SEED = 2**32 - 1
-_OURS_TO_SET = ("unlabeled", "callback", "verbose")  # the command sees to these itself
+_SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are no settings
 _NOT_FOR_TABLES = ("graph", "precomputed")  # costs for which X is no table
-_OPTIONS = {  # parameters that have an option of their own
-    "abstain_below": "--abstain-below",
-    "class_prior": "--class-prior",
-    "metric": "--metric",
-    "n_jobs": "--jobs",
-    "random_state": "--seed",
-}
-
-
-class RequestError(ValueError):
-    """What was asked for cannot be done with this table; the message is one line for the user."""
 
 
 def make_estimator(
     method: str,
-    settings: Sequence[str] = (),
+    settings: Mapping[str, Any] | None = None,
     *,
     abstain_below: float | None = None,
-    class_prior: Sequence[str] | None = None,
+    class_prior: str | Mapping[Any, float] | None = None,
     metric: str | None = None,
     seed: int | None = None,
     jobs: int | None = None,
     classes: Sequence[str] = (),
 ) -> Any:
-    """An unfitted estimator.
-
-    Parameters
-    ----------
-    method : str, one of `METHODS`
-    settings : sequence of "name=value", parameters of the estimator
-    abstain_below, metric, seed, jobs : as in the command; None where not given
-    class_prior : sequence of str or None, ["uniform"] or "class=share" for every class
-    classes : sequence of str, in the order of the class numbers
-
-    Returns
-    -------
-    estimator
-    """
+    """Make an estimator; the parameters are those of `otprop.label`, `classes` in the order of the class numbers."""
     if method not in METHODS:
-        raise RequestError(f"--method {method}: {suggest('method', method, METHODS)}")
+        raise RequestError("method", unknown_name("method", method, METHODS), method)
     if seed is not None and not 0 <= seed <= MOST_SEED:
-        raise RequestError(f"--seed {seed}: give a whole number from 0 to {MOST_SEED}.")
+        raise RequestError("seed", f"give a whole number from 0 to {MOST_SEED}.", seed)
     if jobs == 0:
-        raise RequestError("--jobs 0: give the number of threads, at least 1; or -1 for all.")
-    estimator = METHODS[method]()
+        raise RequestError("jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
+    if abstain_below is not None:
+        check_number("abstain_below", abstain_below, least=0, most=1)
+    estimator = METHODS[method].make()
     known = estimator.get_params(deep=False)
-    wanted: dict[str, Any] = {}
-    if seed is not None and "random_state" in known:
-        wanted["random_state"] = seed
-    if jobs is not None and "n_jobs" in known:
-        wanted["n_jobs"] = jobs
-    for name, value in (
-        ("abstain_below", abstain_below),
-        ("metric", metric),
-        ("class_prior", None if class_prior is None else read_prior(class_prior, classes)),
-    ):
+    wanted: dict[str, Any] = {
+        name: value for name, value in (("random_state", seed), ("n_jobs", jobs)) if value is not None and name in known
+    }
+    prior = None if class_prior is None else shares_in_order(class_prior, classes)
+    for name, value in (("abstain_below", abstain_below), ("metric", metric), ("class_prior", prior)):
         if value is None:
             continue
         if name not in known or method == "otp-paper":
-            raise RequestError(f"{_OPTIONS[name]} has no meaning with --method {method}; it belongs to --method otp.")
+            hint = Hint("has no meaning with ", "method", method, "; it belongs to the method otp.")
+            raise RequestError(name, hint)
         wanted[name] = value
-    wanted |= _read_settings(settings, method, known)
-    estimator.set_params(**wanted)
-    _check(estimator, len(classes))
+    estimator.set_params(**wanted, **_checked_settings(settings or {}, method, known))
+    if isinstance(estimator, OTP) and isinstance(estimator.metric, str) and estimator.metric not in (*METRICS, "inner"):
+        sentence = unknown_name("metric", estimator.metric, [*METRICS, "inner"])
+        raise RequestError("metric", sentence, estimator.metric)
+    estimator.check_parameters()
+    check_prior(getattr(estimator, "class_prior", None), np.arange(len(classes)))
     return estimator
 
 
-def _read_settings(settings: Sequence[str], method: str, known: Iterable[str]) -> dict[str, Any]:
-    found = {}
-    for name, value in (read_setting(setting) for setting in settings):
-        if name in _OURS_TO_SET or name not in known:
-            names = [name for name in known if name not in _OURS_TO_SET]
-            raise RequestError(f"--set {name}=...: {suggest(f'parameter of {method}', name, names)}")
+def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[str]) -> dict[str, Any]:
+    for name, value in settings.items():
+        if name in _SET_HERE or name not in known:
+            names = [name for name in known if name not in _SET_HERE]
+            raise RequestError("settings", unknown_name(f"parameter of {method}", name, names), f"{name}=...")
         if name == "class_prior":
-            raise RequestError("--set class_prior=...: say it by the names of the classes, with --class-prior.")
-        if name == "cost" and value in _NOT_FOR_TABLES:
-            raise RequestError(f"--set cost={value}: this needs a matrix between the rows, which a table is not.")
-        found[name] = value
-    return found
+            hint = Hint("give the shares by the names of the classes, with ", "class_prior", after=".")
+            raise RequestError("settings", hint, "class_prior=...")
+        if name == "cost" and isinstance(value, str) and value in _NOT_FOR_TABLES:
+            reason = "this needs a matrix between the rows, which a table is not."
+            raise RequestError("settings", reason, f"cost={value}")
+    return dict(settings)
 
 
-def _check(estimator: Any, n_classes: int) -> None:
-    """Refuse parameters before the work, not after reading a large file, as far as the estimator can."""
-    metric = getattr(estimator, "metric", None)
-    if isinstance(estimator, OTP) and isinstance(metric, str):
-        known = [*DISTANCES, "inner"]
-        if metric not in known:
-            raise RequestError(f"--metric {metric}: {suggest('metric', metric, known)}")
-    try:
-        estimator.check_parameters()
-        check_prior(getattr(estimator, "class_prior", None), np.arange(n_classes))
-    except (ValueError, TypeError) as error:
-        raise in_options(error, estimator) from error
-
-
-def in_options(error: Exception, estimator: Any) -> Exception:
-    """An error of the estimator in the words of the command, if it is about a parameter; else as it is.
-
-    Parameters
-    ----------
-    error : Exception
-    estimator : estimator
-
-    Returns
-    -------
-    Exception
-    """
-    words = str(error)
-    for name in estimator.get_params(deep=False):
-        if words.startswith((f"{name} ", f"{name}=")):
-            option = _OPTIONS.get(name, f"--set {name}")
-            return RequestError(option + words.removeprefix(name).replace("must be None or", "must be", 1))
-    return error
-
-
-def read_setting(setting: str) -> tuple[str, Any]:
-    """A name and a value from "name=value": a number, True, None, a list, or else the word itself.
-
-    Parameters
-    ----------
-    setting : str
-
-    Returns
-    -------
-    name : str
-    value : object
-    """
-    name, equals, words = setting.partition("=")
-    if not equals or not name.strip():
-        raise RequestError(f"--set {setting}: write it as name=value, for example --set n_neighbors=15.")
-    try:
-        return name.strip(), ast.literal_eval(words.strip())
-    except (ValueError, SyntaxError):
-        return name.strip(), words.strip()
-
-
-def read_prior(words: Sequence[str], classes: Sequence[str]) -> Any:
-    """The classes' shares from the command line.
-
-    Parameters
-    ----------
-    words : sequence of str, ["uniform"] or "class=share" for every class
-    classes : sequence of str
-
-    Returns
-    -------
-    "uniform" or list of float, in the order of `classes`
-    """
-    if list(words) == ["uniform"]:
-        return "uniform"
+def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) -> str | list[float]:
+    """The classes' shares in the order of `classes`, summing to 1; "uniform" as it is."""
+    if isinstance(prior, str) and prior == "uniform":
+        return prior
+    if not isinstance(prior, Mapping):
+        raise RequestError("class_prior", "must be 'uniform' or a mapping of every class to its share.", prior)
     shares: dict[str, float] = {}
-    for word in words:
-        name, equals, number = word.rpartition("=")
-        try:
-            share = float(number)
-        except ValueError:
-            share = -1.0
-        if not equals or not 0 <= share < float("inf"):
+    for name, share in prior.items():
+        if str(name) not in classes:
             raise RequestError(
-                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8."
+                "class_prior", unknown_name("class of the target", str(name), classes), f"{name}={share}"
             )
-        if name not in classes:
-            raise RequestError(f"--class-prior {word}: {suggest('class of the target', name, classes)}")
-        if name in shares:
-            raise RequestError(f"--class-prior {word}: the class {name!r} was given a share before.")
-        shares[name] = share
+        if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
+            raise RequestError("class_prior", "a share is a number of at least 0.", f"{name}={share}")
+        shares[str(name)] = float(share)
     missing = [name for name in classes if name not in shares]
     if missing:
-        raise RequestError(f"--class-prior lacks a share for {', '.join(map(repr, missing))}: name every class.")
+        raise RequestError("class_prior", f"lacks a share for {', '.join(map(repr, missing))}: name every class.")
     total = sum(shares.values())
     if total <= 0:
-        raise RequestError("--class-prior has no share above 0.")
+        raise RequestError("class_prior", "has no share above 0.")
     return [shares[name] / total for name in classes]
-
-
-def suggest(what: str, name: str, known: Iterable[str]) -> str:
-    """Words on a name that is not known, with the nearest names that are, or all of them.
-
-    Parameters
-    ----------
-    what : str, the kind of thing that was named
-    name : str, as it came
-    known : iterable of str
-
-    Returns
-    -------
-    str
-    """
-    known = list(known)
-    near = get_close_matches(name, known, 3, 0.6) or [each for each in known if each.lower() == name.lower()]
-    if near:
-        return f"there is no {what} {name!r}; did you mean {' or '.join(map(repr, near))}?"
-    listed = ", ".join(map(repr, known[:20])) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
-    return f"there is no {what} {name!r}; there are {listed}."

@@ -1,11 +1,10 @@
-"""A labelled table kept as a model: its columns, their scales and the fitted estimator, for rows that come later."""
+"""A saved model: the features of a table and the fitted estimator, for rows that come later."""
 
 from __future__ import annotations
 
 import base64
 import json
 import platform
-import struct
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, time, timedelta
@@ -18,26 +17,15 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
-from otprop.files import Reading, Table
+from otprop.files import Reading, Table, write_atomic
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
 from otprop.table.features import Features
 from otprop.table.target import Target
 from otprop.table.values import pandas
 
-FORMAT = 2
+FORMAT = 3
 KIND = "otprop model"
-PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change what a model answers
-_UNREADABLE = (
-    KeyError,
-    TypeError,
-    ValueError,
-    IndexError,
-    AttributeError,
-    RecursionError,
-    OverflowError,
-    MemoryError,
-    struct.error,
-)
+PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change the predictions
 
 
 class ModelError(ValueError):
@@ -62,7 +50,7 @@ class SavedModel:
     estimator : estimator, fitted on class numbers
     target : str, the column that the labels were in
     classes : list of str
-    values : list, the classes as they stood in the file
+    values : list, the classes as they are in the file
     versions : dict of str to str, of the packages that made it
     notes : list of str, what a user should know
     readings : dict of str to Reading, how the columns of the table were read
@@ -79,34 +67,22 @@ class SavedModel:
 
     @property
     def has_confidence(self) -> bool:
-        """Whether the method says how probable it is that a label is right."""
+        """Whether the method has a confidence."""
         return hasattr(self.estimator, "confidence_")
 
     def frame(self, table: Table) -> Any:
-        """The columns that the model needs, read as those of its own table were: decimal signs, forms of dates.
-
-        Parameters
-        ----------
-        table : Table, whose `notes` will say where it is written in another way
-
-        Returns
-        -------
-        pandas.DataFrame
-        """
+        """The columns that the model needs, read as those of its first table: decimal signs, forms of dates."""
         self.check_columns(table.names)
         return table.frame(self.features.wanted, like=self.readings)
 
     def check_columns(self, names: Sequence[str]) -> None:
-        """Refuse a table that lacks columns, naming all of them.
-
-        Parameters
-        ----------
-        names : sequence of str, the columns of the table
-        """
+        """Refuse a table that lacks columns, naming all of them."""
         self.features.check_names(names)
 
 
-def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False) -> None:
+def save_model(
+    out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False, written: list[Path] | None = None
+) -> None:
     """Write a model to a file: a zip archive of JSON and NumPy arrays, without pickle.
 
     Parameters
@@ -114,6 +90,7 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
     out : str, path or binary file
     fitted : object with `features`, `target` and `estimator`, such as a job that has run
     force : bool, an existing file may be replaced
+    written : list of path or None, `out` is appended to it as soon as the file is in place
     """
     header = {
         "kind": KIND,
@@ -133,9 +110,8 @@ def save_model(out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = Fals
             raise ModelError(f"this model cannot be saved: {error}.") from None
 
     if isinstance(out, (str, Path)):
-        from otprop.files.atomic import write_atomic
-
-        write_atomic(out, write, force=force)
+        path = getattr(getattr(fitted, "table", None), "path", None)
+        write_atomic(out, write, force, [] if path is None else [path], mode_like=path, written=written)
     else:
         write(out)
 
@@ -154,15 +130,11 @@ def load_model(source: str | Path | BinaryIO) -> SavedModel:
     name = str(source) if isinstance(source, (str, Path)) else "the model"
     if isinstance(source, (str, Path)) and Path(source).is_dir():
         raise ModelError(f"{name} is a folder; name the model file in it.")
-    if isinstance(source, (str, Path)) and not Path(source).is_file():
+    if isinstance(source, (str, Path)) and not Path(source).exists():
         raise ModelError(f"there is no model file {name}.")
     try:
         with ZipFile(source) as archive:
-            _refuse_other_archive(archive.namelist(), name)
-            header = _checked(read_header(archive), name)
-            root = read_root(archive, header)
-        values = [_from_json(value) for value in header["values"]]
-        readings = {str(column): _reading(found) for column, found in header.get("readings", {}).items()}
+            return _read(archive, name)
     except ModelError:
         raise
     except ArchiveError as error:
@@ -173,16 +145,29 @@ def load_model(source: str | Path | BinaryIO) -> SavedModel:
         ) from None
     except OSError as error:
         raise ModelError(f"{name} cannot be read ({error.strerror or error}).") from None
-    except _UNREADABLE as error:
+    except Exception as error:  # whatever the parts of a damaged file make zipfile, json and NumPy raise
         raise ModelError(
             f"{name} is damaged or no model of otprop ({type(error).__name__} while reading it)."
         ) from None
-    features, estimator = root.get("features"), root.get("estimator")
+
+
+def _read(archive: ZipFile, name: str) -> SavedModel:
+    _refuse_other_archive(archive.namelist(), name)
+    header = _checked(read_header(archive), name)
+    root = read_root(archive, header)
+    features, estimator = (root.get("features"), root.get("estimator")) if isinstance(root, dict) else (None, None)
     if not isinstance(features, Features) or not hasattr(estimator, "predict_proba"):
         raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
     versions = {str(package): str(number) for package, number in header["versions"].items()}
     return SavedModel(
-        features, estimator, header["target"], header["classes"], values, versions, _notes(versions), readings
+        features,
+        estimator,
+        header["target"],
+        header["classes"],
+        values=[_from_json(value) for value in header["values"]],
+        versions=versions,
+        notes=_notes(versions),
+        readings={str(column): _reading(found) for column, found in header.get("readings", {}).items()},
     )
 
 
@@ -203,17 +188,30 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     if len(frame) == 0:
         confidence = np.empty(0) if model.has_confidence else None
         return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes))), confidence
-    vectors = model.features.transform(frame)
     distributions = np.zeros((len(frame), len(model.classes)))
+    try:
+        vectors = model.features.transform(frame)
+    except (ValueError, MemoryError):  # about the cells of the table
+        raise
+    except Exception as error:
+        raise _damaged(error) from error
     try:
         if model.has_confidence:
             found, confidence = model.estimator.predict_with_confidence(vectors)
         else:
             found, confidence = model.estimator.predict_proba(vectors), None
         distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
-    except (AttributeError, KeyError, IndexError, TypeError) as error:  # attributes that a file made up
-        raise ModelError(f"the model is damaged ({type(error).__name__} while it labelled the rows).") from error
+    except MemoryError:
+        raise
+    except Exception as error:  # attributes that a file made up
+        raise _damaged(error) from error
+    if not np.isfinite(distributions).all() or (confidence is not None and not np.isfinite(confidence).all()):
+        raise ModelError("the model is damaged: it gives probabilities that are no numbers.")
     return distributions.argmax(axis=1), distributions, confidence
+
+
+def _damaged(error: Exception) -> ModelError:
+    return ModelError(f"the model is damaged ({type(error).__name__} while it labelled the rows).")
 
 
 def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
@@ -314,7 +312,7 @@ def _versions() -> dict[str, str]:
 def _notes(versions: dict[str, str]) -> list[str]:
     here = _versions()
     return [
-        f"the model was saved with {package} {versions[package]}, this is {here[package]}: answers may differ"
+        f"the model was saved with {package} {versions[package]}, this is {here[package]}: labels may differ"
         for package in PACKAGES[:2]
         if package in versions and package in here and _minor(versions[package]) != _minor(here[package])
     ]

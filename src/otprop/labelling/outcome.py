@@ -1,4 +1,4 @@
-"""What labelling a table found, in the order of its rows."""
+"""The outcome of labelling a table, in the order of its rows."""
 
 from __future__ import annotations
 
@@ -9,30 +9,29 @@ import numpy as np
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.error import ErrorEstimate
 
-LEAST_ERROR = 0.005  # below it nobody needs a milder offer
-LEAST_SHARE = 0.3  # of the rows: fewer are no offer
+LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
+LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """A label for every row of the file, and how it came about.
+    """The label of every row, and how certain it is.
 
     Attributes
     ----------
     target : str, the column that was filled
     classes : list of str, the names of the classes
     codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where none was given to it
-    given : ndarray of bool of shape (n_rows,), whether the label stood in the file
+    given : ndarray of bool of shape (n_rows,), whether the label was in the file
     distributions : ndarray of shape (n_rows, n_classes), rows sum to 1
     certainty : ndarray of shape (n_rows,), Eq. 12 of the paper
-    confidence : ndarray of shape (n_rows,) or None, how probable it is that the label is right; None for methods
-        that do not say
+    confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
-    n_hidden : int, how many labels were hidden to learn the confidence from; 0 without confidence
+    n_hidden : int, how many labels were held out to calibrate the confidence; 0 without confidence
     error : ErrorEstimate or None, of all rows that were not given; None without confidence
-    coverage : list of Coverage, the error to expect when only the surest rows are labelled; empty without confidence
-    sources : list of (name, weight, accuracy on hidden labels), who had a say; empty where nobody was asked
+    coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
+    sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
     method : str
     params : dict of str to str, the parameters as used
     seconds : float
@@ -62,12 +61,12 @@ class Outcome:
 
     @property
     def abstained(self) -> np.ndarray:
-        """Which rows were left without a label."""
+        """Rows without a label."""
         return np.asarray(self.codes < 0)
 
     @property
     def expected_error(self) -> float | None:
-        """The share of wrong labels to expect among the new ones; None where the method does not say."""
+        """Expected error rate of the new labels; None without confidence."""
         new = ~self.given & ~self.abstained
         if self.confidence is None or not new.any():
             return None
@@ -75,7 +74,7 @@ class Outcome:
 
     @property
     def error_range(self) -> tuple[float, float] | None:
-        """The 90 % interval of the error rate of the new labels; None where the method has no confidence."""
+        """90 % interval of that error rate; None without confidence."""
         expected = self.expected_error
         if expected is None or self.error is None:
             return None
@@ -83,7 +82,7 @@ class Outcome:
 
     @property
     def half_error_coverage(self) -> Coverage | None:
-        """The largest share of the rows that can be labelled at half the error of all; None where there is none."""
+        """The largest coverage at half the expected error of all rows; None where there is none."""
         whole = max(self.coverage, key=lambda one: one.share, default=None)
         if whole is None or whole.expected_error < LEAST_ERROR:
             return None

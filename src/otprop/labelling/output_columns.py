@@ -2,128 +2,107 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from otprop.files import Table
+from otprop.labelling.model import SavedModel
 from otprop.labelling.outcome import Outcome
+from otprop.labelling.previous_run import free_prefix
 from otprop.propagation.rounds import certainty
+from otprop.table.errors import ColumnError, Hint
 from otprop.table.target import Target
 
 
-def output_column_names(target: Target, prefix: str, *, fill: bool, probabilities: bool, confidence: bool) -> list[str]:
-    """Their names, in order.
+@dataclass(frozen=True)
+class OutputColumns:
+    """Which columns are added.
 
-    Parameters
+    Attributes
     ----------
-    target : Target
-    prefix : str
+    prefix : str or None, of their names; None for the target and an underscore
     fill : bool, the labels go into the target column itself
     probabilities : bool, a column for every class
-    confidence : bool, the method has one
-
-    Returns
-    -------
-    list of str
     """
-    parts = [] if fill else ["label"]
+
+    prefix: str | None = None
+    fill: bool = False
+    probabilities: bool = False
+
+    def names(self, target: str, parts: Sequence[str], classes: Sequence[str]) -> list[str]:
+        """The names of the columns, in order."""
+        prefix = f"{target}_" if self.prefix is None else self.prefix
+        parts = [*parts, *(f"p_{name}" for name in classes)] if self.probabilities else parts
+        return [prefix + part for part in parts]
+
+
+def output_column_names(target: Target, output: OutputColumns, *, confidence: bool) -> list[str]:
+    """The names of the columns of an outcome, whose method has a `confidence` or not."""
+    parts = [] if output.fill else ["label"]
     parts += ["certainty", *(["confidence"] if confidence else []), "round", "source"]
-    parts += [f"p_{name}" for name in target.classes] if probabilities else []
-    return [prefix + part for part in parts]
+    return output.names(target.name, parts, target.classes)
 
 
-def output_columns(
-    target: Target, outcome: Outcome, prefix: str, *, fill: bool = False, probabilities: bool = False
-) -> dict[str, Any]:
-    """The columns, by name.
-
-    Parameters
-    ----------
-    target : Target
-    outcome : Outcome
-    prefix : str
-    fill, probabilities : bool, as in `output_column_names`
-
-    Returns
-    -------
-    dict of str to array
-    """
+def output_columns(target: Target, outcome: Outcome, output: OutputColumns) -> dict[str, Any]:
+    """The columns of an outcome, by name."""
     found = outcome.codes >= 0
     source = np.where(outcome.given, "given", np.where(found, "propagated", "abstained")).astype(object)
-    columns: list[Any] = [] if fill else [filled_column(target, outcome)]
+    columns: list[Any] = [] if output.fill else [label_column(target, outcome)]
     columns.append(np.round(outcome.certainty, 6))
     if outcome.confidence is not None:
         columns.append(np.round(outcome.confidence, 6))
     columns += [np.where(found, outcome.round, -1), source]
-    if probabilities:
+    if output.probabilities:
         columns += [np.round(column, 6) for column in outcome.distributions.T]
-    has = outcome.confidence is not None
-    names = output_column_names(target, prefix, fill=fill, probabilities=probabilities, confidence=has)
+    names = output_column_names(target, output, confidence=outcome.confidence is not None)
     return dict(zip(names, columns, strict=True))
 
 
-def filled_column(target: Target, outcome: Outcome) -> np.ndarray:
-    """Each row's label as the file writes it; None where there is none.
-
-    Parameters
-    ----------
-    target : Target
-    outcome : Outcome
-
-    Returns
-    -------
-    ndarray of object
-    """
+def label_column(target: Target, outcome: Outcome) -> np.ndarray:
+    """Each row's label as the file has it, of dtype object; None where there is none."""
     values = np.empty(len(target.classes) + 1, dtype=object)
     values[:-1] = list(target.values)
     return np.asarray(values[outcome.codes])  # -1 is the last one, None
 
 
-def predicted_names(model: Any, prefix: str, *, probabilities: bool = False) -> list[str]:
-    """The names of the columns that a saved model adds, in order.
+def fill_column(target: Target, outcome: Outcome) -> np.ndarray:
+    """The labels to write into the target column itself; None where the cell stays as it is."""
+    labels = label_column(target, outcome)
+    labels[outcome.given] = None
+    return labels
 
-    Parameters
-    ----------
-    model : SavedModel
-    prefix : str
-    probabilities : bool, a column for every class
 
-    Returns
-    -------
-    list of str
-    """
+def predicted_column_names(model: SavedModel, output: OutputColumns) -> list[str]:
+    """The names of the columns that a saved model adds, in order."""
     parts = ["label", "certainty", *(["confidence"] if model.has_confidence else [])]
-    parts += [f"p_{name}" for name in model.classes] if probabilities else []
-    return [prefix + part for part in parts]
+    return output.names(model.target, parts, model.classes)
 
 
 def predicted_columns(
-    model: Any,
+    model: SavedModel,
     codes: np.ndarray,
     distributions: np.ndarray,
     confidence: np.ndarray | None,
-    prefix: str,
-    *,
-    probabilities: bool = False,
+    output: OutputColumns,
 ) -> dict[str, Any]:
-    """The columns that a saved model adds to new rows.
-
-    Parameters
-    ----------
-    model : SavedModel
-    codes : ndarray of int of shape (n_rows,)
-    distributions : ndarray of shape (n_rows, n_classes)
-    confidence : ndarray of shape (n_rows,) or None
-    prefix : str
-    probabilities : bool, a column for every class
-
-    Returns
-    -------
-    dict of str to array
-    """
+    """The columns that a saved model adds to new rows, from what `predict_table` returns."""
     values = np.empty(len(model.values), dtype=object)
     values[:] = list(model.values)
     columns = [values[codes], np.round(certainty(distributions), 6)]
     columns += [] if confidence is None else [np.round(confidence, 6)]
-    columns += [np.round(column, 6) for column in distributions.T] if probabilities else []
-    return dict(zip(predicted_names(model, prefix, probabilities=probabilities), columns, strict=True))
+    columns += [np.round(column, 6) for column in distributions.T] if output.probabilities else []
+    return dict(zip(predicted_column_names(model, output), columns, strict=True))
+
+
+def refuse_taken(table: Table, names: Sequence[str], target: str) -> None:
+    """Refuse columns that the table has already."""
+    taken = [name for name in names if name in table.names]
+    if taken:
+        statement = (
+            f"{table.origin} already has {', '.join(map(repr, taken))}: give the added columns another start of "
+        )
+        hint = Hint("their names, as in ", "prefix", free_prefix(table.names, target))
+        raise ColumnError(taken[0], statement.rstrip(), hint)

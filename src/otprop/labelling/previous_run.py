@@ -1,4 +1,4 @@
-"""Columns that an earlier run of `otprop label` added to a table: answers, not features."""
+"""Columns that an earlier run of `otprop label` added to a table: results, not features."""
 
 from __future__ import annotations
 
@@ -13,20 +13,10 @@ SOURCES = frozenset(("given", "propagated", "abstained"))
 
 
 def previous_columns(table: Table, target: str, classes: list[str]) -> list[str]:
-    """The columns that an earlier run made, in the order of the table.
+    """The columns that an earlier run added, in the order of the table.
 
-    A run shows by a source and a certainty with one start of their names; under the start that is the default for the
-    target by a source, a certainty or labels, since a user may have removed some.
-
-    Parameters
-    ----------
-    table : Table
-    target : str, the column with the labels
-    classes : list of str, its classes
-
-    Returns
-    -------
-    list of str
+    A run is recognised by a source and a certainty with a common prefix; under the default prefix of the target by one
+    of them, or by labels, since a user may have removed some.
     """
     there = set(table.names) - {target}
     default = f"{target}_"
@@ -34,45 +24,35 @@ def previous_columns(table: Table, target: str, classes: list[str]) -> list[str]
     for prefix in {default} | {name.removesuffix("source") for name in there if name.endswith("source")}:
         shown = {part for part in ("source", "certainty") if prefix + part in there and _fits(table, prefix, part)}
         if len(shown) == 2:
-            found |= _of_run(table, prefix, there, {*classes, *_words(table, prefix + "label")})
+            found |= _columns_of_run(table, prefix, there, {*classes, *_texts(table, prefix + "label")})
         elif prefix == default:
-            labels = _words(table, prefix + "label")
+            labels = _texts(table, prefix + "label")
             if shown or (labels and labels <= set(classes)):
-                found |= _of_run(table, prefix, there, set(classes))
+                found |= _columns_of_run(table, prefix, there, set(classes))
     return [name for name in table.names if name in found]
 
 
 def free_prefix(names: list[str], target: str) -> str:
-    """A start for the names of added columns that no column has.
-
-    Parameters
-    ----------
-    names : list of str, of the table
-    target : str
-
-    Returns
-    -------
-    str
-    """
+    """A prefix for the names of added columns that no column has."""
     number = 2
     while any(name.startswith(f"{target}_{number}_") for name in names):
         number += 1
     return f"{target}_{number}_"
 
 
-def _of_run(table: Table, prefix: str, there: set[str], classes: set[str]) -> set[str]:
-    """The columns of one run whose cells are what a run writes there."""
-    labels = _words(table, prefix + "label")
+def _columns_of_run(table: Table, prefix: str, there: set[str], classes: set[str]) -> set[str]:
+    """The columns with this prefix whose cells are such as a run writes."""
+    labels = _texts(table, prefix + "label")
     found = {prefix + "label"} if labels and labels <= classes else set()
     parts = ("source", "certainty", "confidence", "round", *(f"p_{name}" for name in classes))
     return found | {prefix + part for part in parts if prefix + part in there and _fits(table, prefix, part)}
 
 
 def _fits(table: Table, prefix: str, part: str) -> bool:
-    """Whether the cells of a column are what a run writes there."""
+    """Whether the cells of a column are such as a run writes."""
     if part == "source":
-        words = _words(table, prefix + part)
-        return bool(words) and words <= SOURCES
+        texts = _texts(table, prefix + part)
+        return bool(texts) and texts <= SOURCES
     numbers = _numbers(table, prefix + part)
     if numbers is None or not np.isfinite(numbers).all():
         return False
@@ -81,7 +61,7 @@ def _fits(table: Table, prefix: str, part: str) -> bool:
     return bool(numbers.min() >= 0 and numbers.max() <= 1)
 
 
-def _words(table: Table, name: str) -> set[str]:
+def _texts(table: Table, name: str) -> set[str]:
     """The different cells of a column as text; none where there is no such column."""
     return {str(cell) for cell in table.cells(name) if cell is not None} if name in table.names else set()
 

@@ -1,4 +1,4 @@
-"""Which rows deserve a look first: the least sure ones, but not ten copies of the same."""
+"""Which rows to review first: the least certain ones that differ from each other."""
 
 from __future__ import annotations
 
@@ -10,33 +10,23 @@ from sklearn.metrics import pairwise_distances
 
 from otprop.labelling.outcome import Outcome
 
-POOL = 400  # how many of the least sure, all different, are compared with each other
+POOL = 400  # how many of the least certain different rows are compared with each other
 
 
 def rows_to_review(outcome: Outcome, X: Any, n: int = 20) -> list[int]:
-    """Rows whose label is least sure and that differ from each other, in the order in which to look at them.
+    """Rows to review, in order; fewer than `n` where fewer differ.
 
-    Of the least sure rows, each taken once however often it is repeated, the first is the least sure of all; then
-    comes, time after time, the row with the greatest product of doubt and distance to those chosen. Distances beyond
-    the median one count as the median, so that an outlier is not preferred to a doubtful row.
-
-    Parameters
-    ----------
-    outcome : Outcome
-    X : ndarray or sparse matrix of shape (n_rows, n_features)
-    n : int, how many rows; fewer come back where fewer differ
-
-    Returns
-    -------
-    list of int
+    The first is the least certain; each next one has the greatest product of doubt and distance to those chosen, among
+    the least certain different rows. Distances are cut off at the median, so that an outlier is not preferred to a
+    doubtful row.
     """
     candidates = np.flatnonzero(~outcome.given)
     if n < 1 or len(candidates) == 0:
         return []
     sure = np.asarray(outcome.sureness, dtype=np.float64)[candidates]
-    pool = candidates[_least_sure_and_different(X, candidates, sure, max(n, min(POOL, 15 * n)))]
+    pool = candidates[_least_certain_different(X, candidates, sure, max(n, min(POOL, 15 * n)))]
     doubt = 1.0 - outcome.sureness[pool]
-    doubt = np.maximum(doubt, 1e-9)  # where all is sure, distance alone decides
+    doubt = np.maximum(doubt, 1e-9)  # where all are certain, distance alone decides
     distances = _distances(X[pool])
     chosen = [0]
     nearest = distances[0].copy()
@@ -48,8 +38,8 @@ def rows_to_review(outcome: Outcome, X: Any, n: int = 20) -> list[int]:
     return [int(row) for row in pool[chosen]]
 
 
-def _least_sure_and_different(X: Any, candidates: np.ndarray, sure: np.ndarray, size: int) -> np.ndarray:
-    """Up to `size` numbers of candidates, the least sure first, no two with the same features."""
+def _least_certain_different(X: Any, candidates: np.ndarray, sure: np.ndarray, size: int) -> np.ndarray:
+    """Up to `size` numbers of candidates, the least certain first, no two with the same features."""
     asked = 4 * size
     while True:
         order = _least(sure, asked)
@@ -63,7 +53,7 @@ def _least_sure_and_different(X: Any, candidates: np.ndarray, sure: np.ndarray, 
 
 
 def _least(values: np.ndarray, size: int) -> np.ndarray:
-    """Numbers of the `size` smallest values in order; of those that tie at the end, some from everywhere."""
+    """Numbers of the `size` smallest values in order; ties at the end are taken evenly from all rows."""
     if size >= len(values):
         return np.argsort(values, kind="stable")
     limit = np.partition(values, size - 1)[size - 1]
@@ -74,7 +64,7 @@ def _least(values: np.ndarray, size: int) -> np.ndarray:
 
 
 def _keys(rows: Any) -> list[bytes]:
-    """A key a row, the same for rows that are the same."""
+    """A key for each row; equal rows have equal keys."""
     if not issparse(rows):
         return [row.tobytes() for row in np.ascontiguousarray(rows) + 0.0]  # + 0.0: no negative zero
     rows = csr_matrix(rows, copy=True)

@@ -7,10 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
+
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
 N_ITERATIONS = 50
 
 
+@saved_as("otp.label_issue")
 @dataclass(frozen=True)
 class LabelIssue:
     """A given label that the evidence contradicts.

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import expit, logit
 
+from otprop._saving import saved_as
 from otprop.propagation.error import ErrorEstimate
 
 START_SLOPE = 0.9  # of the log-odds, on development tables
@@ -19,6 +20,7 @@ MIN_PROBABILITY = 1e-6
 SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0.1)
 
 
+@saved_as("otp.calibration")
 @dataclass(frozen=True)
 class Calibration:
     """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``."""

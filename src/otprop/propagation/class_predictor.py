@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from scipy.special import softmax
 
 from otprop._labels import Labels
+from otprop._saving import saved_as
 from otprop.evidence.combined import Evidence
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.row_matching import LabeledRows, digest, row_keys
@@ -21,6 +22,7 @@ from otprop.propagation.sources import Geometry
 from otprop.transport.class_level import ClassTransport
 
 
+@saved_as("otp.class_predictor")
 @dataclass
 class ClassLevelPredictor:
     """Predicts new rows through their neighbours among the training rows and by the classifiers.

@@ -20,6 +20,8 @@ from typing import Any
 import numpy as np
 from scipy.special import betaincinv, expit, logit
 
+from otprop._saving import saved_as
+
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
 MIN_SHIFT_LABELS = 14.0  # with fewer labels the shift does not grow further
@@ -46,6 +48,7 @@ class ErrorPrior:
 PRIOR = ErrorPrior(trust=0.33, shift=0.29, worth=0.92, partial=0.4)
 
 
+@saved_as("otp.error_evidence", nan=("held_out", "doubt", "unseen"))
 @dataclass(frozen=True)
 class ErrorEvidence:
     """What a fit knows about its error.
@@ -68,6 +71,7 @@ class ErrorEvidence:
     n_rows: int
 
 
+@saved_as("otp.error_estimate", infinite=("concentration",))
 @dataclass(frozen=True)
 class ErrorEstimate:
     """Expected error rate of some rows, and how well it is known.

@@ -9,10 +9,12 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from otprop._labels import UNLABELED
+from otprop._saving import saved_as
 
 TIE = 1e-9  # certainties closer than this are equal (Eq. 15)
 
 
+@saved_as("otp.round", nan=("threshold", "threshold_gap", "class_gap", "source_error", "target_error"))
 @dataclass(frozen=True)
 class Round:
     """What happened in one round.

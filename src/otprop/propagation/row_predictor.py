@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._saving import saved_as
 from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import PairwiseCost
 from otprop.geometry.parallel import row_blocks, rows_per_block
@@ -16,6 +17,7 @@ from otprop.propagation.rounds import certainty
 from otprop.propagation.row_rounds import Snapshot
 
 
+@saved_as("otp.row_predictor")
 class RowLevelPredictor:
     """Carries new rows through the rounds as unlabelled rows without mass, which change nothing for the others.
 

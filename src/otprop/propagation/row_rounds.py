@@ -7,6 +7,7 @@ from time import perf_counter
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.geometry.cost import RowCost
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.result import TransportResult
@@ -17,6 +18,7 @@ SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are lef
 EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
 
 
+@saved_as("otp.snapshot", infinite=("f", "threshold"))
 @dataclass(frozen=True)
 class Snapshot:
     """A round as prediction needs it: labelled rows, their classes and potentials, and the threshold."""

@@ -64,7 +64,7 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
             "labels given": f"{int(outcome.given.sum())}, in {len(outcome.classes)} classes",
         },
         notes=[note.replace(table.origin, file_name) for note in job.notes],
-        command=without_folders(command),
+        command=without_folders(command) if command.startswith("otprop ") else command,
         versions={"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         how=how,
         file_digest=table.digest,

@@ -7,47 +7,50 @@ from typing import Any
 
 import numpy as np
 
-from otprop.table.columns import Block, Encoder, NumberEncoder
+from otprop._saving import saved_as
+from otprop.table.columns import Block, Encoder
+from otprop.table.numbers import NumberEncoder
 from otprop.table.values import has_blanks, is_missing, pandas, shown, spread_out, texts_of
 
 ROWS_AT_ONCE, VECTORS_AT_ONCE = 100_000, 10_000
-TEXTS_LEARNT_FROM, CHARACTERS_LEARNT_FROM = 20_000, 2_000_000
+FIT_TEXTS, FIT_CHARACTERS = 20_000, 2_000_000
 LONGEST_TEXT = 5000  # characters of a cell that are read
 MANY_TEXTS = 100_000  # from so many different texts on, whole words instead of pieces of words
 TEXT_WIDTH, TEXT_WEIGHT = 30, 2.0  # the same text in two rows must not outdo all other columns
 
 
+@saved_as("table.text")
 class TextEncoder(Encoder):
-    """Text by skrub's StringEncoder (tf-idf of pieces of words, reduced), learnt from a sample of the texts."""
+    """Text by skrub's StringEncoder (tf-idf of pieces of words, reduced), fitted on a sample of the texts."""
 
     role = "text"
 
     def read(self, column: Any) -> Any:
         return texts_of(column)
 
-    def learn(self, values: Any, missing: np.ndarray) -> None:
+    def fit_values(self, values: Any, missing: np.ndarray) -> None:
         texts = values[~missing].drop_duplicates()
         self.n_texts = len(texts)
         by_words = self.n_texts >= MANY_TEXTS and bool(has_blanks(texts).mean() > 0.5)
-        texts = texts.iloc[:: max(1, -(-len(texts) // TEXTS_LEARNT_FROM))].str.slice(0, LONGEST_TEXT)
-        texts = texts[texts.str.len().cumsum() <= max(CHARACTERS_LEARNT_FROM, len(texts.iloc[0]))]
+        texts = texts.iloc[:: max(1, -(-len(texts) // FIT_TEXTS))].str.slice(0, LONGEST_TEXT)
+        texts = texts[texts.str.len().cumsum() <= max(FIT_CHARACTERS, len(texts.iloc[0]))]
         self.words = by_words and bool(texts.str.contains(r"\w\w", regex=True).any())
-        self._keep(_string_encoder(self.words, len(texts)), texts.reset_index(drop=True))
-        found = self._of_texts(texts)
+        self._fit_encoder(_string_encoder(self.words, len(texts)), texts.reset_index(drop=True))
+        found = self._encode_texts(texts)
         self.parts = [str(number) for number in range(found.shape[1])]
         self.block = Block(found, TEXT_WEIGHT)
 
-    def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: Any, missing: np.ndarray) -> np.ndarray:
         found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
         for start in range(0, len(values), ROWS_AT_ONCE):
             known = start + np.flatnonzero(~missing[start : start + ROWS_AT_ONCE])
             if len(known):
                 codes, texts = pandas().factorize(values.iloc[known].str.slice(0, LONGEST_TEXT))
-                found[known] = self.block(self._of_texts(pandas().Series(texts)))[codes]
+                found[known] = self.block(self._encode_texts(pandas().Series(texts)))[codes]
         return found
 
-    def _keep(self, encoder: Any, texts: Any) -> None:
-        """What there is to know of an encoder once it has learnt: plain lists and arrays."""
+    def _fit_encoder(self, encoder: Any, texts: Any) -> None:
+        """Fit skrub's encoder and keep its result as plain lists and arrays."""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", UserWarning)  # few texts: as many columns as there are pieces
             encoder.fit(texts)
@@ -56,7 +59,7 @@ class TextEncoder(Encoder):
         svd = getattr(encoder, "tsvd_", None)
         self.directions = None if svd is None else np.ascontiguousarray(svd.components_.T)
 
-    def _of_texts(self, texts: Any) -> np.ndarray:
+    def _encode_texts(self, texts: Any) -> np.ndarray:
         from sklearn.feature_extraction.text import TfidfVectorizer
 
         reader = TfidfVectorizer(vocabulary=self.terms, **_pieces(self.words))
@@ -66,11 +69,12 @@ class TextEncoder(Encoder):
             return np.asarray(found[:, :TEXT_WIDTH].toarray(), dtype=np.float64)
         return np.asarray(found @ self.directions, dtype=np.float64)
 
-    def why(self) -> str:
+    def describe(self) -> str:
         pieces = "words" if self.words else "pieces of words"
         return f"{self.n_texts} different texts, {pieces} in {len(self.parts)} dimensions"
 
 
+@saved_as("table.embedding")
 class EmbeddingEncoder(Encoder):
     """Several columns of numbers, or one of arrays, that keep their proportions."""
 
@@ -103,11 +107,11 @@ class EmbeddingEncoder(Encoder):
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnan(values).any(axis=1)
 
-    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+    def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
         self.block = Block(spread_out(values[~missing]))
         self.parts = [str(number) for number in range(values.shape[1])] if self.block.varies else []
 
-    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
         found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
         if self.parts:
             for start in range(0, len(values), VECTORS_AT_ONCE):
@@ -115,7 +119,7 @@ class EmbeddingEncoder(Encoder):
                 found[known] = self.block(values[known])
         return found
 
-    def why(self) -> str:
+    def describe(self) -> str:
         return f"{len(self.parts)} numbers, scaled together"
 
 

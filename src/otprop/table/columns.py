@@ -1,10 +1,9 @@
-"""Columns as numbers: a class for each kind of column, each learnt once and then applied to any rows.
+"""Columns as numbers: an encoder for each kind of column.
 
-Distances between rows decide who is a neighbour, so every column is to weigh about the same: a number has a variance
-of about one, which is a mean squared distance of two; two different categories, or truth values, have a squared
-distance of two. A block of several numbers that belong together (text, an embedding, a date) has a variance of the
-square root of its effective dimensions, so that it puts the pairs of rows in order as strongly as one number does:
-the squared distance of a block varies the less, the more dimensions it has.
+Neighbours are found by distances, so every column has about the same weight: a number has a variance of about one, a
+mean squared distance of two; two different categories, or truth values, have a squared distance of two. A block of
+numbers (text, an embedding, a date) has a variance of the square root of its effective dimensions: the more dimensions
+a block has, the less its squared distance varies, and so it orders pairs of rows as strongly as one number does.
 """
 
 from __future__ import annotations
@@ -14,34 +13,33 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.table.values import example, pandas, spread_out, texts_of
 
-SQUASHED = 3.0  # where numbers end, in quartile ranges: outliers keep their side, not their distance
-LEAST_SPREAD = 0.2  # of squashed numbers; what varies less, as do rare events, is not blown up further
-FAR = 1e300
 FLAG = "missing"
 
 
 class Encoder:
-    """What all kinds of columns share: a flag where a value was missing in training, and names."""
+    """Base of all encoders: a flag where a value was missing in training, and the names of the features."""
 
     role: ClassVar[str]
     flagged = False
     parts: list[str]
 
-    def fit(self, column: Any) -> None:
-        """Learn from a pandas column."""
+    def fit(self, column: Any) -> float:
+        """Fit on a pandas column; returns the share of missing values."""
         values = self.read(column)
         missing = self.missing(values)
         self.flagged = bool(missing.any())
-        self.learn(values, missing)
+        self.fit_values(values, missing)
+        return float(missing.mean())
 
     def transform(self, column: Any) -> np.ndarray:
-        """The column as float32 numbers, a line for each row; all finite."""
+        """The column as finite float32 numbers, of shape (n_rows, width)."""
         values = self.read(column)
         missing = self.missing(values)
         found = np.empty((len(missing), self.width), dtype=np.float32)
-        found[:, : len(self.parts)] = self.encode(values, missing)
+        found[:, : len(self.parts)] = self.transform_values(values, missing)
         if self.flagged:
             found[:, -1] = missing
         return found
@@ -56,73 +54,28 @@ class Encoder:
         parts = [*self.parts, FLAG] if self.flagged else self.parts
         return [f"{name}: {part}" if part else name for part in parts]
 
-    def why(self) -> str:
-        """What was done, in a few words."""
+    def describe(self) -> str:
+        """What was done, for a list of columns."""
         raise NotImplementedError
 
     def read(self, column: Any) -> Any:
-        """The column as this kind needs it; raises ValueError with an example where that cannot be."""
+        """The column as this encoder needs it; raises ValueError with an example where a cell does not fit."""
         raise NotImplementedError
 
     def missing(self, values: Any) -> np.ndarray:
         """Which rows have no value."""
         return np.asarray(pandas().isna(values))
 
-    def learn(self, values: Any, missing: np.ndarray) -> None:
-        """Learn from what `read` gave."""
+    def fit_values(self, values: Any, missing: np.ndarray) -> None:
+        """Fit on what `read` returned."""
         raise NotImplementedError
 
-    def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
-        """A line for each row and a column for each of `parts`; missing values are in the middle."""
+    def transform_values(self, values: Any, missing: np.ndarray) -> np.ndarray:
+        """Features of shape (n_rows, len(parts)); missing values are in the middle."""
         raise NotImplementedError
 
 
-class NumberEncoder(Encoder):
-    """Numbers less their median, in quartile ranges, softly cut off, with a variance of about one."""
-
-    role = "number"
-
-    def read(self, column: Any) -> np.ndarray:
-        pd = pandas()
-        if pd.api.types.is_timedelta64_dtype(column.dtype):
-            column = column.dt.total_seconds()
-        numbers = pd.to_numeric(column, errors="coerce")
-        wrong = np.asarray(numbers.isna()) & ~np.asarray(column.isna())
-        if wrong.any():
-            raise ValueError(f"holds {example(column, wrong)}, where numbers are expected")
-        return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
-
-    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
-        known = spread_out(values[np.isfinite(values)])
-        self.parts = [""] if len(known) and known.min() < known.max() else []
-        self.centre, self.spread, self.mean, self.scale = 0.0, 1.0, 0.0, 1.0
-        if not self.parts:
-            return
-        unit = 4.0 if np.abs(known).max() > FAR else 1.0  # differences of such numbers can be infinite
-        low, self.centre, high = (unit * float(value) for value in np.quantile(known / unit, [0.25, 0.5, 0.75]))
-        with np.errstate(over="ignore"):
-            apart = np.abs(known - self.centre)
-            wide = float(np.subtract(high, low))
-            # where most rows have the same value, a usual one of the others says how wide
-            usual = np.minimum(np.median(apart[apart > 0]), np.finfo(float).max)
-        self.spread = wide if 0 < wide < np.inf else float(usual)
-        squashed = self._squashed(known)
-        self.mean, self.scale = float(squashed.mean()), max(float(squashed.std()), LEAST_SPREAD)
-
-    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        if not self.parts:
-            return np.empty((len(values), 0))
-        return ((self._squashed(np.where(missing, self.centre, values)) - self.mean) / self.scale)[:, None]
-
-    def _squashed(self, values: np.ndarray) -> np.ndarray:
-        with np.errstate(over="ignore", under="ignore"):
-            z = np.clip((values - self.centre) / self.spread, -1e100, 1e100)
-        return np.asarray(z / np.hypot(1.0, z / SQUASHED))
-
-    def why(self) -> str:
-        return "scaled by median and quartiles" if self.parts else "one value only, or missing: the flag alone"
-
-
+@saved_as("table.boolean")
 class BooleanEncoder(Encoder):
     """Truth values in one column."""
 
@@ -137,19 +90,20 @@ class BooleanEncoder(Encoder):
             raise ValueError(f"holds {example(column, found == 2.0)}, where true and false are expected")
         return np.asarray(found)
 
-    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+    def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
         known = values[~missing]
         self.parts = [""] if len(known) and known.min() < known.max() else []
 
-    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
         if not self.parts:
             return np.empty((len(values), 0))
         return np.where(missing, 0.0, np.sqrt(2.0) * (values - 0.5))[:, None]
 
-    def why(self) -> str:
+    def describe(self) -> str:
         return "true or false" if self.parts else "one value only, or missing: the flag alone"
 
 
+@saved_as("table.category")
 class CategoryEncoder(Encoder):
     """A column for each category, and one for the missing; a category not seen in training is none of them."""
 
@@ -158,23 +112,24 @@ class CategoryEncoder(Encoder):
     def read(self, column: Any) -> Any:
         return texts_of(column)
 
-    def learn(self, values: Any, missing: np.ndarray) -> None:
+    def fit_values(self, values: Any, missing: np.ndarray) -> None:
         found = sorted(values[~missing].unique().tolist())
         self.parts = found if len(found) > 1 else []
 
-    def encode(self, values: Any, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: Any, missing: np.ndarray) -> np.ndarray:
         codes = pandas().Index(self.parts, dtype="str").get_indexer(values)
         found = np.zeros((len(codes), len(self.parts)), dtype=np.float32)
         known = np.flatnonzero(codes >= 0)
         found[known, codes[known]] = 1.0
         return found
 
-    def why(self) -> str:
+    def describe(self) -> str:
         if not self.parts:
             return "one value only, or missing: the flag alone"
         return f"{len(self.parts)} categories, one column each"
 
 
+@saved_as("table.date")
 class DateEncoder(Encoder):
     """Time as a line, and as places in the year, the week and the day where the rows differ in them."""
 
@@ -195,7 +150,7 @@ class DateEncoder(Encoder):
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         return column.to_numpy(dtype="datetime64[us]")
 
-    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+    def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
         known = spread_out(values[~missing])
         self.start = int(known.min().astype(np.int64)) if len(known) else 0
         days = self._days(known)
@@ -208,7 +163,7 @@ class DateEncoder(Encoder):
         self.parts += [f"{wave} of the {name}" for name in self.cycles for wave in ("sine", "cosine")]
         self.block = Block(self._waves(known)) if self.parts else None
 
-    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
         if self.block is None:
             return np.empty((len(values), 0))
         found = np.zeros((len(values), len(self.parts)))
@@ -227,12 +182,13 @@ class DateEncoder(Encoder):
             found += [np.sin(angles), np.cos(angles)]
         return np.clip(np.stack(found, axis=1), -1e6, 1e6)
 
-    def why(self) -> str:
+    def describe(self) -> str:
         if not self.parts:
             return "one date only, or missing: the flag alone"
         return "time on a line" + "".join(f", place in the {name}" for name in self.cycles)
 
 
+@saved_as("table.time")
 class TimeEncoder(Encoder):
     """Times of day as places on the clock: midnight is near to both of its sides."""
 
@@ -248,13 +204,13 @@ class TimeEncoder(Encoder):
             raise ValueError(f"holds {example(column, wrong)}, where times of day are expected")
         return found
 
-    def learn(self, values: np.ndarray, missing: np.ndarray) -> None:
+    def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
         known = spread_out(values[~missing])
         varies = len(known) > 0 and known.min() < known.max()
         self.parts = [f"{wave} of the day" for wave in ("sine", "cosine")] if varies else []
         self.block = Block(self._waves(known)) if varies else None
 
-    def encode(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
         found = np.zeros((len(values), len(self.parts)))
         if self.block is not None:
             found[~missing] = self.block(self._waves(values[~missing]))
@@ -265,18 +221,19 @@ class TimeEncoder(Encoder):
         angles = 2 * np.pi * hours / 24
         return np.stack([np.sin(angles), np.cos(angles)], axis=1)
 
-    def why(self) -> str:
+    def describe(self) -> str:
         return "place in the day" if self.parts else "one time only, or missing: the flag alone"
 
 
+@saved_as("table.block")
 class Block:
     """Columns that keep their proportions: centred, with a variance of the root of their effective dimensions."""
 
-    LEARNT_FROM = 5000
+    FIT_ROWS = 5000
     FARTHEST = 1e3
 
     def __init__(self, values: np.ndarray, most: float = np.inf) -> None:
-        values = spread_out(values, self.LEARNT_FROM).astype(np.float64)
+        values = spread_out(values, self.FIT_ROWS).astype(np.float64)
         self.unit = float(np.abs(values).max(initial=0.0)) or 1.0
         self.centre = (values / self.unit).mean(axis=0) if len(values) else np.zeros(values.shape[1])
         rest = values / self.unit - self.centre

@@ -2,38 +2,27 @@
 
 from __future__ import annotations
 
-import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import date, time
-from decimal import Decimal
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop.files import listed
-from otprop.labelling.methods import suggest
-from otprop.table.blocks import EmbeddingEncoder, TextEncoder
-from otprop.table.columns import (
-    BooleanEncoder,
-    CategoryEncoder,
-    DateEncoder,
-    Encoder,
-    NumberEncoder,
-    TimeEncoder,
-)
-from otprop.table.values import has_blanks, is_missing, texts_of
+from otprop.table.blocks import EmbeddingEncoder
+from otprop.table.columns import Encoder
+from otprop.table.errors import MOST_NAMED, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
+from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_plain
+from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
 
-MOST_CATEGORIES = 40  # with more different values a column is read as text
-LEAST_ROWS_IN_ORDER = 10  # from so many rows on, row numbers may have gaps
-GAPS = 0.2  # of the numbers between the first and the last row number
-MOST_NAMED = 20
+BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
-IDENTIFIER = "identifier"
-_ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
+WITH_LABEL = "filled only where the target is"
 
 
+@saved_as("table.column_use")
 @dataclass(frozen=True)
 class ColumnUse:
     """What was done to a column.
@@ -62,6 +51,7 @@ class ColumnUse:
         return self.left_out and self.why.startswith(IDENTIFIER)
 
 
+@saved_as("table.used_column")
 @dataclass
 class _Used:
     """A column, or the columns of an embedding, with what makes it numbers."""
@@ -72,6 +62,7 @@ class _Used:
     whole: bool  # the encoder takes a frame of all the columns
 
 
+@saved_as("table.features")
 class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 
@@ -92,6 +83,7 @@ class Features:
     ----------
     wanted : list of str, the columns that are looked at; after fitting, those that are used
     columns : list of ColumnUse, what was done to each column, in the order of the table, after fitting
+    notes : list of str, what a user should know, after fitting
     feature_names : list of str, after fitting
     """
 
@@ -105,24 +97,24 @@ class Features:
         embedding: str | None = None,
     ) -> None:
         names = [str(name) for name in names]
-        for option, asked in (("--features", only or ()), ("--ignore", ignore)):
+        for parameter, asked in (("features", only or ()), ("ignore", ignore)):
             for name in asked:
                 if name not in names:
-                    raise ValueError(f"{option} {name}: {suggest('column', name, names)}")
+                    raise RequestError(parameter, unknown_name("column", name, names), name)
         if only is not None and target in only:
-            raise ValueError(f"--features {target}: this is the target; the labels cannot be what they are told by.")
+            raise RequestError("features", "this is the target; labels cannot be learnt from themselves.", target)
         self.names, self.target, self.only, self.ignore = names, target, only, list(ignore)
         self.prefix = embedding or None
+        self.notes: list[str] = []
         self._vector = [
             name for name in names if self.prefix and name.startswith(self.prefix) and name not in (target, *ignore)
         ]
         if self.prefix and not self._vector:
-            raise ValueError(f"--embedding {embedding}: no column starts so; there are {listed(names, MOST_NAMED)}.")
-        self._asked = [name for name in names if not self._not_asked(name)]
+            raise RequestError("embedding", f"no column starts so; there are {listed(names, MOST_NAMED)}.", embedding)
+        reasons = self._reasons()
+        self._asked = [name for name in names if name not in reasons]
         if not self._asked:
-            raise ValueError(
-                f"no column is left to label by: {listed(self._reasons(names), MOST_NAMED, quoted=False)}."
-            )
+            raise NoFeaturesError([f"{name!r} ({why})" for name, why in reasons.items()] or ["the table has none"])
 
     @property
     def wanted(self) -> list[str]:
@@ -130,12 +122,14 @@ class Features:
             return [name for used in self._used for name in used.names]
         return list(self._asked)
 
-    def fit(self, frame: Any) -> Features:
-        """Learn what each column becomes.
+    def fit(self, frame: Any, given: np.ndarray | None = None) -> Features:
+        """Find out what each column is, and fit its encoder.
 
         Parameters
         ----------
         frame : pandas.DataFrame, with the columns `wanted`
+        given : ndarray of bool of shape (n_rows,) or None, which rows have a label; columns that are filled only there
+            are left out
 
         Returns
         -------
@@ -145,29 +139,32 @@ class Features:
         self._check_columns(frame)
         if len(frame) == 0:
             raise ValueError("the table has no rows.")
-        self._used: list[_Used] = []
-        uses: dict[str, ColumnUse] = {}
-        vector = [name for name in self._vector if not _holds_arrays(frame[name])]
+        uses: dict[str, ColumnUse] = {name: _left_out(name, why) for name, why in self._reasons().items()}
+        uses.pop(self.target or "", None)
+        used: list[_Used] = []
+        vector = [name for name in self._vector if not holds_arrays(frame[name])]
         if vector:
-            uses[vector[0]] = self._fit_one(_Used(vector, f"{self.prefix}*", EmbeddingEncoder(), True), frame)
+            used.append(_Used(vector, f"{self.prefix}*", EmbeddingEncoder(), True))
+        with_label = self._filled_with_label(frame, given, vector)
         for name in self.names:
-            if name in vector or name == self.target:
+            if name in uses or name in vector or name == self.target:
                 continue
-            reason = self._not_asked(name)
-            if reason:
-                uses[name] = ColumnUse(name, LEFT_OUT, reason, 0)
-                continue
-            found = _choose(frame[name], asked=self.only is not None and name in self.only)
+            asked = self.only is not None and name in self.only
+            found = WITH_LABEL if name in with_label else choose_encoder(frame[name], asked)
             if isinstance(found, str):
-                uses[name] = ColumnUse(name, LEFT_OUT, found, 0)
+                uses[name] = _left_out(name, found)
             else:
-                uses[name] = self._fit_one(_Used([name], name, found, False), frame)
+                used.append(_Used([name], name, found, False))
+        shares = self._fit_encoders(used, frame)
+        for one, missing in zip(used, shares, strict=True):
+            uses[one.names[0]] = _use_of(one, missing)
+        place = {name: number for number, name in enumerate(self.names)}
+        self._used = sorted((one for one in used if one.encoder.width), key=lambda one: place[one.names[0]])
         self.columns = [uses[name] for name in self.names if name in uses]
-        self._used.sort(key=lambda used: self.names.index(used.names[0]))
+        self.notes = _notes_on(with_label)
         if not self._used:
-            reasons = [f"{use.name!r} ({use.why})" for use in self.columns]
-            raise ValueError(f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}.")
-        self.feature_names = [name for used in self._used for name in used.encoder.feature_names(used.title)]
+            raise NoFeaturesError([f"{use.name!r} ({use.why})" for use in self.columns])
+        self.feature_names = [name for one in self._used for name in one.encoder.feature_names(one.title)]
         return self
 
     def transform(self, frame: Any) -> np.ndarray:
@@ -183,11 +180,20 @@ class Features:
         """
         self._check_columns(frame)
         found = np.empty((len(frame), len(self.feature_names)), dtype=np.float32)
-        start = 0
-        for used in self._used:
-            stop = start + used.encoder.width
-            found[:, start:stop] = self._call(used.encoder.transform, used, frame)
-            start = stop
+        starts = np.cumsum([0, *(one.encoder.width for one in self._used)])
+        plain = set()
+        for block in _number_blocks(self._used, frame):
+            plain.update(block)
+            columns = [self._used[place] for place in block]
+            values = _matrix(columns, frame)
+            vary = np.array([bool(one.encoder.parts) for one in columns])
+            encoders: Any = [one.encoder for one in columns if one.encoder.parts]
+            found[:, starts[block][vary]] = transform_numbers(encoders, values[vary]).T
+            flagged = np.array([one.encoder.flagged for one in columns])
+            found[:, starts[1:][block][flagged] - 1] = np.isnan(values[flagged]).T
+        for place, one in enumerate(self._used):
+            if place not in plain:
+                found[:, starts[place] : starts[place + 1]] = _call(one.encoder.transform, one, frame)
         return found
 
     def fit_transform(self, frame: Any) -> np.ndarray:
@@ -203,33 +209,42 @@ class Features:
         """
         return self.fit(frame).transform(frame)
 
-    def _fit_one(self, used: _Used, frame: Any) -> ColumnUse:
-        encoder = used.encoder
-        self._call(encoder.fit, used, frame)
-        if encoder.width == 0:
-            return ColumnUse(used.title, LEFT_OUT, "constant", 0)
-        self._used.append(used)
-        return ColumnUse(used.title, encoder.role, _why(encoder, used, frame), encoder.width)
-
     @staticmethod
-    def _call(what: Any, used: _Used, frame: Any) -> Any:
-        try:
-            return what(frame[used.names] if used.whole else frame[used.names[0]])
-        except ValueError as error:
-            raise ValueError(f"column {used.title!r} {error}.") from None
+    def _fit_encoders(used: list[_Used], frame: Any) -> list[float]:
+        """Fit the encoders, plain numbers as blocks; the share of missing values of each."""
+        shares = [np.nan] * len(used)
+        for block in _number_blocks(used, frame):
+            encoders, missing = fit_numbers(_matrix([used[place] for place in block], frame))
+            for place, encoder, share in zip(block, encoders, missing.tolist(), strict=True):
+                used[place].encoder, shares[place] = encoder, share
+        for place, one in enumerate(used):
+            if np.isnan(shares[place]):
+                shares[place] = _call(one.encoder.fit, one, frame)
+        return shares
 
-    def _not_asked(self, name: str) -> str:
-        """Why a column is not looked at; empty where it is."""
-        if name == self.target:
-            return "the target"
-        if name in self.ignore:
-            return "asked by --ignore"
-        if self.only is not None and name not in self.only and name not in self._vector:
-            return "not among --features"
-        return ""
+    def _filled_with_label(self, frame: Any, given: np.ndarray | None, vector: Sequence[str]) -> list[str]:
+        """Columns that are filled only, or nearly only, in rows with a label, unless they were asked for."""
+        if given is None or given.all() or not given.any():
+            return []
+        candidates = [name for name in self._asked if name not in vector and name not in (self.only or ())]
+        filled = ~frame[candidates].isna().to_numpy(dtype=bool)
+        for place, name in enumerate(candidates):
+            if frame[name].dtype.kind == "O":
+                filled[:, place] &= np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in frame[name]])
+        return [name for place, name in enumerate(candidates) if follows_labels(filled[:, place], given)]
 
-    def _reasons(self, names: Sequence[str]) -> list[str]:
-        return [f"{name!r} ({self._not_asked(name)})" for name in names] or ["the table has none"]
+    def _reasons(self) -> dict[str, str]:
+        """Columns that are not looked at, and why."""
+        reasons: dict[str, str] = {}
+        ignored, wanted = set(self.ignore), {*(self.names if self.only is None else self.only), *self._vector}
+        for name in self.names:
+            if name == self.target:
+                reasons[name] = "the target"
+            elif name in ignored:
+                reasons[name] = "ignored on request"
+            elif name not in wanted:
+                reasons[name] = "not among the columns asked for"
+        return reasons
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
@@ -238,7 +253,8 @@ class Features:
         ----------
         names : sequence of str, the columns of the table
         """
-        lacking = [name for name in self.wanted if name not in names]
+        there = set(names)
+        lacking = [name for name in self.wanted if name not in there]
         if lacking:
             raise ValueError(
                 f"the table lacks {len(lacking)} of the {len(self.wanted)} columns needed: "
@@ -246,102 +262,51 @@ class Features:
             )
 
     def _check_columns(self, frame: Any) -> None:
-        known = [str(name) for name in frame.columns]
-        twice = sorted({name for name in known if known.count(name) > 1})
+        counts = Counter(str(name) for name in frame.columns)
+        twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
             raise ValueError(f"the table has several columns with the name {listed(twice, MOST_NAMED)}; rename them.")
-        self.check_names(known)
+        self.check_names(list(counts))
 
 
-def _choose(column: Any, asked: bool) -> Encoder | str:
-    """What a column is, or why it is left out; one that was asked for is left out only if there is nothing in it."""
-    if bool(column.isna().all()):
-        return "no value in any row"
-    encoder = _by_type(column)
-    if encoder is None:
-        return "nested values; only arrays of numbers can be used"
-    if isinstance(encoder, NumberEncoder):
-        return f"{IDENTIFIER}: row numbers" if not asked and _numbers_the_rows(column) else encoder
-    if not isinstance(encoder, TextEncoder):
-        return encoder
-    return _by_values(texts_of(column), asked)
+def _left_out(name: str, why: str) -> ColumnUse:
+    return ColumnUse(name, LEFT_OUT, why, 0)
 
 
-def _by_values(text: Any, asked: bool) -> Encoder | str:
-    """Text, categories or an identifier."""
-    text = text.dropna()
-    n_different, n_known = int(text.nunique()), len(text)
-    if n_known == 0:
-        return "no value in any row"
-    if n_different <= min(MOST_CATEGORIES, n_known / 2):
-        return CategoryEncoder()
-    if bool(has_blanks(text).mean() > 0.5):
-        return TextEncoder()
-    if not asked and n_different == n_known and n_known > 2:
-        return f"{IDENTIFIER}: a different value in every row"
-    return CategoryEncoder() if n_different <= MOST_CATEGORIES else TextEncoder()
+def _use_of(used: _Used, missing: float) -> ColumnUse:
+    encoder = used.encoder
+    if encoder.width == 0:
+        return _left_out(used.title, "constant")
+    shown = f"{100 * missing:.0f} %" if missing >= 0.01 else "less than 1 %"
+    why = encoder.describe() + (f"; {shown} missing, flagged" if encoder.flagged else "")
+    return ColumnUse(used.title, encoder.role, why, encoder.width)
 
 
-def _by_type(column: Any) -> Encoder | None:
-    """The encoder for values of this type; that of text for what only its values can tell."""
-    from pandas.api import types
-
-    kind = column.dtype
-    if types.is_bool_dtype(kind) and not types.is_object_dtype(kind):
-        return BooleanEncoder()
-    if types.is_datetime64_any_dtype(kind):
-        return DateEncoder()
-    if types.is_complex_dtype(kind):
-        return None
-    if types.is_numeric_dtype(kind) or types.is_timedelta64_dtype(kind):
-        return NumberEncoder()
-    if not types.is_object_dtype(kind) and not _holds_arrays(column):
-        return TextEncoder()
-    if _holds_arrays(column):
-        return EmbeddingEncoder()
-    types_found = {type(value) for value in column.to_numpy(dtype=object) if not is_missing(value)}
-    encoders: dict[type[Encoder], Any] = {
-        BooleanEncoder: bool,
-        NumberEncoder: (Real, Decimal),
-        DateEncoder: date,
-        TimeEncoder: time,
-    }
-    for encoder, accepted in encoders.items():
-        if all(issubclass(found, accepted) for found in types_found):
-            return encoder()
-    return None if any(issubclass(found, (dict, set)) for found in types_found) else TextEncoder()
+def _call(method: Any, used: _Used, frame: Any) -> Any:
+    try:
+        return method(frame[used.names] if used.whole else frame[used.names[0]])
+    except ValueError as error:
+        raise ColumnError(used.title, f"column {used.title!r} {error}.") from None
 
 
-def _holds_arrays(column: Any) -> bool:
-    if column.dtype.kind != "O":
-        return False
-    first = column.iloc[int(np.argmax(column.notna().to_numpy()))] if len(column) else None
-    return isinstance(first, (list, tuple, np.ndarray))
+def _number_blocks(used: Sequence[_Used], frame: Any) -> list[list[int]]:
+    """Places of columns of plain numbers, in blocks that fit into memory."""
+    types = dict(zip(frame.columns, frame.dtypes, strict=True))
+    plain = [
+        place for place, one in enumerate(used) if type(one.encoder) is NumberEncoder and is_plain(types[one.names[0]])
+    ]
+    size = max(1, BLOCK_NUMBERS // max(1, len(frame)))
+    return [plain[start : start + size] for start in range(0, len(plain), size)]
 
 
-def _numbers_the_rows(column: Any) -> bool:
-    """Whether whole numbers count the rows: nearly all numbers between the first and the last, each once, in any order.
-
-    Numbers with wider gaps that only rise or fall do so if the column is called an id: a file may be a part of another.
-    """
-    from pandas.api import types
-
-    known = column.dropna()
-    if not types.is_integer_dtype(column.dtype) or len(known) < 3 or not known.is_unique:
-        return False
-    between = int(known.max()) - int(known.min()) + 1
-    if len(known) < LEAST_ROWS_IN_ORDER:
-        return between == len(known)
-    in_order = bool(known.is_monotonic_increasing or known.is_monotonic_decreasing)
-    return len(known) >= (1 - GAPS) * between or (in_order and bool(_ID.search(str(column.name))))
+def _matrix(used: Sequence[_Used], frame: Any) -> np.ndarray:
+    """Columns of plain numbers, of shape (n_columns, n_rows)."""
+    return np.ascontiguousarray(frame[[one.names[0] for one in used]].to_numpy(dtype=np.float64).T)
 
 
-def _why(encoder: Encoder, used: _Used, frame: Any) -> str:
-    if not encoder.flagged:
-        return encoder.why()
-    missing = encoder.missing(encoder.read(frame[used.names] if used.whole else frame[used.names[0]])).mean()
-    return f"{encoder.why()}; {_percent(float(missing))} missing, flagged"
-
-
-def _percent(share: float) -> str:
-    return f"{100 * share:.0f} %" if share >= 0.01 else "less than 1 %"
+def _notes_on(with_label: Sequence[str]) -> list[str]:
+    if not with_label:
+        return []
+    names, verb = listed(with_label, MOST_NAMED), "is" if len(with_label) == 1 else "are"
+    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
+    return [Hint(f"{reason}; to use one all the same, name it in ", "features")]

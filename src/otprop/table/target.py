@@ -10,15 +10,16 @@ from typing import Any
 import numpy as np
 
 from otprop.files import MISSING_MARKERS, listed
+from otprop.table.errors import ColumnError, Hint
 
 DOUBTFUL_WORDS = {
     *("?", "??", "-", "--", ".", "-1", "-1.0", "none", "na", "n.a.", "nil", "unknown", "unlabeled", "unlabelled"),
     *("missing", "tbd", "todo"),
 }
-MANY_NUMBERS = 50  # different numbers, each in few rows: a measurement
-ROWS_A_NUMBER = 3
-SOME_DECIMALS = 10  # different numbers that are not whole, nearly all of them in one row: a measurement, too
-NEARLY_ALL = 0.8
+SOME_NUMBERS, MANY_NUMBERS = 10, 50  # more different numbers than these, each in few rows: measurements
+ROWS_A_NUMBER = {SOME_NUMBERS: 2, MANY_NUMBERS: 3}
+LEAST_LETTERS = 5  # of labels that differ by a typing error
+TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
 LISTED = 6
 
@@ -45,19 +46,28 @@ class Target:
     notes: list[str]
 
 
-def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) -> Target:
+def read_target(
+    cells: Iterable[Any],
+    name: str,
+    unlabeled: Sequence[str] = (),
+    *,
+    merge: bool = False,
+    numeric_classes: bool = False,
+) -> Target:
     """Read the labels of a column.
 
     A cell is unlabelled where it is null, NaN, empty or blank, or holds one of `otprop.files.MISSING_MARKERS` (NA, N/A,
     NaN, NULL, None and their like), written so, as in all other columns (a class may well be called "none"); and where
-    it holds what `unlabeled` names, which adds to these. Anything else is a label, as written: "1" and "1.0" are two
-    labels, -1 and "?" are labels. Where a label looks like a marker, or a word was taken for one, a note says so.
+    it holds one of `unlabeled`. Anything else is a label, as written: "1" and "1.0" are two labels, -1 and "?" are
+    labels. Notes name labels that look like a marker, and markers that were found.
 
     Parameters
     ----------
     cells : iterable of str or None, or of native values
     name : str, of the column, for messages
     unlabeled : sequence of str, further texts that mark an unlabelled cell; a number is compared as a number
+    merge : bool, labels that differ only in case, blanks, how a number is written or one typing error become one class
+    numeric_classes : bool, numbers are classes even where they hardly repeat
 
     Returns
     -------
@@ -65,20 +75,25 @@ def read_target(cells: Iterable[Any], name: str, unlabeled: Sequence[str] = ()) 
     """
     cells = list(cells)
     if not cells:
-        raise ValueError(f"the target {name!r} has no cells: the table has no rows.")
+        raise ColumnError(name, f"the target {name!r} has no cells: the table has no rows.")
     found = _different(cells, name)
     empty = {key for key, text in found.items() if _is_empty(key, text, unlabeled)}
     labels = _in_order({key: text for key, text in found.items() if key not in empty})
     number = {key: code for code, key in enumerate(labels)}
     codes = np.fromiter((number.get(_key(cell), -1) for cell in cells), dtype=np.intp, count=len(cells))
     classes = [found[key] for key in labels]
-    given = codes >= 0
-    counts = np.bincount(codes[given], minlength=len(classes))
-    _refuse(name, classes, counts, len(cells))
+    counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    alike = _alike(classes, counts)
+    notes = [_note_on(name, how, group, merge) for how, group in alike]
+    if merge and alike:
+        codes, kept = _merged(codes, classes, counts, [group for _, group in alike])
+        classes, labels = [classes[code] for code in kept], [labels[code] for code in kept]
+        counts = np.bincount(codes[codes >= 0], minlength=len(classes))
+    _refuse(name, classes, counts, len(cells), numeric_classes)
     words = sorted({found[key].strip() for key in empty} & set(MISSING_MARKERS) - set(unlabeled))
-    notes = _notes(name, classes, counts, words) + _suspicion(classes, counts, len(cells))
+    notes = _notes(name, classes, counts, words, notes) + _suspicion(classes, counts, len(cells))
     notes += _without_effect(name, found, unlabeled)
-    return Target(name, codes, classes, labels, given, notes)
+    return Target(name, codes, classes, labels, codes >= 0, notes)
 
 
 def _key(cell: Any) -> Any:
@@ -96,8 +111,9 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
         keys = dict.fromkeys(_key(cell) for cell in cells)
     except TypeError:
         example = next(cell for cell in cells if _key(cell).__hash__ is None)
-        raise ValueError(
-            f"the target {name!r} holds cells of type {type(example).__name__}; labels are text or numbers."
+        kind = type(example).__name__
+        raise ColumnError(
+            name, f"the target {name!r} holds cells of type {kind}; labels are text or numbers."
         ) from None
     return {key: "" if key is None else str(key) for key in keys}
 
@@ -113,7 +129,7 @@ def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) 
     there = {text.strip() for key, text in found.items() if key is not None}
     numbers = {_as_number(text) for text in there} - {None}
     return [
-        f"without effect: --unlabeled {word!r}; no cell of {name!r} says so"
+        Hint("without effect: ", "unlabeled", word, f"; no cell of {name!r} says so")
         for word in dict.fromkeys(unlabeled)
         if word.strip() not in there and _as_number(word) not in numbers
     ]
@@ -134,44 +150,45 @@ def _in_order(labels: dict[Any, str]) -> list[Any]:
     return sorted(labels, key=lambda key: (numbers[key], labels[key]))
 
 
-def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> None:
+def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int, numeric_classes: bool) -> None:
+    target = f"the target {name!r}"
     if not classes:
-        raise ValueError(
-            f"the target {name!r} has no label in any of its {n_rows} rows: label some of each class by hand first."
+        raise ColumnError(
+            name, f"{target} has no label in any of its {n_rows} rows: label some of each class by hand first."
         )
     if len(classes) == 1:
-        raise ValueError(
-            f"the target {name!r} has one class only ({classes[0]!r}, {counts[0]} rows): "
-            "at least two are needed; label some rows of another."
+        raise ColumnError(
+            name,
+            f"{target} has one class only ({classes[0]!r}, {counts[0]} rows): at least two are needed; label some rows "
+            "of another.",
         )
     if counts.sum() == n_rows:
-        raise ValueError(
-            f"the target {name!r} has a label in every row: nothing is left to do. {_suspect(classes, counts, n_rows)}"
+        statement = f"{target} has a label in every row: nothing is left to do."
+        raise ColumnError(name, statement, _suspect(classes, counts, n_rows))
+    if not numeric_classes and _are_measurements(classes, counts):
+        raise ColumnError(
+            name,
+            f"{target} has {len(classes)} different numbers in {counts.sum()} labelled rows, such as {classes[0]} and "
+            f"{classes[1]}: a measurement, not classes? Name another column, or put the numbers into groups first;",
+            Hint("where each number is a class, use ", "numeric_classes", after="."),
         )
-    numbers = [_as_number(text) for text in classes]
-    if None not in numbers and _is_measurement([number for number in numbers if number is not None], counts):
-        raise ValueError(
-            f"the target {name!r} has {len(classes)} different numbers in {counts.sum()} labelled rows, such as "
-            f"{classes[0]} and {classes[1]}: a measurement, not classes. Name another column, or put the numbers "
-            "into groups first."
-        )
 
 
-def _is_measurement(numbers: list[float], counts: np.ndarray) -> bool:
-    if len(numbers) > MANY_NUMBERS and counts.mean() < ROWS_A_NUMBER:
-        return True
-    decimals = sum(number % 1 != 0 for number in numbers)
-    return decimals >= max(SOME_DECIMALS, len(numbers) / 2) and len(numbers) >= NEARLY_ALL * counts.sum()
+def _are_measurements(classes: list[str], counts: np.ndarray) -> bool:
+    """Whether all labels are numbers, and most of them in few rows."""
+    if any(_as_number(text) is None for text in classes):
+        return False
+    return any(len(classes) > many and counts.mean() < rows for many, rows in ROWS_A_NUMBER.items())
 
 
-def _suspect(classes: list[str], counts: np.ndarray, n_rows: int) -> str:
+def _suspect(classes: list[str], counts: np.ndarray, n_rows: int) -> Hint:
     """What to do where no row is unlabelled: the class that may mean just that, if one looks so."""
     doubtful = [code for code, text in enumerate(classes) if _is_doubtful(text)]
     code = doubtful[0] if doubtful else int(counts.argmax())
     if not doubtful and 2 * counts[code] <= n_rows:
-        return "If some of the labels mean 'unlabelled', name them with --unlabeled."
+        return Hint("If some of the labels mean 'unlabelled', name them with ", "unlabeled", after=".")
     word = classes[code].strip()
-    return f"If {word!r} ({counts[code]} of {n_rows} rows) marks unlabelled rows, add --unlabeled {word!r}."
+    return Hint(f"If {word!r} ({counts[code]} of {n_rows} rows) marks unlabelled rows, add ", "unlabeled", word, ".")
 
 
 def _suspicion(classes: list[str], counts: np.ndarray, n_rows: int) -> list[str]:
@@ -180,7 +197,7 @@ def _suspicion(classes: list[str], counts: np.ndarray, n_rows: int) -> list[str]
     if n_rows - counts.sum() > FEW_LEFT * n_rows or 2 * counts[code] <= n_rows or _is_doubtful(classes[code]):
         return []
     word = classes[code].strip()
-    return [f"{word!r} has {counts[code]} of {n_rows} rows: if it marks unlabelled rows, add --unlabeled {word!r}"]
+    return [Hint(f"{word!r} has {counts[code]} of {n_rows} rows: if it marks unlabelled rows, add ", "unlabeled", word)]
 
 
 def _rows(count: int) -> str:
@@ -191,36 +208,87 @@ def _is_doubtful(text: str) -> bool:
     return text.strip().lower() in DOUBTFUL_WORDS
 
 
-def _notes(name: str, classes: list[str], counts: np.ndarray, words: list[str]) -> list[str]:
-    notes = []
-    if words:
-        notes.append(f"cells of {name!r} with {listed(words, LISTED)} count as unlabelled")
-    for how, same in (("case or blanks", _folded), ("how a number is written", _as_number)):
-        for group in _alike(classes, same):
-            notes.append(
-                f"labels of {name!r} that differ only in {how}: {listed(group, LISTED)}; they are separate classes"
-            )
+def _notes(
+    name: str, classes: list[str], counts: np.ndarray, words: list[str], on_spelling: Sequence[str]
+) -> list[str]:
+    notes = [f"cells of {name!r} with {listed(words, LISTED)} count as unlabelled"] if words else []
+    notes += on_spelling
     single = [text for text, count in zip(classes, counts, strict=True) if count == 1]
     if single:
         notes.append(f"labels of {name!r} with a single row: {listed(single, LISTED)}; more rows would help")
     for text, count in zip(classes, counts, strict=True):
         if _is_doubtful(text):
-            word = text.strip()
-            notes.append(
-                f"{word!r} ({_rows(count)}) is taken as a class of {name!r}; if it marks unlabelled rows, "
-                f"add --unlabeled {word!r}"
+            start = (
+                f"{text.strip()!r} ({_rows(count)}) is taken as a class of {name!r}; if it marks unlabelled rows, add "
             )
+            notes.append(Hint(start, "unlabeled", text.strip()))
     return notes
+
+
+def _note_on(name: str, how: str, group: list[str], merged: bool) -> str:
+    start = f"labels of {name!r} that differ only in {how}: {listed(group, LISTED)}; they are "
+    if merged:
+        return f"{start}one class now"
+    return Hint(f"{start}separate classes; to make them one, use ", "merge_labels")
+
+
+def _alike(classes: list[str], counts: np.ndarray) -> list[tuple[str, list[str]]]:
+    """Groups of labels that may mean the same, each with how they differ; the most frequent label first."""
+    count = dict(zip(classes, counts.tolist(), strict=True))
+    found = []
+    for how, key in (("case or blanks", _folded), ("how a number is written", _as_number)):
+        groups: dict[Any, list[str]] = {}
+        for text in classes:
+            if (value := key(text)) is not None:
+                groups.setdefault(value, []).append(text)
+        found += [(how, group) for group in groups.values() if len(group) > 1]
+    by_length: dict[int, list[tuple[str, str]]] = {}
+    for text in classes:
+        by_length.setdefault(len(_folded(text)), []).append((_folded(text), text))
+    for length, same in by_length.items():
+        others = [pair for near in (length - 1, length, length + 1) for pair in by_length.get(near, [])]
+        for folded, text in same:
+            frequent = (pair for pair in others if count[text] * TIMES_AS_RARE <= count[pair[1]])
+            near = [other for other_folded, other in frequent if _is_typing_error(folded, other_folded)]
+            if near:
+                found.append(("a typing error", [max(near, key=lambda other: count[other]), text]))
+    return found
 
 
 def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _alike(classes: list[str], same: Any) -> list[list[str]]:
-    groups: dict[Any, list[str]] = {}
-    for text in classes:
-        key = same(text)
-        if key is not None:
-            groups.setdefault(key, []).append(text)
-    return [group for group in groups.values() if len(group) > 1]
+def _is_typing_error(a: str, b: str) -> bool:
+    """Whether one letter was left out, added or changed, or two neighbours swapped, in words of some length."""
+    a, b = sorted((a, b), key=len)
+    if a == b or len(a) < LEAST_LETTERS or len(b) - len(a) > 1:
+        return False
+    start = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
+    a, b = a[start:], b[start:]
+    if len(a) < len(b):
+        return a == b[1:] and b[0].isalpha()
+    swapped = a[:2] == b[1::-1] and a[2:] == b[2:]
+    return (swapped or a[1:] == b[1:]) and (a[0] + b[0]).isalpha()
+
+
+def _merged(
+    codes: np.ndarray, classes: list[str], counts: np.ndarray, groups: Sequence[Sequence[str]]
+) -> tuple[np.ndarray, list[int]]:
+    """New class numbers with each group as one class, its most frequent label; and the old numbers of these."""
+    number = {text: code for code, text in enumerate(classes)}
+    parent = list(range(len(classes)))
+
+    def root(code: int) -> int:
+        while parent[code] != code:
+            code = parent[code]
+        return code
+
+    for group in groups:
+        for text in group[1:]:
+            first, second = sorted((root(number[group[0]]), root(number[text])), key=lambda code: (-counts[code], code))
+            parent[second] = first
+    kept = [code for code in range(len(classes)) if root(code) == code]
+    place = {code: new for new, code in enumerate(kept)}
+    new = np.array([place[root(code)] for code in range(len(classes))] + [-1], dtype=np.intp)
+    return new[codes], kept

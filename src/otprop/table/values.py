@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-ROWS_LEARNT_FROM = 100_000  # quantiles and means come from so many rows, evenly spread
+FIT_ROWS = 100_000  # quantiles and means come from so many rows, evenly spread
 
 
 def pandas() -> Any:
@@ -36,7 +36,7 @@ def has_blanks(texts: Any) -> Any:
     return texts.str.strip().str.contains(r"\s", regex=True)
 
 
-def spread_out(values: np.ndarray, most: int = ROWS_LEARNT_FROM) -> np.ndarray:
+def spread_out(values: np.ndarray, most: int = FIT_ROWS) -> np.ndarray:
     """At most `most` of the rows, evenly spread."""
     return values[:: max(1, -(-len(values) // most))]
 

@@ -20,12 +20,14 @@ from functools import partial
 
 import numpy as np
 
+from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
 from otprop.transport.class_dual import ClassDual
 from otprop.transport.class_solver import ClassSolver
 from otprop.transport.row_sums import LocalRows, RowSums, plan_sums, reach_sums
 
 
+@saved_as("transport.class_plan", infinite=("h",), nan=("source_error", "target_error"))
 @dataclass(frozen=True)
 class ClassTransport:
     """The result of class-level transport.

@@ -1,0 +1,69 @@
+"""Options that the commands that label a file share, and what they ask for."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from otprop.cli._command import UsageError
+from otprop.cli._flags import error_text
+from otprop.cli._streams import standard_input
+
+if TYPE_CHECKING:
+    from otprop.files import Table
+
+FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
+OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it"
+INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
+FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
+_OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
+
+
+def add_reading_options(parser: argparse.ArgumentParser) -> None:
+    """How a file is read, where it cannot be detected."""
+    add = parser.add_argument
+    add("--format", choices=FORMATS, metavar="NAME", help=f"of the input: {', '.join(FORMATS)}; default: by its name")
+    add("--delimiter", metavar="C", help="of the cells; this and the next three where they are not found out")
+    add("--quote", metavar="C")
+    add("--encoding", metavar="NAME")
+    add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
+    add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
+
+
+def add_writing_options(parser: argparse.ArgumentParser) -> None:
+    """How the table is written."""
+    add = parser.add_argument
+    add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
+    add("--force", action="store_true", help="write over files that are there")
+
+
+def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
+    """What the command prints, and where."""
+    add = parser.add_argument
+    add("--json", action="store_true", help="a summary for scripts on standard output")
+    add("--quiet", action="store_true", help="errors only")
+    add("--debug", action="store_true", help="show the traceback of an error")
+
+
+def read_input(options: argparse.Namespace) -> Table:
+    """The table that the command names."""
+    from otprop._validation import ParameterError
+    from otprop.files import check_reading, read_table
+
+    dialect = {name: getattr(options, name) for name in ("delimiter", "quote", "encoding")}
+    try:
+        check_reading(**dialect)
+        table = read_table(
+            standard_input() if options.file == "-" else options.file,
+            format=options.format,
+            decimal=options.decimal,
+            max_bytes=options.max_bytes,
+            **dialect,
+        )
+    except ParameterError as error:
+        raise UsageError(error_text(error)) from error
+    if table.kind not in ("csv", "tsv"):
+        useless = [f"--{name}" for name in _OF_TEXT if getattr(options, name) is not None]
+        if useless:
+            table.notes.append(f"without effect: {', '.join(useless)}; {table.origin} is not a text file")
+    return table

@@ -1,0 +1,85 @@
+"""Where the commands that label a file write, checked before the work."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import BinaryIO
+
+from otprop.cli._command import UsageError
+from otprop.cli._flags import error_text
+from otprop.cli._streams import standard_output
+
+
+@dataclass(frozen=True)
+class OutputPaths:
+    """The outputs of a command.
+
+    Attributes
+    ----------
+    table : str, "-" for standard output
+    report, model : path or None
+    written : list of path, those that are in place by now
+    """
+
+    table: str
+    report: Path | None = None
+    model: Path | None = None
+    written: list[Path] = field(default_factory=list)
+
+    @property
+    def files(self) -> list[Path]:
+        """All outputs that are files, in the order of writing."""
+        return [Path(path) for path in (self.model, self.report, self.table) if path not in (None, "-")]
+
+    def table_target(self) -> str | BinaryIO:
+        """What the table is written to."""
+        return standard_output() if self.table == "-" else self.table
+
+    def written_sentence(self) -> str:
+        """Which files are in place by now; empty where none is."""
+        return f"Written before that: {', '.join(map(str, self.written))}." if self.written else ""
+
+
+def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
+    """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
+    from otprop.files import TableError, check_ending, check_output
+
+    if not options.file or options.output == "":
+        raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
+    if Path(options.file).is_dir():
+        raise TableError(f"{options.file} is a folder", "name one file in it")
+    paths = OutputPaths(
+        options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
+    )
+    for option, path in (("--report", paths.report), ("--save", paths.model)):
+        if str(path) == "-":
+            raise UsageError(f"{option} -: only the table goes to standard output, with -o -; name a file.")
+    if options.json and paths.table == "-":
+        raise UsageError("--json writes to standard output, where the table goes with -o -. Give -o a file.")
+    if options.json or paths.table == "-":
+        standard_output()  # an error where it is closed
+    if len({path.resolve() for path in paths.files}) < len(paths.files):
+        raise UsageError("the output, --report and --save need different names.")
+    try:
+        if paths.table != "-":
+            check_ending(paths.table, options.file)
+        for path in paths.files:
+            check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
+    except TableError as error:
+        raise UsageError(error_text(error)) from error
+    options.output_paths = paths  # for the sentence on a command that fails half-way
+    return paths
+
+
+def default_output(file: str) -> str:
+    """The output where none is named: beside the input, or standard output."""
+    if file == "-":
+        return "-"
+    path = Path(file)
+    endings = ""
+    while path.suffix.lower() in (".gz", ".zst"):
+        endings, path = path.suffix + endings, path.with_suffix("")
+    return str(path.with_name(f"{path.stem}.labelled{path.suffix}{endings}"))

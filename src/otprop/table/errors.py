@@ -1,0 +1,89 @@
+"""What is wrong with a request or a column, as data: the command line alone turns parameters into flags."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from otprop._validation import ParameterError, did_you_mean
+from otprop.files import listed
+
+MOST_NAMED = 20
+_NOT_GIVEN = object()
+
+
+class Hint(str):
+    """A sentence that mentions a parameter: `before`, the parameter with its value, `after`."""
+
+    before: str
+    parameter: str
+    value: Any  # None where the parameter alone is meant
+    after: str
+
+    def __new__(cls, before: str, parameter: str, value: Any = None, after: str = "") -> Hint:
+        """Make the sentence as Python names the parameter."""
+        mention = parameter if value is None else f"{parameter}={value!r}"
+        made = super().__new__(cls, f"{before}{mention}{after}")
+        made.before, made.parameter, made.value, made.after = before, parameter, value, after
+        return made
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.before, self.parameter, self.value, self.after)
+
+
+class RequestError(ParameterError):
+    """A parameter of a request cannot be used with this table.
+
+    Attributes
+    ----------
+    parameter : str
+    reason : str or Hint
+    value : object, what came; `has_value` is False where the sentence does not name it
+    """
+
+    def __init__(self, parameter: str, reason: str, value: Any = _NOT_GIVEN) -> None:
+        super().__init__(parameter, reason)
+        self.has_value = value is not _NOT_GIVEN
+        self.value = value if self.has_value else None
+
+    def __str__(self) -> str:
+        return f"{self.parameter}={self.value!r}: {self.reason}" if self.has_value else super().__str__()
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.parameter, self.reason, *([self.value] if self.has_value else []))
+
+
+class ColumnError(ValueError):
+    """A column cannot be used.
+
+    Attributes
+    ----------
+    column : str
+    statement : str, a sentence that names it
+    hint : Hint or None, how to go on
+    """
+
+    def __init__(self, column: str, statement: str, hint: Hint | None = None) -> None:
+        super().__init__(f"{statement} {hint}" if hint else statement)
+        self.column, self.statement, self.hint = column, statement, hint
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.column, self.statement, self.hint)
+
+
+class NoFeaturesError(ValueError):
+    """No column of a table can be used; `reasons` names each with why."""
+
+    def __init__(self, reasons: Sequence[str]) -> None:
+        super().__init__(f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}.")
+        self.reasons = list(reasons)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.reasons,)
+
+
+def unknown_name(kind: str, name: Any, known: Iterable[str]) -> str:
+    """The sentence on a name that is not known, with the nearest that is, or all of them."""
+    known = list(known)
+    near = did_you_mean(name, known)
+    return f"there is no {kind} {name!r}" + (near or f"; there are {listed(known, MOST_NAMED)}.")

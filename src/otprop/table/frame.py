@@ -1,0 +1,79 @@
+"""A DataFrame of pandas or polars as a table, so that it is labelled as a file is."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from io import BytesIO
+from typing import Any
+
+from otprop.files import Table, read_table
+
+
+def is_polars(data: Any) -> bool:
+    """Whether this is a frame of polars."""
+    return type(data).__module__.partition(".")[0] == "polars"
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a frame of pandas or polars."""
+    return is_polars(data) or (hasattr(data, "iloc") and hasattr(data, "columns"))
+
+
+def table_of_frame(data: Any) -> Table:
+    """The frame as a table; cells of several types in one column become text, with a note."""
+    from pyarrow import feather
+
+    if is_polars(data) and not hasattr(data, "to_arrow"):
+        raise TypeError(f"data is a {type(data).__name__}; call collect() on it first.")
+    notes: list[str] = []
+    arrow = _from_polars(data) if is_polars(data) else _from_pandas(data, notes)
+    buffer = BytesIO()
+    feather.write_feather(arrow, buffer, compression="uncompressed")
+    buffer.seek(0)
+    table = read_table(buffer, format="feather")
+    table.origin = "the DataFrame"
+    table.notes += notes
+    return table
+
+
+def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:
+    """A copy of the frame with these columns added, or replaced; the index stays."""
+    if is_polars(data):
+        polars = sys.modules["polars"]
+        return data.with_columns(
+            [polars.Series(name, values.tolist(), strict=False) for name, values in columns.items()]
+        )
+    data = data.copy()
+    for name, values in columns.items():
+        data[name] = values
+    return data
+
+
+def take_rows(data: Any, rows: list[int]) -> Any:
+    """Rows of the frame by their numbers, in this order."""
+    return data[rows] if is_polars(data) else data.iloc[rows]
+
+
+def _from_polars(data: Any) -> Any:
+    return data.to_arrow(compat_level=sys.modules["polars"].CompatLevel.oldest())
+
+
+def _from_pandas(data: Any, notes: list[str]) -> Any:
+    import pyarrow as pa
+
+    names = [str(name) for name in data.columns]
+    arrays = []
+    for place, name in enumerate(names):
+        column = data.iloc[:, place]
+        try:
+            array = pa.array(column, from_pandas=True)
+            if isinstance(array.type, pa.ExtensionType):
+                raise pa.ArrowTypeError(str(array.type))
+        except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError, OverflowError):
+            missing = column.isna().to_numpy(dtype=bool)
+            cells = zip(column.astype(object), missing, strict=True)
+            array = pa.array([None if gone else str(cell) for cell, gone in cells], pa.large_string())
+            notes.append(f"column {name!r} holds values of several or unusual types, which are read as text")
+        arrays.append(array.combine_chunks() if isinstance(array, pa.ChunkedArray) else array)
+    return pa.Table.from_arrays(arrays, names=names)

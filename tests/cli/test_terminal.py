@@ -1,0 +1,211 @@
+"""What reaches the terminal and the disk: escapes, file names, permissions, signals, a missing library."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from otprop.cli import main
+from otprop.cli._streams import printable
+from tests.cli.conftest import read_rows
+
+pytest.importorskip("pyarrow")
+
+SCRIPT = [sys.executable, "-m", "otprop.cli"]
+QUICK = ["--target", "kind", "--method", "1nn"]
+ESCAPE, OVERRIDE = "\x1b[31mred\x1b[0m", "\u202eevil\u2066"
+
+
+def test_control_characters_and_bidirectional_marks_are_escaped() -> None:
+    assert printable("a\x1b[2Jb\u202ec\x07\u2028\udcff\x9b") == r"a\x1b[2Jb\u202ec\x07\u2028\udcff\x9b"
+    kept = "na\u00efve \u05e9\u05dc\u05d5\u05dd \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f600 \u3042"
+    assert printable(kept) == kept
+
+
+def test_names_from_a_file_print_no_escapes(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    hostile = lots.with_name(f"lots{OVERRIDE}.csv")
+    text = (
+        lots.read_text()
+        .replace("kind", f"k{ESCAPE}")
+        .replace(",a\n", f",a{ESCAPE}\n")
+        .replace("lot,", f"lot{OVERRIDE},")
+    )
+    hostile.write_text(text)
+    target = f"k{ESCAPE}"
+    for more in (
+        [],
+        ["--dry-run"],
+        ["--target", f"{target}x"],
+        ["--class-prior", f"x{ESCAPE}=1"],
+        ["--method", ESCAPE],
+    ):
+        options = ["--target", target, "--method", "1nn", "--force", *more]
+        main(["label", str(hostile), *options])
+        out, err = capsys.readouterr()
+        assert "x1b" in err or "u202e" in err
+        assert not {"\x1b", "\u202e", "\u2066"} & set(out + err)
+    model = lots.with_name("kinds.model")
+    assert main(["label", str(hostile), "--target", target, "--force", "--save", str(model)]) == 0
+    capsys.readouterr()
+    assert main(["predict", str(model), str(hostile), "--force", "--prefix", "x"]) == 0
+    err = capsys.readouterr().err
+    assert r"a\x1b[31mred" in err
+    assert "\x1b" not in err
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs file names of any bytes")
+def test_a_file_name_that_is_no_utf_8_can_be_summed_up(lots: Path) -> None:
+    name = os.fsencode(lots.parent) + b"/lots\xff.csv"
+    with open(name, "wb") as file:
+        file.write(lots.read_bytes())
+    done = subprocess.run([*SCRIPT, "label", name, *QUICK, "--json"], capture_output=True, check=False)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout.decode("utf-8"))
+    assert os.fsencode(found["input"]) == name
+    assert os.fsencode(found["output"]) == os.fsencode(lots.parent) + b"/lots\xff.labelled.csv"
+    assert rb"lots\udcff" in done.stderr
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+def test_no_output_can_be_read_by_more_people_than_the_input(lots: Path) -> None:
+    lots.chmod(0o600)
+    outputs = [lots.with_name(name) for name in ("out.csv", "page.html", "kinds.model")]
+    options = ["-o", str(outputs[0]), "--report", str(outputs[1]), "--save", str(outputs[2]), "--quiet"]
+    assert main(["label", str(lots), *QUICK, *options]) == 0
+    assert [stat.S_IMODE(path.stat().st_mode) for path in outputs] == [0o600] * 3
+    lots.chmod(0o644)
+    assert main(["label", str(lots), *QUICK, "-o", str(lots.with_name("open.csv")), "--quiet"]) == 0
+    assert stat.S_IMODE(lots.with_name("open.csv").stat().st_mode) == 0o644
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs named pipes")
+def test_sigterm_is_answered_like_ctrl_c(lots: Path) -> None:
+    out, pipe = lots.with_name("out.csv"), lots.with_name("pipe.csv")
+    out.write_text("precious")
+    os.mkfifo(pipe)  # it waits for the rows, so that the moment is known
+    command = [*SCRIPT, "label", str(pipe), *QUICK, "-o", str(out), "--force"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with pipe.open("wb") as rows:
+        rows.write(lots.read_bytes()[:100])
+        rows.flush()
+        process.send_signal(signal.SIGTERM)
+        _, err = process.communicate(timeout=60)
+    assert process.returncode == 143
+    assert err == "otprop label: terminated. No file was written; an output that was there before is as it was.\n"
+    assert out.read_text() == "precious"
+    assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "out.csv", "pipe.csv"}
+
+
+WRITING = """
+import os, signal, sys
+import otprop.files._table as table
+from otprop.cli import main
+
+def stopped(table, out, added, *anything, **more):
+    from otprop.files import write_atomic
+    def half(file):
+        file.write(b"half a table")
+        file.flush()
+        os.kill(os.getpid(), signal.SIGTERM)
+        import time; time.sleep(30)
+    write_atomic(out, half, True)
+
+table.Table.write = stopped
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(lots: Path) -> None:
+    out, model = lots.with_name("out.csv"), lots.with_name("kinds.model")
+    command = [sys.executable, "-c", WRITING, "label", str(lots), *QUICK, "-o", str(out), "--save", str(model)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    assert (done.returncode, done.stderr) == (143, f"otprop label: terminated. Written before that: {model}.\n")
+    assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "kinds.model"}
+
+
+def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_else(lots: Path) -> None:
+    out = lots.with_name("out.csv")
+    command = [*SCRIPT, "label", str(lots), *QUICK, "-o", str(out), "--force", "--quiet"]
+    start = time.monotonic()
+    subprocess.run(command, check=True)
+    whole, new = time.monotonic() - start, out.read_bytes()
+    for moment in np.linspace(0.1, 1.0, 6):
+        out.write_bytes(b"old")
+        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
+        time.sleep(whole * moment)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait() in (0, 143, -signal.SIGTERM)  # the last: before a line of ours was run
+        assert out.read_bytes() in (b"old", new)
+        assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "out.csv"}
+
+
+def test_the_handler_of_the_process_is_given_back(lots: Path) -> None:
+    before = signal.getsignal(signal.SIGTERM)
+    assert main(["label", str(lots), *QUICK, "--dry-run", "--quiet"]) == 0
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_a_loser_of_a_race_claims_nothing(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    import otprop.labelling.job as job
+
+    out, run = lots.with_name("out.csv"), job.Job.run
+
+    def raced(self: job.Job, *anything: object) -> object:
+        out.write_text("of another process")
+        return run(self)
+
+    monkeypatch.setattr(job.Job, "run", raced)
+    assert main(["label", str(lots), *QUICK, "-o", str(out)]) == 1
+    assert "Written before that" not in capsys.readouterr().err
+    assert out.read_text() == "of another process"
+
+
+WITHOUT_RICH = """
+import sys
+sys.modules["rich"] = None
+from otprop.cli import main
+sys.exit(main(sys.argv[1:]))
+"""
+
+
+def test_a_command_without_rich_says_what_to_install(lots: Path) -> None:
+    command = [sys.executable, "-c", WITHOUT_RICH, "label", str(lots), *QUICK]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 1
+    assert done.stderr == "otprop label: this command needs rich: pip install 'otprop[files]'\n"
+    used = "import sys; sys.modules['rich'] = None; import otprop; print(otprop.label.__name__)"
+    assert subprocess.run([sys.executable, "-c", used], capture_output=True, text=True, check=False).stdout == "label\n"
+
+
+def test_labels_are_merged_and_numbers_taken_as_classes_on_request(
+    lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = lots.read_text()
+    lots.write_text(text.replace(",a\n", ",apple\n").replace(",apple\n", ",Apple\n", 1))
+    assert main(["label", str(lots), *QUICK, "--dry-run"]) == 0
+    assert (
+        "'Apple', 'apple'; they are separate classes; to make them one, use --merge-labels" in capsys.readouterr().err
+    )
+    out = lots.with_name("merged.csv")
+    assert main(["label", str(lots), *QUICK, "--merge-labels", "-o", str(out)]) == 0
+    assert {row["kind_label"] for row in read_rows(out)} == {"apple", "b", "c"}
+    assert main(["label", str(lots), *QUICK, "--merge-labels", "--fill", "-o", str(out), "--force"]) == 0
+    filled = [row["kind"] for row in read_rows(out)]
+    assert filled.count("Apple") == 1  # a cell that was filled stays as it was
+    assert set(filled) == {"Apple", "apple", "b", "c"}
+    numbers = lots.with_name("numbers.csv")
+    numbers.write_text("weight,kind\n" + "".join(f"{n / 7:.2f},{n if n < 20 else ''}\n" for n in range(60)))
+    assert main(["label", str(numbers), *QUICK]) == 2
+    assert "where each number is a class, use --numeric-classes." in capsys.readouterr().err
+    assert main(["label", str(numbers), *QUICK, "--numeric-classes"]) == 0

@@ -1,0 +1,171 @@
+"""`otprop.label`: what the command does, for a DataFrame."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import otprop
+from otprop._validation import ParameterError
+from otprop.cli import main
+from otprop.files import read_table
+from otprop.table.errors import ColumnError
+from tests.cli.conftest import lots, read_rows  # noqa: F401
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skrub")
+
+FAST = {"evidence": None}  # the geometry alone
+
+
+def mixed_frame(n_rows: int = 90) -> Any:
+    """Numbers, categories, dates, truth values and text, with gaps; a tenth of the rows labelled."""
+    rng = np.random.default_rng(0)
+    kind = np.arange(n_rows) % 3
+    frame = pd.DataFrame(
+        {
+            "weight": np.round(rng.normal(10 * kind, 2), 3),
+            "count": rng.integers(0, 50, n_rows) + 7 * kind,
+            "colour": np.array(["green", "red", "yellow"], dtype=object)[np.where(rng.random(n_rows) < 0.7, kind, 0)],
+            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n_rows), "D"),
+            "ripe": rng.random(n_rows) < 0.3 + 0.2 * kind,
+            "note": [" ".join(rng.choice(["soft", "hard", "round", "sweet", "sour"], 4)) for _ in range(n_rows)],
+            "kind": np.where(np.arange(n_rows) < 12, np.array(["a", "b", "c"], dtype=object)[kind], None),
+        }
+    )
+    frame.loc[3:5, "weight"] = None
+    frame.loc[7:8, "colour"] = None
+    return frame
+
+
+@pytest.mark.parametrize("method", ["otp", "trees"])
+@pytest.mark.parametrize("make", [lambda frame: frame, lambda frame: pytest.importorskip("polars").from_pandas(frame)])
+def test_a_frame_gets_the_labels_that_the_command_gives_its_csv(tmp_path: Path, make: Any, method: str) -> None:
+    frame, path, out = mixed_frame(), tmp_path / "lots.csv", tmp_path / "out.csv"
+    frame.to_csv(path, index=False)
+    options = ["--target", "kind", "--method", method, "--probabilities", "-o", str(out), "--quiet"]
+    assert main(["label", str(path), *options]) == 0
+    result = otprop.label(make(frame), "kind", method=method, probabilities=True)
+    expected = read_rows(out)
+    assert list(result.table.columns) == list(expected[0])
+    assert list(result.table["kind_label"]) == [row["kind_label"] for row in expected]
+    assert list(result.table["kind_source"]) == [row["kind_source"] for row in expected]
+    numbers = [name for name in expected[0] if name.startswith(("kind_certainty", "kind_confidence", "kind_p_"))]
+    for name in [*numbers, "kind_round"]:
+        np.testing.assert_allclose(list(result.table[name]), [float(row[name]) for row in expected], atol=1.1e-6)
+
+
+def test_a_path_a_table_and_a_frame_are_labelled_alike(lots: Path) -> None:  # noqa: F811
+    results = [otprop.label(data, "kind", settings=FAST) for data in (str(lots), lots, read_table(lots))]
+    frame = pd.read_csv(lots, dtype={"lot": str})
+    frame.index = [f"row {number}" for number in range(len(frame))]
+    results.append(otprop.label(frame, "kind", settings=FAST))
+    assert results[3].table.index.tolist() == frame.index.tolist()
+    for result in results[1:]:
+        assert result.table["kind_label"].tolist() == results[0].table["kind_label"].tolist()
+    assert "kind_label" not in frame
+
+
+@pytest.fixture(scope="module")
+def result() -> Any:
+    return otprop.label(mixed_frame(), "kind", settings=FAST)
+
+
+def test_the_rows_to_review_are_rows_of_the_table(result: Any) -> None:
+    review = result.review(5)
+    assert len(review) == 5
+    assert set(review["kind_source"]) == {"propagated"}
+    assert review.index[0] == result.table["kind_confidence"].idxmin()
+
+
+def test_the_model_the_page_and_the_table_are_written(result: Any, tmp_path: Path) -> None:
+    result.save(tmp_path / "kinds.model")
+    result.report(tmp_path / "page.html")
+    result.write(tmp_path / "out.csv")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "otprop.label(data, &#x27;kind&#x27;, settings=" in page or "otprop.label(data, &#39;kind&#39;" in page
+    assert [row["kind_label"] for row in read_rows(tmp_path / "out.csv")] == result.table["kind_label"].tolist()
+    assert main(["predict", str(tmp_path / "kinds.model"), str(tmp_path / "out.csv"), "--prefix", "again_"]) == 0
+    again = read_rows(tmp_path / "out.labelled.csv")
+    assert [row["again_label"] for row in again] == result.table["kind_label"].tolist()
+    with pytest.raises(ValueError, match=r"kinds\.model"):
+        result.save(tmp_path / "kinds.model")
+    result.save(tmp_path / "kinds.model", force=True)
+
+
+def test_the_result_can_be_looked_at(result: Any) -> None:
+    assert result.model is result.job.estimator
+    assert result.coverage()[0].share == 1.0
+    assert "12 labels given, 78 rows labelled; expected error" in repr(result)
+    assert "<th>a</th>" in result._repr_html_()
+    odd = otprop.label(mixed_frame().replace({"kind": {"a": "<script>"}}), "kind", method="1nn")
+    assert "<script>" not in odd._repr_html_()
+    assert "&lt;script&gt;" in odd._repr_html_()
+
+
+def test_labels_can_go_into_the_target_itself(result: Any) -> None:
+    filled = otprop.label(mixed_frame(), "kind", settings=FAST, fill=True).table
+    assert filled["kind"].tolist() == result.table["kind_label"].tolist()
+    assert "kind_label" not in filled
+
+
+def test_errors_name_the_parameter_and_no_flag() -> None:
+    frame = mixed_frame()
+    wrong: list[dict[str, Any]] = [
+        {"target": "kindd"},
+        {"target": "kind", "method": "otpp"},
+        {"target": "kind", "features": ["wieght"]},
+        {"target": "kind", "settings": {"n_neighbors": 0}},
+        {"target": "kind", "class_prior": {"a": 1.0}},
+        {"target": "kind", "abstain_below": 2},
+        {"target": "kind", "embedding": "e_"},
+    ]
+    names = ["target", "method", "features", "n_neighbors", "class_prior", "abstain_below", "embedding"]
+    for options, name in zip(wrong, names, strict=True):
+        with pytest.raises(ParameterError) as caught:
+            otprop.label(frame, **options)
+        assert caught.value.parameter == name
+        assert "--" not in str(caught.value)
+    with pytest.raises(ColumnError, match=r"the DataFrame already has 'kind_label'.* prefix='kind_2_'"):
+        otprop.label(frame.assign(kind_label="x"), "kind")
+    with pytest.raises(TypeError, match="data must be a path, a DataFrame or a table"):
+        otprop.label([1, 2], "kind")
+
+
+def test_cells_of_several_types_are_read_as_text_with_a_note() -> None:
+    frame = mixed_frame()
+    frame["odd"] = pd.Series([1, "a", 2.5] * 30, dtype=object)
+    found = otprop.label(frame, "kind", method="1nn")
+    assert any("'odd' holds values of several or unusual types" in note for note in found.notes)
+
+
+def test_a_class_prior_is_given_by_class() -> None:
+    frame = mixed_frame()
+    frame["kind"] = frame["kind"].map({"a": 1, "b": 2, "c": 3}).astype("Int64")
+    found = otprop.label(frame, "kind", settings=FAST, class_prior={1: 2, 2: 1, 3: 1})
+    assert found.job.parameters["class_prior"] == {"1": 0.5, "2": 0.25, "3": 0.25}
+    assert found.table["kind_label"].tolist()[:3] == [1, 2, 3]
+
+
+def test_columns_written_with_the_labels_are_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    frame = mixed_frame().assign(reviewer=lambda frame: frame["kind"].map({"a": "anna", "b": "ben", "c": "carl"}))
+    path = tmp_path / "lots.csv"
+    frame.to_csv(path, index=False)
+    assert main(["label", str(path), "--target", "kind", "--method", "1nn"]) == 0
+    err = capsys.readouterr().err
+    assert "note: 'reviewer' is filled only where the target is, as if written with the label, and is left out" in err
+    assert "name it in --features" in err
+    assert "left out: reviewer (filled only where the target is)" in err
+    plain = otprop.label(mixed_frame(), "kind", method="1nn")
+    found = otprop.label(frame, "kind", method="1nn")
+    assert found.table["kind_label"].tolist() == plain.table["kind_label"].tolist()
+
+
+def test_a_stream_of_a_frame_is_no_part_of_the_result() -> None:
+    buffer = io.BytesIO()
+    otprop.label(mixed_frame(30), "kind", method="1nn").job.table.write(buffer, {}, format="csv")
+    assert buffer.getvalue().startswith(b"weight,count,colour")
