@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import ast
+import graphlib
 from pathlib import Path
+
+import pytest
 
 import otprop
 
@@ -13,21 +16,59 @@ ROOT = Path(otprop.__file__).parent
 ALLOWED: dict[str, set[str]] = {
     "_warnings": set(),
     "_validation": set(),
+    "_saving": set(),
+    "_progress": set(),
     "_labels": {"_warnings"},
-    "geometry": {"_validation"},
-    "transport": {"_validation", "geometry"},
-    "evidence": {"geometry"},
-    "propagation": {"_labels", "_progress", "_validation", "evidence", "geometry", "transport"},
-    "_progress": {"propagation"},
-    "_parameters": {"_otp", "_validation", "geometry", "propagation"},
-    "_base": {"_labels", "_validation"},
-    "_otp": {"_base", "_labels", "_parameters", "_progress", "_warnings", "geometry", "propagation"},
+    "geometry": {"_saving", "_validation"},
+    "transport": {"_saving", "_validation", "geometry"},
+    "evidence": {"_saving", "geometry"},
+    "propagation": {"_labels", "_progress", "_saving", "_validation", "evidence", "geometry", "transport"},
+    "loop": {"_saving"},
+    "_base": {"_labels", "geometry"},
+    "_parameters": {"_validation", "geometry", "propagation"},
+    "_otp": {
+        *("_base", "_labels", "_parameters", "_progress", "_saving", "_validation", "_warnings"),
+        *("geometry", "loop", "propagation"),
+    },
+    "baselines": {"_base", "_labels", "_saving", "_validation", "geometry"},
+    "_methods": {"_otp", "baselines"},
+    "model_selection": {"_labels"},
+    "files": {"_validation"},
+    "table": {"_saving", "_validation", "files"},
+    "labelling": {
+        "_methods",
+        "_otp",
+        "_progress",
+        "_saving",
+        "_validation",
+        "files",
+        "geometry",
+        "propagation",
+        "table",
+    },
+    "datasets": {"_validation", "files"},
+    "benchmark": {
+        *("__init__", "_labels", "_methods", "_progress", "_validation"),
+        *("baselines", "datasets", "files", "model_selection"),
+    },
+    "report": {"_otp", "_validation", "benchmark", "labelling", "propagation"},
+    "_label": {"_progress", "files", "labelling", "propagation", "report", "table"},
+    "cli": {
+        *("__init__", "_label", "_progress", "_validation"),
+        *("benchmark", "datasets", "files", "labelling", "propagation", "report", "table"),
+    },
+    "__init__": {"_label", "_otp", "_progress", "propagation"},  # the public names, imported when they are asked for
 }
 
 
 def part_of(module: str) -> str:
     """The package below otprop, or the root module, that a module belongs to."""
-    return module.split(".")[1] if "." in module else "__init__"
+    parts = module.split(".")
+    return (
+        parts[1]
+        if (len(parts) > 1 and (ROOT / parts[1]).is_dir()) or (ROOT / f"{parts[-1]}.py").is_file()
+        else "__init__"
+    )
 
 
 def imports() -> dict[str, set[str]]:
@@ -46,3 +87,39 @@ def imports() -> dict[str, set[str]]:
                 continue
             edges |= {part_of(module) for module in modules} - {here}
     return found
+
+
+def mermaid() -> str:
+    """The graph of the packages as CONTRIBUTING.md draws it: an edge from a package to one that it imports."""
+    edges = imports()
+    shown = [name for name in ALLOWED if not name.startswith("_") or name in ("_otp", "_label", "_methods")]
+    lines = [f"  {here} --> {there}" for here in shown for there in shown if there in edges.get(here, ())]
+    return "\n".join(["```mermaid", "graph TD", *lines, "```"])
+
+
+@pytest.mark.parametrize("here", sorted(imports()))
+def test_a_package_imports_only_what_it_may(here):
+    assert imports()[here] <= ALLOWED[here], "a new edge: is it worth it? Then add it to ALLOWED."
+
+
+def test_every_allowed_edge_is_used():
+    assert {here: ALLOWED[here] - found for here, found in imports().items() if ALLOWED[here] - found} == {}
+
+
+def test_the_allowed_edges_have_no_cycle():
+    order = graphlib.TopologicalSorter({here: there - {"__init__"} for here, there in ALLOWED.items()})
+    assert list(order.static_order())
+
+
+def test_contributing_draws_this_graph():
+    text = (ROOT.parents[1] / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    drawn = text.partition("<!-- graph -->\n")[2].partition("\n<!-- /graph -->")[0]
+    assert drawn == mermaid(), "run: python -m tests.test_import_graph"
+
+
+if __name__ == "__main__":  # draw the graph anew
+    page = ROOT.parents[1] / "CONTRIBUTING.md"
+    head, _, rest = page.read_text(encoding="utf-8").partition("<!-- graph -->\n")
+    page.write_text(
+        f"{head}<!-- graph -->\n{mermaid()}\n<!-- /graph -->{rest.partition('<!-- /graph -->')[2]}", encoding="utf-8"
+    )
