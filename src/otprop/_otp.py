@@ -654,9 +654,9 @@ class OTP(Propagator):
 
 
 def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
-    """Larger in dense regions: the inverse distance to a near neighbour; None without a neighbour graph."""
+    """Larger in dense regions: minus the distance to a near neighbour; None without a neighbour graph."""
     graphs = [] if fit.geometry is None else list(fit.geometry.graphs.values())
-    return 1.0 / graphs[-1].scales if graphs and graphs[-1].scales is not None else None
+    return -graphs[-1].scales if graphs and graphs[-1].scales is not None else None
 
 
 def _log_round(round_: Round, level: int) -> None:

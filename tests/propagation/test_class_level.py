@@ -385,7 +385,7 @@ def test_equally_many_labels_a_class_do_not_hide_how_large_the_classes_are(share
     right = (model.transduction_ == truth)[left].mean()
     known = OTP(class_prior=shares).fit(X, y)
     assert right > (known.transduction_ == truth)[left].mean() - 0.03
-    assert abs(model.confidence_[left].mean() - right) < 0.08
+    assert abs(model.confidence_[left].mean() - right) < 0.09
 
 
 def test_a_cluster_that_no_label_reaches_is_labelled_without_confidence():
@@ -406,7 +406,7 @@ def test_where_no_label_can_be_hidden_the_log_says_that_confidence_is_not_calibr
     X, _, y = blobs(n_labels=1)
     with caplog.at_level("WARNING", logger="otprop"):
         geometry().fit(X, y)
-        assert "confidence_ is not calibrated: no label could be held out" in caplog.text
+        assert "confidence_ is not calibrated: no label drawn at random could be held out" in caplog.text
         caplog.clear()
         X, _, y = blobs(n_labels=2)
         geometry().fit(X, y)
@@ -519,7 +519,7 @@ def test_a_row_that_no_label_reaches_is_not_of_the_first_class():
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.ones((4, 3)), r"X must be a square matrix, a line and a column for every row; got \(4, 3\)"),
+        (np.ones((4, 3)), r"X must be a square matrix with one row and one column per row; got \(4, 3\)"),
         (np.eye(4) - np.ones((4, 4)), "X holds the negative affinity -1.0"),
     ],
 )
