@@ -559,6 +559,37 @@ class OTP(Propagator):
         self._on_progress = callback
         return self
 
+    def take_geometry(self, other: OTP) -> Self:
+        """Have the next `fit` with ``warm_start`` use what another one kept of the same X.
+
+        Parameters
+        ----------
+        other : OTP, fitted with ``warm_start=True``
+
+        Returns
+        -------
+        self
+        """
+        kept = getattr(other, "_kept_geometry", None)
+        if kept is not None:
+            self._kept_geometry = kept
+        return self
+
+    @available_if(_has_confidence)
+    def explain(self, X: Any) -> dict[str, np.ndarray]:
+        """Class probabilities of rows by each source alone; not with ``marginals="balanced"``.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_rows, n_classes), by the name of the source
+        """
+        check_is_fitted(self)
+        return self._predictor.explain(self._read_rows(X, reset=False, **self._check_array_options()))
+
     def cancel(self) -> bool:
         """Stop a `fit` that runs in another thread before its next step; there it raises ``FitCancelledError``.
 
