@@ -69,7 +69,7 @@ class LabelResult:
         columns, fill = self._columns()
         if fill is not None:
             name, labels = fill
-            kept = np.equal(labels, None) & self.job.in_table
+            kept = np.array([one is None for one in labels]) & self.job.in_table
             columns = {name: np.where(kept, self.job.table.cells(name), labels), **columns}
         return with_columns(self.job.table.frame() if self.frame is None else self.frame, columns)
 

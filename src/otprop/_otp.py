@@ -27,6 +27,7 @@ from otprop.loop.label_issues import find_label_issues
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
 from otprop.propagation.class_level import ClassLevelFit
+from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
@@ -588,6 +589,7 @@ class OTP(Propagator):
         dict of str to ndarray of shape (n_rows, n_classes), by the name of the source
         """
         check_is_fitted(self)
+        assert isinstance(self._predictor, ClassLevelPredictor)
         return self._predictor.explain(self._read_rows(X, reset=False, **self._check_array_options()))
 
     def cancel(self) -> bool:

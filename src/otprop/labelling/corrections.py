@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from otprop.files import Table, listed, read_table
+from otprop.loop.label_issues import LabelIssue
 from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, table_of_frame
 
@@ -104,25 +105,23 @@ def _read_rows(
 ) -> list[tuple[int, Any, bool]]:
     """Row from 0, label and whether it was drawn, for every row of a table of corrections."""
     names = set(source.names)
-    column = LABEL if (LABEL in names and (names <= WITH_LABEL or target not in names)) else target
+    column = LABEL if LABEL in names and (names <= WITH_LABEL or target not in names) else target
     if ROW not in names or column not in names or column == ROW:
         raise RequestError(
             parameter,
             f"{source.origin} must have a column {ROW!r} and its labels in {LABEL!r} or {target!r}; it has "
             f"{listed(source.names)}.",
         )
-    if DIGEST in names:
-        digests = {str(cell) for cell in source.cells(DIGEST) if cell is not None and str(cell).strip()}
-        if digests - {table.digest}:
-            raise RequestError(
-                parameter,
-                f"{source.origin} was made from another file than {table.origin}, or from an earlier state of it: the "
-                "contents differ. Give the file that was labelled, unchanged.",
-            )
-    if DIGEST not in names or not digests:
-        if source.path is not None:
-            notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
-    reasons = source.cells(REASON) if REASON in names and REASON != column else [None] * source.n_rows
+    digests = {str(cell).strip() for cell in source.cells(DIGEST) if cell is not None} if DIGEST in names else set()
+    if digests - {table.digest, ""}:
+        raise RequestError(
+            parameter,
+            f"{source.origin} was made from another file than {table.origin}, or from an earlier state of it: the "
+            "contents differ. Give the file that was labelled, unchanged.",
+        )
+    if not digests and source.path is not None:
+        notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
+    reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
     rows = [_checked_row(cell, 1, table, parameter) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
@@ -166,7 +165,7 @@ def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
 def corrected_cells(
     cells: np.ndarray, corrections: Corrections, target: str, parameter: str = "corrections"
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """The cells of the target, None where unlabelled, with the corrections in them, where these are new, and notes on what is unusual."""
+    """The cells of the target (None: unlabelled) with the corrections in them, which of these are new, and notes."""
     known = {str(_plain(cell)): cell for cell in cells if cell is not None}
     kinds = {type(_plain(cell)) for cell in known.values()}
     new_cells, corrected = cells.copy(), np.zeros(len(cells), dtype=bool)
@@ -217,6 +216,21 @@ def _as_cell(label: Any, kinds: set[type], row: int, target: str, parameter: str
     return str(label)
 
 
+def issues_to_correct(issues: Sequence[LabelIssue], table: Table) -> Any:
+    """A DataFrame of label issues with an empty label to fill in, in the shape that corrections have."""
+    import pandas as pd  # optional, and slow to import
+
+    columns = {
+        ROW: [issue.row + 1 for issue in issues],
+        LABEL: pd.Series([None] * len(issues), dtype=object),
+        GIVEN: [str(issue.given) for issue in issues],
+        SUGGESTED: [str(issue.suggested) for issue in issues],
+        PROBABILITY: [round(issue.probability, 6) for issue in issues],
+        DIGEST: [table.digest] * len(issues),
+    }
+    return pd.DataFrame(columns)
+
+
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
     """Which labels were picked: from truth values, one a row, or from a column that says so."""
     named = isinstance(chosen, str)
@@ -234,7 +248,7 @@ def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
         where = f"the column {chosen!r}" if named else "it"
         raise RequestError(
             "chosen",
-            f"must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
+            "must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
             f"{where} holds {listed(unknown, LISTED)}.",
         )
     return np.array([text in _YES for text in texts])

@@ -256,7 +256,7 @@ def _target_with(
     options: dict[str, Any] = {"merge": request.merge_labels, "numeric_classes": request.numeric_classes}
     notes: list[str] = []
     if request.target in table.names:
-        cells = table.cells(request.target)
+        cells = table.cells(request.target).copy()
     elif corrections.labels or allow_few:
         cells = np.full(table.n_rows, None, dtype=object)
         notes.append(f"{table.origin} has no column {request.target!r} yet")
@@ -269,9 +269,8 @@ def _target_with(
     before = read_target(
         cells, request.target, request.unlabeled, numeric_classes=True, allow_few=True, allow_complete=True
     )
-    cells, corrected, more = corrected_cells(
-        np.where(before.given, cells, None), corrections, request.target, parameter
-    )
+    cells[~before.given] = None
+    cells, corrected, more = corrected_cells(cells, corrections, request.target, parameter)
     target = read_target(cells, request.target, request.unlabeled, allow_few=allow_few, allow_complete=True, **options)
     return target, before.given, corrected & target.given, notes + more
 

@@ -71,7 +71,7 @@ def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = No
     as they are in the file, and `file_digest`.
     """
     rows = [one.row for one in suggestions]
-    target = job.request.target if job.request.target not in OWN_COLUMNS else LABEL
+    target = label_name(job)
     names = [name for name in job.table.names if name not in (*OWN_COLUMNS, job.request.target)]
     if frame is None:
         import pandas as pd  # optional, and slow to import
@@ -87,6 +87,11 @@ def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = No
         DIGEST: np.full(len(rows), job.table.digest, dtype=object),
     }
     return with_columns(data, own)[[ROW, REASON, target, *names, DIGEST]]
+
+
+def label_name(job: Job) -> str:
+    """The column of `rows_to_fill_in` that the labels go into."""
+    return job.request.target if job.request.target not in OWN_COLUMNS else LABEL
 
 
 def best_classes(job: Job, row: int) -> list[tuple[str, float]]:
