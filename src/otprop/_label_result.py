@@ -222,11 +222,11 @@ class LabelResult:
         for code in np.argsort(-sizes, kind="stable")[:MOST_CLASSES]:
             width = 100 * sizes[code] / max(1, sizes.max())
             bar = f'<div style="background:#4477aa;height:0.8em;width:{width:.0f}px"></div>'
-            cells = f"<td>{given[code]}</td><td>{sizes[code]}</td><td>{bar}</td>"
+            cells = f"<td>{given[code]}</td><td>{sizes[code] - given[code]}</td><td>{sizes[code]}</td><td>{bar}</td>"
             rows.append(f"<tr><th>{escape(outcome.classes[code])}</th>{cells}</tr>")
         more = len(sizes) - MOST_CLASSES
         rest = f"<p>and {more} more classes</p>" if more > 0 else ""
-        head = f"<tr><th>{escape(outcome.target)}</th><th>given</th><th>in all</th><th></th></tr>"
+        head = f"<tr><th>{escape(outcome.target)}</th><th>given</th><th>labelled</th><th>in all</th><th></th></tr>"
         return f"<p>{escape(_headline(outcome))}</p><table>{head}{''.join(rows)}</table>{rest}"
 
 

@@ -14,6 +14,7 @@ from otprop.cli._flags import flag, hint_text
 from otprop.cli._rich import Console, RichTable, Text
 from otprop.cli._streams import printable
 from otprop.labelling.next_rows import best_classes, label_name
+from otprop.labelling.outcome import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
 
@@ -110,7 +111,7 @@ class Messages:
         n_wrong = len(outcome.wrong_looking)
         self._line(
             f"{n_given} labels given, {outcome.n_hidden} of them judged by the others: {len(issues)} contradicted, "
-            f"{n_wrong} more probably wrong than right."
+            f"{n_wrong} with a probability of at least {LOOKS_WRONG:.0%} to be wrong."
         )
         if issues:
             table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)

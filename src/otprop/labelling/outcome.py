@@ -12,7 +12,7 @@ from otprop.propagation.calibration import Coverage
 from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
-LOOKS_WRONG = 0.5  # probability from which on a given label looks wrong
+LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
 
 
@@ -67,7 +67,7 @@ class Outcome:
 
     @property
     def wrong_looking(self) -> list[LabelIssue]:
-        """The label issues that are more probably wrong than right."""
+        """The label issues that are probable enough to be shown."""
         return [issue for issue in self.label_issues if issue.probability >= LOOKS_WRONG]
 
     @property

@@ -139,7 +139,10 @@ def render_label_page(
     file_name = display_text(facts.get("file", ""))
     data = map_data(outcome, points, drawn, cells, markers)
     classes = _classes(outcome, markers, sizes)
-    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target]
+    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target, "--corrections"]
+    next_step = 'result.add("corrections.csv")'
+    if not command.startswith("otprop.label("):
+        next_step = shlex.join([*next_command, "corrections.csv"])
     return render_page(
         "label_page.html",
         "label_page.css",
@@ -168,7 +171,7 @@ def render_label_page(
         facts=facts,
         columns=columns,
         command=command,
-        next_command=shlex.join([*next_command, "--corrections", "corrections.csv"]),
+        next_command=next_step,
         versions=versions,
     )
 
