@@ -94,7 +94,9 @@ def imports() -> dict[str, set[str]]:
 def mermaid() -> str:
     """The graph of the packages as CONTRIBUTING.md draws it: an edge from a package to one that it imports."""
     edges = imports()
-    shown = [name for name in ALLOWED if not name.startswith("_") or name in ("_otp", "_label", "_label_result", "_methods")]
+    shown = [
+        name for name in ALLOWED if not name.startswith("_") or name in ("_otp", "_label", "_label_result", "_methods")
+    ]
     lines = [f"  {here} --> {there}" for here in shown for there in shown if there in edges.get(here, ())]
     return "\n".join(["```mermaid", "graph TD", *lines, "```"])
 

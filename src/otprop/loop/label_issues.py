@@ -11,6 +11,7 @@ from otprop._saving import saved_as
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
 N_ITERATIONS = 50
+TAKEN_OFF = 0.8  # of the share of wrong labels; the classifiers have smoothed away the rest
 LEAST = 0.02  # of the probability of a class, that is left once the share of wrong labels is taken off
 
 
@@ -57,7 +58,7 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
     rate = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
     wrong = np.zeros(len(codes))
     for _ in range(N_ITERATIONS):
-        own = _without_wrong_labels(as_given, rate / (n_classes - 1), n_classes)
+        own = _without_wrong_labels(as_given, TAKEN_OFF * rate / (n_classes - 1), n_classes)
         other = (1.0 - own) / (n_classes - 1)
         wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
         rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
