@@ -81,7 +81,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     messages.notes(job.notes)
     messages.issues(outcome, options.output)
     if options.json:
-        counts = {"given": int(outcome.given.sum()), "judged": outcome.n_hidden}
+        counts = {"given": int(outcome.given.sum()), "judged": outcome.n_judged}
         found = {"target": options.target, **counts, "label_issues": issue_list(outcome)}
         write_json({"input": table.origin, "output": options.output, **found})
     return 0

@@ -93,11 +93,13 @@ class Messages:
         """The rows to label next, and why."""
         table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
         table.add_column("row", justify="right")
-        for head in ("reason", "most probable classes"):
-            table.add_column(head)
+        table.add_column("reason")
+        fitted = bool(suggestions) and bool(best_classes(job, suggestions[0].row))
+        if fitted:
+            table.add_column("most probable classes")
         for one in suggestions:
             classes = ", ".join(f"{name} {share:.2f}" for name, share in best_classes(job, one.row))
-            table.add_row(str(one.row + 1), one.reason, Text(printable(classes)))
+            table.add_row(str(one.row + 1), one.reason, *([Text(printable(classes))] if fitted else []))
         self._line(f"{counted(len(suggestions), 'row')} to label, counted from 1 without the header:")
         self._console.print(table)
         if output is not None and output != "-":
@@ -110,7 +112,7 @@ class Messages:
         issues, n_given = outcome.label_issues, int(outcome.given.sum())
         n_wrong = len(outcome.wrong_looking)
         self._line(
-            f"{n_given} labels given, {outcome.n_hidden} of them judged by the others: {len(issues)} contradicted, "
+            f"{n_given} labels given, {outcome.n_judged} of them judged by the others: {len(issues)} contradicted, "
             f"{n_wrong} with a probability of at least {LOOKS_WRONG:.0%} to be wrong."
         )
         if issues:
@@ -179,7 +181,8 @@ def _classes(outcome: Outcome) -> RichTable:
 
 def _expectation(outcome: Outcome, expected: float) -> str:
     if outcome.n_hidden == 0:
-        return f"Expected error of the new labels: {expected:.1%}, a guess: no class has two labels to hide one of."
+        why = "there are no labels drawn at random" if outcome.n_judged else "no class has two labels"
+        return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), a guess: {why} to hide one of."
     low, high = outcome.error_range or (0.0, 1.0)
     return (
         f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "

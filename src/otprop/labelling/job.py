@@ -12,6 +12,7 @@ import numpy as np
 
 from otprop._otp import OTP
 from otprop._progress import ProgressCallback, no_progress
+from otprop._validation import did_you_mean
 from otprop.files import Table
 from otprop.labelling.corrections import Corrections, chosen_rows, corrected_cells, read_corrections
 from otprop.labelling.methods import make_estimator
@@ -175,7 +176,7 @@ class Job:
             confidence=confidence,
             round=np.asarray(rounds),
             n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
-            n_hidden=int(getattr(fitted, "n_hidden_", 0)),
+            n_hidden=int((~self.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
             corrected=self.corrected,
             confusion=_confusion(fitted, target),
             label_issues=[
@@ -259,7 +260,8 @@ def _target_with(
         cells = table.cells(request.target).copy()
     elif corrections.labels or allow_few:
         cells = np.full(table.n_rows, None, dtype=object)
-        notes.append(f"{table.origin} has no column {request.target!r} yet")
+        near = did_you_mean(request.target, table.names)
+        notes.append(f"{table.origin} has no column {request.target!r} yet{near}")
     else:
         raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
     if not corrections.labels:

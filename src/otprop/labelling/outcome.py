@@ -31,7 +31,7 @@ class Outcome:
     confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
-    n_hidden : int, how many labels were held out to calibrate the confidence; 0 without confidence
+    n_hidden : int, labels drawn at random that were held out to calibrate the confidence; 0 without confidence
     error : ErrorEstimate or None, of all rows that were not given; None without confidence
     coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
@@ -64,6 +64,11 @@ class Outcome:
     confusion: tuple[np.ndarray, list[str]] | None = None
     label_issues: list[LabelIssue] = field(default_factory=list)
     explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def n_judged(self) -> int:
+        """How many given labels were held out, drawn or chosen."""
+        return 0 if self.confusion is None else int(self.confusion[0].sum())
 
     @property
     def wrong_looking(self) -> list[LabelIssue]:
