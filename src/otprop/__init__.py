@@ -6,19 +6,20 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otprop._label import label
+    from otprop._label import label, suggest
     from otprop._otp import OTP
     from otprop._progress import FitCancelledError
     from otprop.propagation.rounds import Round
 
 __version__ = "0.2.0"
-__all__ = ["OTP", "FitCancelledError", "Round", "__version__", "label"]
+__all__ = ["OTP", "FitCancelledError", "Round", "__version__", "label", "suggest"]
 
 _HOMES = {
     "FitCancelledError": "otprop._progress",
     "OTP": "otprop._otp",
     "Round": "otprop.propagation.rounds",
     "label": "otprop._label",
+    "suggest": "otprop._label",
 }
 
 

@@ -3,32 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from html import escape
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any
 
-import numpy as np
-
+from otprop._label_result import LabelResult, check_output_columns, run_job
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, read_table, write_atomic
+from otprop.files import Table, read_table
+from otprop.labelling.corrections import Corrections, read_corrections
 from otprop.labelling.job import Job, Request, prepare
-from otprop.labelling.model import save_model
-from otprop.labelling.outcome import Outcome
-from otprop.labelling.output_columns import (
-    OutputColumns,
-    fill_column,
-    output_column_names,
-    output_columns,
-    refuse_taken,
-)
-from otprop.labelling.review import rows_to_review
-from otprop.propagation.calibration import Coverage
-from otprop.table.frame import is_frame, table_of_frame, take_rows, with_columns
-
-MOST_CLASSES = 20  # rows of the summary in a notebook
+from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
+from otprop.labelling.output_columns import OutputColumns
+from otprop.table.errors import RequestError
+from otprop.table.frame import is_frame, table_of_frame
 
 
 def label(
@@ -51,6 +38,8 @@ def label(
     prefix: str | None = None,
     fill: bool = False,
     probabilities: bool = False,
+    corrections: Any = (),
+    chosen: str | Sequence[bool] | None = None,
     progress: ProgressCallback = no_progress,
 ) -> LabelResult:
     """Label the rows of a table whose target is empty, as the command `otprop label` does.
@@ -91,6 +80,12 @@ def label(
         Write the labels into the target column itself.
     probabilities : bool
         Add a column for the probability of every class.
+    corrections : path, DataFrame, mapping, Series, or a list of these
+        Labels that are not in the table, or replace those in it, as in `LabelResult.add`: the corrections of a page, or
+        suggested rows with their labels filled in.
+    chosen : str, sequence of bool, or None
+        Which given labels were picked and not drawn at random: a column that says so (true, 1, yes, chosen, reviewed),
+        or a truth value for every row. Shares, confidence and expected error are learnt from the other labels.
     progress : callable
         Called with the work done, the work in all (0 where it is not known) and the current step.
 
@@ -134,11 +129,73 @@ def label(
         metric=metric,
         seed=seed,
         jobs=jobs,
+        corrections=corrections,
+        chosen=chosen,
     )
-    output = OutputColumns(prefix, fill, probabilities)
-    job = prepare_job(as_table(data), request, output)
-    call = _python_call(data, request, output)
-    return run_job(job, output, progress, call, data if is_frame(data) else None)
+    output, frame, table = OutputColumns(prefix, fill, probabilities), data if is_frame(data) else None, as_table(data)
+    job = prepare_job(table, request, output, read_corrections(corrections, table, request.target, frame=frame))
+    job.keep_geometry()  # for LabelResult.add
+    return run_job(job, output, progress, _python_call(data, request, output), frame)
+
+
+def suggest(
+    data: Any,
+    target: str | None = None,
+    n: int = 20,
+    *,
+    random_share: float = 0.2,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    embedding: str | None = None,
+    unlabeled: Sequence[str] = (),
+    metric: str | None = None,
+    corrections: Any = (),
+    chosen: str | Sequence[bool] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: ProgressCallback = no_progress,
+) -> Any:
+    """Rows of a table to label next, as the command `otprop suggest` finds them.
+
+    Without labels, or with one class only, typical rows of different regions; else uncertain and typical ones. A share
+    of them is drawn at random, so that the expected error of later runs can be estimated.
+
+    Parameters
+    ----------
+    data : str, path, Table or DataFrame
+        As in `otprop.label`.
+    target : str or None
+        The column with the labels, which need not exist yet; None for a new column `label`.
+    n : int
+        How many rows at most.
+    random_share : float in [0, 1]
+        The share that is drawn at random.
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, seed, jobs, progress : as in `otprop.label`
+
+    Returns
+    -------
+    DataFrame
+        With the columns of the table, an empty target to fill in, `row` (counted from 1), `reason` and `file_digest`;
+        filled in, it is what ``otprop.label(corrections=...)`` takes.
+    """
+    table, frame = as_table(data), data if is_frame(data) else None
+    if target is None and "label" in table.names:
+        raise RequestError("target", "must name the column with the labels: the table has a column 'label' already.")
+    request = Request(
+        "label" if target is None else str(target),
+        features=features,
+        ignore=ignore,
+        embedding=embedding,
+        unlabeled=unlabeled,
+        metric=metric,
+        seed=seed,
+        jobs=jobs,
+        corrections=corrections,
+        chosen=chosen,
+    )
+    found = read_corrections(corrections, table, request.target, frame=frame)
+    job = prepare(table, request, allow_few=True, corrections=found)
+    return rows_to_fill_in(job, suggest_next(job, n, random_share=random_share, progress=progress), frame)
 
 
 def as_table(data: Any) -> Table:
@@ -152,169 +209,37 @@ def as_table(data: Any) -> Table:
     raise TypeError(f"data must be a path, a DataFrame or a table of otprop.files; got {type(data).__name__}.")
 
 
-def prepare_job(table: Table, request: Request, output: OutputColumns) -> Job:
+def prepare_job(table: Table, request: Request, output: OutputColumns, corrections: Corrections | None = None) -> Job:
     """Check everything that can be checked before the work begins."""
-    job = prepare(table, request)
-    names = output_column_names(job.target, output, confidence=request.method == "otp")
-    refuse_taken(table, names, request.target)
+    job = prepare(table, request, corrections=corrections)
+    check_output_columns(job, output)
     return job
-
-
-def run_job(job: Job, output: OutputColumns, progress: ProgressCallback, call: str, frame: Any = None) -> LabelResult:
-    """Fit and label; `call` is what repeats this, `frame` the DataFrame that the table was made from."""
-    return LabelResult(job, job.run(progress), output, call, frame)
-
-
-@dataclass(frozen=True, eq=False)
-class LabelResult:
-    """A labelled table.
-
-    Attributes
-    ----------
-    job : Job, the request, the table, its columns and notes
-    outcome : Outcome, labels, distributions, certainty and confidence in the order of the rows
-    output : OutputColumns, which columns are added
-    call : str, what repeats this
-    frame : DataFrame that was labelled, or None
-    """
-
-    job: Job
-    outcome: Outcome
-    output: OutputColumns
-    call: str
-    frame: Any = None
-
-    @property
-    def model(self) -> Any:
-        """The fitted estimator."""
-        return self.job.estimator
-
-    @property
-    def notes(self) -> list[str]:
-        """What to know of the table, the target and the fit."""
-        return self.job.notes
-
-    @cached_property
-    def table(self) -> Any:
-        """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
-        columns = output_columns(self.job.target, self.outcome, self.output)
-        if self.output.fill:
-            name, given = self.job.request.target, self.outcome.given
-            filled = np.where(given, self.job.table.cells(name), fill_column(self.job.target, self.outcome))
-            columns = {name: filled, **columns}
-        return with_columns(self.job.table.frame() if self.frame is None else self.frame, columns)
-
-    def review(self, n: int = 20) -> Any:
-        """The rows of `table` to look at first: the least certain ones that differ from each other.
-
-        Parameters
-        ----------
-        n : int, how many
-
-        Returns
-        -------
-        DataFrame
-        """
-        return take_rows(self.table, rows_to_review(self.outcome, self.job.vectors, n))
-
-    def coverage(self) -> list[Coverage]:
-        """The error to expect when only the most confident rows are labelled; empty without confidence."""
-        return self.outcome.coverage
-
-    def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Save the model, for `otprop predict`.
-
-        Parameters
-        ----------
-        path : str or path
-        force : bool, an existing file may be replaced
-        """
-        self.write_files(model=path, force=force)
-
-    def report(self, path: str | Path, *, map: str = "pca", force: bool = False) -> None:
-        """Write the page that shows what happened.
-
-        Parameters
-        ----------
-        path : str or path
-        map : {"pca", "umap"}, how the rows are placed on the map
-        force : bool, an existing file may be replaced
-        """
-        self.write_files(report=path, map=map, force=force)
-
-    def write(self, path: str | Path, *, force: bool = False, excel_safe: bool = False) -> None:
-        """Write the table with the output columns added, in the format of its name, else in that of the input.
-
-        Parameters
-        ----------
-        path : str or path
-        force : bool, an existing file may be replaced
-        excel_safe : bool, no text cell of a CSV starts a formula
-        """
-        self.write_files(table=path, force=force, excel_safe=excel_safe)
-
-    def write_files(
-        self,
-        table: str | Path | BinaryIO | None = None,
-        *,
-        report: str | Path | None = None,
-        model: str | Path | None = None,
-        map: str = "pca",
-        force: bool = False,
-        excel_safe: bool = False,
-        written: list[Path] | None = None,
-    ) -> None:
-        """Write several files, the table last: its presence means success; each path is appended to `written`."""
-        job, outcome = self.job, self.outcome
-        page = ""
-        if report is not None:
-            from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page
-
-            page = make_page(job, outcome, command=self.call, how=map)
-        if model is not None:
-            save_model(model, job, force=force, written=written)
-        if report is not None:
-            path = getattr(job.table, "path", None)
-            write_atomic(report, page, force, [] if path is None else [path], mode_like=path, written=written)
-        if table is not None:
-            columns = output_columns(job.target, outcome, self.output)
-            fill = (job.request.target, fill_column(job.target, outcome)) if self.output.fill else None
-            job.table.write(table, columns, fill, force=force, excel_safe=excel_safe, written=written)
-
-    def __repr__(self) -> str:
-        return f"<LabelResult: {_headline(self.outcome)}>"
-
-    def _repr_html_(self) -> str:
-        """The labels by class, for a notebook."""
-        outcome, rows = self.outcome, []
-        sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
-        given = np.bincount(outcome.codes[outcome.given], minlength=len(outcome.classes))
-        for code in np.argsort(-sizes, kind="stable")[:MOST_CLASSES]:
-            width = 100 * sizes[code] / max(1, sizes.max())
-            bar = f'<div style="background:#4477aa;height:0.8em;width:{width:.0f}px"></div>'
-            cells = f"<td>{given[code]}</td><td>{sizes[code]}</td><td>{bar}</td>"
-            rows.append(f"<tr><th>{escape(outcome.classes[code])}</th>{cells}</tr>")
-        more = len(sizes) - MOST_CLASSES
-        rest = f"<p>and {more} more classes</p>" if more > 0 else ""
-        head = f"<tr><th>{escape(outcome.target)}</th><th>given</th><th>in all</th><th></th></tr>"
-        return f"<p>{escape(_headline(outcome))}</p><table>{head}{''.join(rows)}</table>{rest}"
-
-
-def _headline(outcome: Outcome) -> str:
-    n_new = int((~outcome.given & (outcome.codes >= 0)).sum())
-    text = f"{int(outcome.given.sum())} labels given, {n_new} rows labelled"
-    n_left = int((outcome.codes < 0).sum())
-    text += f", {n_left} left unlabelled" if n_left else ""
-    if outcome.expected_error is None:
-        return text
-    low, high = outcome.error_range or (0.0, 1.0)
-    return f"{text}; expected error {outcome.expected_error:.1%} (likely {low:.1%} to {high:.1%})"
 
 
 def _python_call(data: Any, request: Request, output: OutputColumns) -> str:
     """The call that repeats this, without what is as usual."""
     first = repr(Path(data).name) if isinstance(data, (str, PathLike)) else "data"
-    asked = {**vars(request), **vars(output)}
     usual = {**vars(Request(request.target)), **vars(OutputColumns())}
-    more = [f"{name}={value!r}" for name, value in asked.items() if name != "target" and value != usual[name]]
+    more = [
+        f"{name}={_text(name, value)}"
+        for name, value in {**vars(request), **vars(output)}.items()
+        if name != "target" and (_is_long(name, value) or value != usual[name])
+    ]
     return f"otprop.label({', '.join([first, repr(request.target), *more])})"
+
+
+def _is_long(name: str, value: Any) -> bool:
+    """Whether a value is data, not to be repeated."""
+    if name == "chosen":
+        return value is not None and not isinstance(value, str)
+    return name == "corrections" and not isinstance(value, (str, PathLike, list, tuple))
+
+
+def _text(name: str, value: Any) -> str:
+    if _is_long(name, value):
+        return "..."
+    if name == "corrections":
+        parts = value if isinstance(value, (list, tuple)) else [value]
+        names = [Path(part).name if isinstance(part, (str, PathLike)) else ... for part in parts]
+        return repr(names if isinstance(value, (list, tuple)) else names[0]).replace("Ellipsis", "...")
+    return repr(value)

@@ -27,6 +27,7 @@ from otprop.loop.label_issues import find_label_issues
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
 from otprop.propagation.class_level import ClassLevelFit
+from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
@@ -558,6 +559,38 @@ class OTP(Propagator):
         """
         self._on_progress = callback
         return self
+
+    def take_geometry(self, other: OTP) -> Self:
+        """Have the next `fit` with ``warm_start`` use what another one kept of the same X.
+
+        Parameters
+        ----------
+        other : OTP, fitted with ``warm_start=True``
+
+        Returns
+        -------
+        self
+        """
+        kept = getattr(other, "_kept_geometry", None)
+        if kept is not None:
+            self._kept_geometry = kept
+        return self
+
+    @available_if(_has_confidence)
+    def explain(self, X: Any) -> dict[str, np.ndarray]:
+        """Class probabilities of rows by each source alone; not with ``marginals="balanced"``.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        dict of str to ndarray of shape (n_rows, n_classes), by the name of the source
+        """
+        check_is_fitted(self)
+        assert isinstance(self._predictor, ClassLevelPredictor)
+        return self._predictor.explain(self._read_rows(X, reset=False, **self._check_array_options()))
 
     def cancel(self) -> bool:
         """Stop a `fit` that runs in another thread before its next step; there it raises ``FitCancelledError``.

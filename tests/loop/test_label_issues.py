@@ -11,14 +11,27 @@ from otprop import OTP
 from otprop.loop.label_issues import wrong_label_probabilities
 
 
-def test_a_wrong_label_follows_from_bayes_rule():
+def test_labels_that_contradict_sure_probabilities_are_wrong():
     probabilities = np.tile([0.98, 0.02], (1000, 1))
     codes = np.zeros(1000, dtype=int)
-    codes[:100] = 1  # a tenth contradicts probabilities that are sure
+    codes[:100] = 1
     wrong = wrong_label_probabilities(probabilities, codes)
-    rate = wrong.mean() * 1000 / 1050 + 1 / 1050  # the estimate with its prior
-    np.testing.assert_allclose(wrong[0], rate * 0.98 / (rate * 0.98 + (1 - rate) * 0.02), rtol=1e-3)
     assert wrong[:100].min() > 0.8 > 0.01 > wrong[100:].max()
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.05, 0.1, 0.2])
+@pytest.mark.parametrize("n_classes", [2, 4])
+def test_no_more_labels_are_doubted_than_are_wrong(n_classes, rate):
+    rng = np.random.default_rng(0)
+    clean = rng.dirichlet(np.full(n_classes, 0.05), 20_000)
+    true = (clean.cumsum(axis=1) > rng.random((len(clean), 1))).argmax(axis=1)
+    is_wrong = rng.random(len(clean)) < rate
+    codes = np.where(is_wrong, (true + rng.integers(1, n_classes, len(true))) % n_classes, true)
+    fitted = clean * (1 - rate) + (1 - clean) * rate / (n_classes - 1)  # probabilities of labels as they are given
+    wrong = wrong_label_probabilities(fitted, codes)
+    assert wrong.mean() <= is_wrong.mean() + 1e-3
+    if rate:
+        assert average_precision_score(is_wrong, wrong) > 0.4 + rate
 
 
 def test_labels_that_agree_with_calibrated_probabilities_are_not_doubted():

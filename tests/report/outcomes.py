@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -71,15 +71,7 @@ def made_outcome(
     return outcome, X
 
 
-@dataclass(frozen=True)
-class ExplainedOutcome(Outcome):
-    """An outcome with everything the page can show."""
-
-    explanations: dict[int, Any]
-    confusion: tuple[np.ndarray, list[str]]
-
-
-def explained(outcome: Outcome) -> ExplainedOutcome:
+def explained(outcome: Outcome) -> Outcome:
     """The outcome with an explanation of every row, and with a confusion of held-out labels."""
     classes, labelled = outcome.classes, np.flatnonzero(outcome.given)
     even = dict.fromkeys(classes, 1 / len(classes))
@@ -89,8 +81,7 @@ def explained(outcome: Outcome) -> ExplainedOutcome:
         for row, shares in enumerate(outcome.distributions.tolist())
     }
     confusion = 7 * np.eye(len(classes), dtype=int) + np.eye(len(classes), k=1, dtype=int)
-    stored = {field.name: getattr(outcome, field.name) for field in fields(Outcome)}
-    return ExplainedOutcome(**(stored | {"explanations": why, "confusion": (confusion, classes)}))
+    return replace(outcome, explanations=why, confusion=(confusion, classes))
 
 
 def made_page(

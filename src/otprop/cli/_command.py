@@ -10,6 +10,8 @@ from otprop.cli._streams import printable
 
 COMMANDS = {
     "label": "label the rows of a file",
+    "suggest": "name the rows to label next",
+    "check": "find given labels that look wrong",
     "predict": "label new rows by a saved model",
     "benchmark": "run the paper's experiment and compare",
     "doctor": "print versions, threads, optional parts and the data folder",

@@ -12,6 +12,7 @@ _OTHER_NAMES = {
     "output": "-o",
     "path": "-o",
     "model": "--save",
+    "n": "-n",
 }
 _SAME_NAMES = {
     *(
@@ -26,7 +27,18 @@ _SAME_NAMES = {
         "fill",
     ),
     *("force", "format", "ignore", "jobs", "map", "max_bytes", "merge_labels", "method", "metric", "numeric_classes"),
-    *("prefix", "probabilities", "quote", "report", "seed", "target", "unlabeled"),
+    *(
+        "chosen",
+        "corrections",
+        "prefix",
+        "probabilities",
+        "quote",
+        "random_share",
+        "report",
+        "seed",
+        "target",
+        "unlabeled",
+    ),
 }
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
 
-from otprop.cli._command import UsageError
+from otprop.cli._command import UsageError, unmarked
 from otprop.cli._flags import error_text
 from otprop.cli._streams import standard_input
 
 if TYPE_CHECKING:
     from otprop.files import Table
+    from otprop.labelling.job import Request
 
 FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
 OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it"
@@ -28,6 +30,38 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add("--encoding", metavar="NAME")
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
     add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
+
+
+def add_target_options(parser: argparse.ArgumentParser) -> None:
+    """Which labels and columns of the file are used."""
+    add = parser.add_argument
+    add(
+        "--unlabeled", action="append", type=unmarked, default=[], metavar="WORD", help="such a cell is unlabelled, too"
+    )
+    add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
+    add("--numeric-classes", action="store_true", help="numbers that hardly repeat are classes all the same")
+    add(
+        "--corrections",
+        nargs="+",
+        default=[],
+        metavar="FILE",
+        help="more labels: corrections from a page, or suggested rows that were filled in",
+    )
+    add("--chosen", metavar="COLUMN", help="tells labels that were picked (yes, reviewed) from those drawn at random")
+    add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
+    add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
+    add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
+    add("--metric", metavar="NAME", help="what rows are near by: euclidean, cosine, manhattan, ...")
+    add("--seed", type=int, default=0, metavar="N")
+    add("--jobs", type=int, metavar="N", help="threads; default: all")
+
+
+def make_request(options: argparse.Namespace, **more: Any) -> Request:
+    """The request that the options make; `more` are fields that have no option of their name."""
+    from otprop.labelling.job import Request
+
+    asked = {one.name: getattr(options, one.name) for one in fields(Request) if hasattr(options, one.name)}
+    return Request(**{**asked, **more})
 
 
 def add_writing_options(parser: argparse.ArgumentParser) -> None:

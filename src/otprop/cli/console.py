@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
@@ -12,6 +13,8 @@ import numpy as np
 from otprop.cli._flags import flag, hint_text
 from otprop.cli._rich import Console, RichTable, Text
 from otprop.cli._streams import printable
+from otprop.labelling.next_rows import best_classes, label_name
+from otprop.labelling.outcome import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
 
@@ -20,9 +23,11 @@ if TYPE_CHECKING:
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
+    from otprop.loop.suggestions import Suggestion
 
 MOST_CLASSES = 12  # lines of the table; the rest are summed up
 MOST_LEFT_OUT = 6
+MOST_ISSUES = 20
 
 
 class Messages:
@@ -56,7 +61,10 @@ class Messages:
         given, found = outcome.given, outcome.codes >= 0
         n_new, n_left = int((found & ~given).sum()), int((~found).sum())
         self._columns(job)
-        text = f"{counted(int(given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
+        n_corrected = 0 if outcome.corrected is None else int(outcome.corrected.sum())
+        text = f"{counted(int(given.sum()), 'label')} given"
+        text += f" ({n_corrected} by corrections)" if n_corrected else ""
+        text += f", {counted(n_new, 'row')} labelled"
         text += f" in {outcome.n_rounds} rounds" if outcome.n_rounds > 1 else ""
         text += f", {n_left} left unlabelled" if n_left else ""
         self._line(f"{text}, {outcome.seconds:.1f} s.")
@@ -65,6 +73,9 @@ class Messages:
             self._line(_expectation(outcome, outcome.expected_error))
         if outcome.half_error_coverage is not None and not n_left:
             self._line(_offer(outcome.half_error_coverage))
+        if outcome.wrong_looking:
+            n_wrong = len(outcome.wrong_looking)
+            self._line(f"{counted(n_wrong, 'given label')} look{'s' if n_wrong == 1 else ''} wrong: see otprop check.")
         for what, path in (("the model", paths.model), ("the page", paths.report), ("the table", paths.table)):
             if path is not None and path != "-":
                 self._line(f"written: {path} ({what})")
@@ -77,6 +88,47 @@ class Messages:
         self._line(f"{counted(len(codes), 'row')}: {named}.")
         if paths.table != "-":
             self._line(f"written: {paths.table} (the table)")
+
+    def suggestions(self, job: Job, suggestions: Sequence[Suggestion], output: str | None) -> None:
+        """The rows to label next, and why."""
+        table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
+        table.add_column("row", justify="right")
+        table.add_column("reason")
+        fitted = bool(suggestions) and bool(best_classes(job, suggestions[0].row))
+        if fitted:
+            table.add_column("most probable classes")
+        for one in suggestions:
+            classes = ", ".join(f"{name} {share:.2f}" for name, share in best_classes(job, one.row))
+            table.add_row(str(one.row + 1), one.reason, *([Text(printable(classes))] if fitted else []))
+        self._line(f"{counted(len(suggestions), 'row')} to label, counted from 1 without the header:")
+        self._console.print(table)
+        if output is not None and output != "-":
+            self._line(f"written: {output}")
+            command = ["otprop", "label", job.table.origin, "--target", job.request.target, "--corrections", output]
+            self._line(f"Fill in the column {label_name(job)!r}, then: {shlex.join(command)}")
+
+    def issues(self, outcome: Outcome, output: str | None) -> None:
+        """The given labels that look wrong."""
+        issues, n_given = outcome.label_issues, int(outcome.given.sum())
+        n_wrong = len(outcome.wrong_looking)
+        self._line(
+            f"{n_given} labels given, {outcome.n_judged} of them judged by the others: {len(issues)} contradicted, "
+            f"{n_wrong} with a probability of at least {LOOKS_WRONG:.0%} to be wrong."
+        )
+        if issues:
+            table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
+            table.add_column("row", justify="right")
+            table.add_column("given", overflow="fold")
+            table.add_column("suggested", overflow="fold")
+            table.add_column("wrong with probability", justify="right")
+            for issue in issues[:MOST_ISSUES]:
+                names = [Text(printable(str(name))) for name in (issue.given, issue.suggested)]
+                table.add_row(str(issue.row + 1), *names, f"{issue.probability:.3f}")
+            self._console.print(table)
+            if len(issues) > MOST_ISSUES:
+                self._line(f"and {len(issues) - MOST_ISSUES} more")
+        if output is not None and output != "-":
+            self._line(f"written: {output}")
 
     def _columns(self, job: Job) -> None:
         used = [use for use in job.columns if not use.left_out]
@@ -129,7 +181,8 @@ def _classes(outcome: Outcome) -> RichTable:
 
 def _expectation(outcome: Outcome, expected: float) -> str:
     if outcome.n_hidden == 0:
-        return f"Expected error of the new labels: {expected:.1%}, a guess: no class has two labels to hide one of."
+        why = "there are no labels drawn at random" if outcome.n_judged else "no class has two labels"
+        return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), a guess: {why} to hide one of."
     low, high = outcome.error_range or (0.0, 1.0)
     return (
         f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "
@@ -140,7 +193,7 @@ def _expectation(outcome: Outcome, expected: float) -> str:
 def _offer(offer: Coverage) -> str:
     return (
         f"{flag('abstain_below', format_threshold(offer.confidence))} would label {offer.share:.0%} of the rows "
-        f"at an expected error of {offer.expected_error:.1%}."
+        f"at an expected error of {offer.expected_error:.1%} (likely {offer.low:.1%} to {offer.high:.1%})."
     )
 
 
@@ -193,6 +246,7 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
         **_setting(job, paths),
         "rows": job.table.n_rows,
         "given": int(outcome.given.sum()),
+        "corrected": 0 if outcome.corrected is None else int(outcome.corrected.sum()),
         "labelled": int(new.sum()),
         "abstained": int((outcome.codes < 0).sum()),
         "rounds": outcome.n_rounds,
@@ -213,9 +267,23 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
             }
             for line in outcome.coverage
         ],
+        "label_issues": issue_list(outcome),
         "sources": [
             {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
             for name, weight, accuracy in outcome.sources
         ],
         "notes": [hint_text(note) for note in job.notes],
     }
+
+
+def issue_list(outcome: Outcome) -> list[dict[str, Any]]:
+    """The contradicted labels for scripts, rows counted from 1."""
+    return [
+        {
+            "row": issue.row + 1,
+            "given": str(issue.given),
+            "suggested": str(issue.suggested),
+            "probability": round(issue.probability, 6),
+        }
+        for issue in outcome.label_issues
+    ]

@@ -6,21 +6,22 @@ import argparse
 import ast
 import shlex
 from collections.abc import Sequence
-from dataclasses import fields
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import UsageError, add_command, unmarked
+from otprop.cli._command import UsageError, add_command
 from otprop.cli._flags import error_text
 from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
     add_reading_options,
+    add_target_options,
     add_verbosity_options,
     add_writing_options,
+    make_request,
     read_input,
 )
 from otprop.cli._output_paths import check_output_paths
@@ -33,10 +34,11 @@ _EXAMPLE = """\
 example:
   otprop label lots.csv --target variety --report lots.html
   otprop label lots.parquet --target variety --abstain-below 0.9 -o labelled.parquet
+  otprop label lots.csv --target variety --corrections corrections.csv --force
   cat lots.csv | otprop label - --target variety -o - | head
 
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
-_certainty, _confidence, _round and _source (given, propagated, abstained).
+_certainty, _confidence, _round and _source (given, corrected, propagated, abstained).
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
 
@@ -60,22 +62,12 @@ def add_parser(commands: Any) -> None:
     add("--fill", action="store_true", help="write the labels into the target column itself")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
-    add(
-        "--unlabeled", action="append", type=unmarked, default=[], metavar="WORD", help="such a cell is unlabelled, too"
-    )
-    add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
-    add("--numeric-classes", action="store_true", help="numbers that hardly repeat are classes all the same")
-    add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
-    add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
-    add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
+    add_target_options(parser)
     add("--method", default="otp", metavar="NAME", help="otp or a method of the benchmark: ls, trees, ...")
     add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
     add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")
     add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="shares of all rows, if you know them; or: uniform")
-    add("--metric", metavar="NAME", help="what rows are near by: euclidean, cosine, manhattan, ...")
     add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
-    add("--seed", type=int, default=0, metavar="N")
-    add("--jobs", type=int, metavar="N", help="threads; default: all")
     add_reading_options(parser)
     add_writing_options(parser)
     add("--dry-run", action="store_true", help="say what would be done")
@@ -84,7 +76,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, label, write; returns the exit status."""
-    paths = check_output_paths(options)
+    paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label import prepare_job, run_job
     from otprop._validation import ParameterError
@@ -137,12 +129,8 @@ def _check_map(options: argparse.Namespace) -> None:
 
 
 def _request(options: argparse.Namespace) -> Request:
-    from otprop.labelling.job import Request
-
-    asked = {one.name: getattr(options, one.name) for one in fields(Request)}
-    asked["settings"] = dict(map(read_setting, options.settings))
-    asked["class_prior"] = None if options.class_prior is None else read_prior(options.class_prior)
-    return Request(**asked)
+    prior = None if options.class_prior is None else read_prior(options.class_prior)
+    return make_request(options, settings=dict(map(read_setting, options.settings)), class_prior=prior)
 
 
 def read_setting(setting: str) -> tuple[str, Any]:

@@ -111,6 +111,11 @@ class Evidence:
             total = total + weight * source.predict_log_proba(rows)
         return np.asarray(total), ~lost[:, 0]
 
+    def log_proba_by_source(self, neighbors: Any, rows: Any) -> list[tuple[str, np.ndarray]]:
+        """Names of the sources and their log-probabilities of new rows, the iterative source first."""
+        first = (self.iterative.name, self.iterative.predict_log_proba(neighbors))
+        return [first, *((source.name, source.predict_log_proba(rows)) for source in self._sources)]
+
     def _sum(self, log_probabilities: np.ndarray) -> np.ndarray:
         total = np.float32(self.weights[0]) * log_probabilities
         if self._static is not None:

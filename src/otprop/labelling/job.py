@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from otprop._otp import OTP
 from otprop._progress import ProgressCallback, no_progress
+from otprop._validation import did_you_mean
 from otprop.files import Table
+from otprop.labelling.corrections import Corrections, chosen_rows, corrected_cells, read_corrections
 from otprop.labelling.methods import make_estimator
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.previous_run import MADE_BY_PREVIOUS_RUN, previous_columns
@@ -22,7 +25,7 @@ from otprop.table.target import Target, read_target
 
 MOST_SHARES = 20  # classes whose shares are listed for a person
 _CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
-_WITHOUT_EFFECT = ("callback", "verbose", "unlabeled")  # parameters that do not change the result
+_WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
 
 
 @dataclass(frozen=True)
@@ -43,6 +46,8 @@ class Request:
     metric: str | None = None
     seed: int = 0
     jobs: int | None = None
+    corrections: Any = ()
+    chosen: str | Sequence[Any] | None = None
 
 
 @dataclass
@@ -56,6 +61,10 @@ class Job:
     target : Target
     features : Features
     estimator : estimator, fitted once `run` has returned
+    corrections : Corrections, labels that are not in the table
+    in_table : ndarray of bool of shape (n_rows,), the target of the table has a label
+    corrected : ndarray of bool of shape (n_rows,), the label is that of a correction and not in the table
+    chosen : ndarray of bool of shape (n_rows,), the label was picked and not drawn at random
     previous : list of str, columns that an earlier run added, which are not used
     warnings : list of str, from the request and the estimator
     vectors : matrix, the features of the rows once `run` has returned
@@ -66,6 +75,10 @@ class Job:
     target: Target
     features: Features
     estimator: Any
+    corrections: Corrections
+    in_table: np.ndarray
+    corrected: np.ndarray
+    chosen: np.ndarray
     previous: list[str] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     vectors: Any = None
@@ -100,17 +113,38 @@ class Job:
         """Fit the features on the frame of their columns, and return it."""
         frame = self.table.frame(self.features.wanted)
         try:
-            self.features.fit(frame, self.target.given)
+            self.features.fit(frame, self.in_table)
         except NoFeaturesError as error:
             made = [f"{name!r} ({MADE_BY_PREVIOUS_RUN})" for name in self.previous]
             raise NoFeaturesError([*error.reasons, *made]) from error
         return frame
 
+    def make_vectors(self, progress: ProgressCallback = no_progress) -> Any:
+        """The features of the rows, made once."""
+        if self.vectors is None:
+            progress(0, 0, "making features")
+            self.vectors = self.features.transform(self.fit_features())
+        return self.vectors
+
+    def with_labels(self, later: Corrections, parameter: str = "corrections") -> Job:
+        """A job for the same table with more labels, which takes over the features and what the estimator kept of X."""
+        job = prepare(self.table, self.request, corrections=self.corrections.updated(later), parameter=parameter)
+        job.features, job.vectors = self.features, self.vectors
+        if job.keep_geometry():
+            job.estimator.take_geometry(self.estimator)
+        return job
+
+    def keep_geometry(self) -> bool:
+        """Have the estimator keep what depends on the vectors alone, for `with_labels`; whether it can."""
+        if not is_class_level(self.estimator):
+            return False
+        self.estimator.set_params(warm_start=True)
+        return True
+
     def run(self, progress: ProgressCallback = no_progress) -> Outcome:
         """Make the vectors, fit the estimator and return the outcome; `progress` is called from time to time."""
         start = perf_counter()
-        progress(0, 0, "making features")
-        self.vectors = self.features.transform(self.fit_features())
+        self.make_vectors(progress)
         progress(0, int((~self.target.given).sum()), "fitting")
         reports = hasattr(self.estimator, "set_progress")
         if reports:
@@ -118,7 +152,8 @@ class Job:
         try:
             with warnings.catch_warnings(record=True) as caught:
                 warnings.simplefilter("always")
-                self.estimator.fit(self.vectors, self.target.codes)
+                more = {"chosen": self.chosen} if is_class_level(self.estimator) and self.chosen.any() else {}
+                self.estimator.fit(self.vectors, self.target.codes, **more)
         finally:
             if reports:
                 self.estimator.set_progress(None)
@@ -141,7 +176,13 @@ class Job:
             confidence=confidence,
             round=np.asarray(rounds),
             n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
-            n_hidden=int(getattr(fitted, "n_hidden_", 0)),
+            n_hidden=int((~self.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
+            corrected=self.corrected,
+            confusion=_confusion(fitted, target),
+            label_issues=[
+                replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
+                for issue in getattr(fitted, "label_issues_", [])
+            ],
             error=getattr(fitted, "error_", None),
             coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
             sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
@@ -151,17 +192,23 @@ class Job:
         )
 
 
-def prepare(table: Table, request: Request) -> Job:
-    """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError."""
-    if request.target not in table.names:
-        raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
-    target = read_target(
-        table.cells(request.target),
-        request.target,
-        request.unlabeled,
-        merge=request.merge_labels,
-        numeric_classes=request.numeric_classes,
-    )
+def prepare(
+    table: Table,
+    request: Request,
+    *,
+    allow_few: bool = False,
+    allow_complete: bool = False,
+    corrections: Corrections | None = None,
+    parameter: str = "corrections",
+) -> Job:
+    """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError.
+
+    `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
+    `corrections`: instead of those of the request, `parameter` being where they came from.
+    """
+    if corrections is None:
+        corrections = read_corrections(request.corrections, table, request.target)
+    target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, allow_few, allow_complete)
     estimator = make_estimator(
         request.method,
         request.settings,
@@ -172,17 +219,77 @@ def prepare(table: Table, request: Request) -> Job:
         jobs=request.jobs,
         classes=target.classes,
     )
+    chosen = np.zeros(table.n_rows, dtype=bool) if request.chosen is None else chosen_rows(request.chosen, table)
+    picked = [row for row in corrections.labels if not in_table[row] and row not in corrections.drawn]
+    chosen[picked] = True  # a given label that was corrected was drawn, or not, before
     asked = set(request.features or ())
     previous = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
+    ignore = [*request.ignore, *([request.chosen] if isinstance(request.chosen, str) else [])]
     features = Features(
         [name for name in table.names if name not in previous],
         request.target,
         only=request.features,
-        ignore=[name for name in request.ignore if name not in previous],
+        ignore=[name for name in ignore if name not in previous],
         embedding=request.embedding,
     )
+    if request.chosen is not None and not is_class_level(estimator):
+        notes.append(Hint("without effect: ", "chosen", after=f"; {request.method} does not estimate its error"))
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
-    return Job(table, request, target, features, estimator, previous, list(empty))
+    return Job(
+        table=table,
+        request=request,
+        target=target,
+        features=features,
+        estimator=estimator,
+        corrections=corrections,
+        in_table=in_table,
+        corrected=corrected,
+        chosen=chosen,
+        previous=previous,
+        warnings=[*empty, *notes],
+    )
+
+
+def _target_with(
+    table: Table, request: Request, corrections: Corrections, parameter: str, allow_few: bool, allow_complete: bool
+) -> tuple[Target, np.ndarray, np.ndarray, list[str]]:
+    """The labels of the table and the corrections, which rows have one in the table, which a new one, and notes."""
+    options: dict[str, Any] = {"merge": request.merge_labels, "numeric_classes": request.numeric_classes}
+    notes: list[str] = []
+    if request.target in table.names:
+        cells = table.cells(request.target).copy()
+    elif corrections.labels or allow_few:
+        cells = np.full(table.n_rows, None, dtype=object)
+        near = did_you_mean(request.target, table.names)
+        notes.append(f"{table.origin} has no column {request.target!r} yet{near}")
+    else:
+        raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
+    if not corrections.labels:
+        options |= {"allow_few": allow_few, "allow_complete": allow_complete}
+        target = read_target(cells, request.target, request.unlabeled, **options)
+        return target, target.given, np.zeros(table.n_rows, dtype=bool), notes + corrections.notes
+    before = read_target(
+        cells, request.target, request.unlabeled, numeric_classes=True, allow_few=True, allow_complete=True
+    )
+    cells[~before.given] = None
+    cells, corrected, more = corrected_cells(cells, corrections, request.target, parameter)
+    target = read_target(cells, request.target, request.unlabeled, allow_few=allow_few, allow_complete=True, **options)
+    return target, before.given, corrected & target.given, notes + more
+
+
+def is_class_level(estimator: Any) -> bool:
+    """Whether this is an OTP with confidence, suggestions and explanations."""
+    return isinstance(estimator, OTP) and estimator.marginals != "balanced"
+
+
+def _confusion(fitted: Any, target: Target) -> tuple[np.ndarray, list[str]] | None:
+    """Held-out labels by given class and by the class found; None where none was held out."""
+    rows = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
+    if len(rows) == 0:
+        return None
+    matrix = np.zeros((len(target.classes), len(target.classes)), dtype=np.intp)
+    np.add.at(matrix, (target.codes[rows], fitted.held_out_proba_.argmax(axis=1)), 1)
+    return matrix, list(target.classes)
 
 
 def _json_value(value: Any) -> Any:

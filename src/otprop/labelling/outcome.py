@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
+from otprop.loop.label_issues import LabelIssue
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
+LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
 
 
@@ -22,19 +25,23 @@ class Outcome:
     target : str, the column that was filled
     classes : list of str, the names of the classes
     codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where none was given to it
-    given : ndarray of bool of shape (n_rows,), whether the label was in the file
+    given : ndarray of bool of shape (n_rows,), whether the label was in the file or in the corrections
     distributions : ndarray of shape (n_rows, n_classes), rows sum to 1
     certainty : ndarray of shape (n_rows,), Eq. 12 of the paper
     confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
     round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
-    n_hidden : int, how many labels were held out to calibrate the confidence; 0 without confidence
+    n_hidden : int, labels drawn at random that were held out to calibrate the confidence; 0 without confidence
     error : ErrorEstimate or None, of all rows that were not given; None without confidence
     coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
     method : str
     params : dict of str to str, the parameters as used
     seconds : float
+    corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
+    confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
+    label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
+    explanations : dict of row to {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
     """
 
     target: str
@@ -53,6 +60,20 @@ class Outcome:
     method: str
     params: dict[str, str]
     seconds: float
+    corrected: np.ndarray | None = None
+    confusion: tuple[np.ndarray, list[str]] | None = None
+    label_issues: list[LabelIssue] = field(default_factory=list)
+    explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    @property
+    def n_judged(self) -> int:
+        """How many given labels were held out, drawn or chosen."""
+        return 0 if self.confusion is None else int(self.confusion[0].sum())
+
+    @property
+    def wrong_looking(self) -> list[LabelIssue]:
+        """The label issues that are probable enough to be shown."""
+        return [issue for issue in self.label_issues if issue.probability >= LOOKS_WRONG]
 
     @property
     def sureness(self) -> np.ndarray:

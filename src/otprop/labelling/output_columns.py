@@ -50,6 +50,8 @@ def output_columns(target: Target, outcome: Outcome, output: OutputColumns) -> d
     """The columns of an outcome, by name."""
     found = outcome.codes >= 0
     source = np.where(outcome.given, "given", np.where(found, "propagated", "abstained")).astype(object)
+    if outcome.corrected is not None:
+        source[outcome.corrected] = "corrected"
     columns: list[Any] = [] if output.fill else [label_column(target, outcome)]
     columns.append(np.round(outcome.certainty, 6))
     if outcome.confidence is not None:
@@ -71,7 +73,8 @@ def label_column(target: Target, outcome: Outcome) -> np.ndarray:
 def fill_column(target: Target, outcome: Outcome) -> np.ndarray:
     """The labels to write into the target column itself; None where the cell stays as it is."""
     labels = label_column(target, outcome)
-    labels[outcome.given] = None
+    kept = outcome.given if outcome.corrected is None else outcome.given & ~outcome.corrected
+    labels[kept] = None
     return labels
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from otprop.files import Table
 
 MADE_BY_PREVIOUS_RUN = "made by an earlier run of otprop label"
-SOURCES = frozenset(("given", "propagated", "abstained"))
+SOURCES = frozenset(("given", "corrected", "propagated", "abstained"))
 
 
 def previous_columns(table: Table, target: str, classes: list[str]) -> list[str]:

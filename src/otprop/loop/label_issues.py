@@ -11,6 +11,8 @@ from otprop._saving import saved_as
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
 N_ITERATIONS = 50
+TAKEN_OFF = 0.8  # of the share of wrong labels; the classifiers have smoothed away the rest
+LEAST = 0.02  # of the probability of a class, that is left once the share of wrong labels is taken off
 
 
 @saved_as("otp.label_issue")
@@ -35,8 +37,10 @@ class LabelIssue:
 def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Probability that each given label is wrong.
 
-    A label is wrong with probability r, and then any of the other classes with equal probability; r is estimated by
-    expectation-maximisation, with a prior of 2 %.
+    A label is wrong with probability r, and then any of the other classes with equal probability. The class
+    probabilities were fitted to such labels, so that of the true class is what is left of them once the share of wrong
+    labels is taken off. r is estimated by expectation-maximisation, with a prior of 2 %, and rather too low: so are the
+    probabilities where more than a tenth of the labels is wrong.
 
     Parameters
     ----------
@@ -50,14 +54,22 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
     n_classes = probabilities.shape[1]
     if n_classes < 2 or len(codes) == 0:
         return np.zeros(len(codes))
-    own = probabilities[np.arange(len(codes)), codes]
-    other = (1.0 - own) / (n_classes - 1)
+    as_given = probabilities[np.arange(len(codes)), codes]
     rate = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
     wrong = np.zeros(len(codes))
     for _ in range(N_ITERATIONS):
+        own = _without_wrong_labels(as_given, TAKEN_OFF * rate / (n_classes - 1), n_classes)
+        other = (1.0 - own) / (n_classes - 1)
         wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
         rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
     return np.asarray(wrong)
+
+
+def _without_wrong_labels(as_given: np.ndarray, share: float, n_classes: int) -> np.ndarray:
+    """Probability that the given class is the true one, each other class being written with probability `share`."""
+    if n_classes * share >= 1.0:
+        return as_given
+    return np.clip((as_given - share) / (1.0 - n_classes * share), LEAST * as_given, 1.0)
 
 
 def find_label_issues(

@@ -91,9 +91,7 @@ class ClassLevelPredictor:
 
     def predict(self, new: Any) -> tuple[np.ndarray, np.ndarray]:
         """Class probabilities of new rows, and the confidence of their most probable class."""
-        if self.has_features and sp.issparse(new) != self.sparse:  # rows are matched in the form of the training rows
-            new = sp.csr_array(new) if self.sparse else new.toarray()
-        neighbors = self.index.query(new, self.n_query) if self.index is not None else new
+        new, neighbors = self._with_neighbors(new)
         logits, reached = self.evidence.predict_log_proba(neighbors, new)
         logits = tempered(logits, self.temperature)
         lost = ~np.isfinite(logits).any(axis=1)
@@ -108,6 +106,18 @@ class ClassLevelPredictor:
             if len(labeled):
                 found[row] = self.labeled.votes(labeled, found.shape[1])
         return found, label_confidence(found, reached, self.calibration, self.prior, self.unseen)
+
+    def explain(self, rows: Any) -> dict[str, np.ndarray]:
+        """Class probabilities of rows by each source alone, equal where it knows nothing."""
+        rows, neighbors = self._with_neighbors(rows)
+        logs = self.evidence.log_proba_by_source(neighbors, rows)
+        return {name: softmax(np.where(np.isfinite(found).any(1)[:, None], found, 0.0), axis=1) for name, found in logs}
+
+    def _with_neighbors(self, new: Any) -> tuple[Any, Any]:
+        """The rows in the form of the training rows, in which they are matched, and their neighbours among those."""
+        if self.has_features and sp.issparse(new) != self.sparse:
+            new = sp.csr_array(new) if self.sparse else new.toarray()
+        return new, self.index.query(new, self.n_query) if self.index is not None else new
 
     def _recognised(self, new: Any) -> Iterator[tuple[int, int, Sequence[int] | np.ndarray]]:
         """New rows that are training rows: their number, the training row, and the labelled rows they equal."""

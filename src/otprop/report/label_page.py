@@ -5,12 +5,14 @@ from __future__ import annotations
 import platform
 import shlex
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
 
+from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
@@ -46,7 +48,9 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
     table, columns = job.table, _columns_to_show(job)
     file_name = name_of_path(table.origin)
     review = rows_to_review(outcome, job.vectors, N_REVIEW)
-    drawn = rows_to_draw(outcome.given, review, seed=job.request.seed)
+    issues = [issue.row for issue in outcome.wrong_looking[:N_REVIEW]]
+    outcome = replace(outcome, explanations=explain_rows(job, outcome, review))
+    drawn = rows_to_draw(outcome.given, [*review, *issues], seed=job.request.seed)
     return render_label_page(
         outcome,
         points=map_rows(job.vectors, drawn, how, job.request.seed),
@@ -54,6 +58,7 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
         cells=_cells(job, columns, drawn),
         review=review,
         review_cells=_cells(job, columns, np.asarray(review, dtype=np.intp)),
+        issue_cells=_cells(job, columns, np.asarray(issues, dtype=np.intp)),
         columns=job.columns,
         facts={
             "file": file_name,
@@ -120,16 +125,24 @@ def render_label_page(
     notes: Sequence[str],
     command: str,
     versions: Mapping[str, str],
+    issue_cells: Mapping[str, Sequence[object]] | None = None,
     how: str = "pca",
     file_digest: str = "",
 ) -> str:
-    """The page from its parts: `drawn` and `review` are row numbers from 0, `cells` and `review_cells` their cells."""
+    """The page from its parts.
+
+    `drawn` and `review` are row numbers from 0, `cells` and `review_cells` their cells; `issue_cells` are the cells of
+    the first label issues of the outcome that look wrong.
+    """
     sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
     markers = class_markers(sizes)
     file_name = display_text(facts.get("file", ""))
     data = map_data(outcome, points, drawn, cells, markers)
     classes = _classes(outcome, markers, sizes)
-    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target]
+    next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target, "--corrections"]
+    next_step = 'result.add("corrections.csv")'
+    if not command.startswith("otprop.label("):
+        next_step = shlex.join([*next_command, "corrections.csv"])
     return render_page(
         "label_page.html",
         "label_page.css",
@@ -153,11 +166,12 @@ def render_label_page(
         all_rows=max(outcome.coverage, key=lambda one: one.share, default=None),
         review=_review(outcome, review, review_cells, markers),
         review_columns=list(review_cells)[:MAX_REVIEW_COLUMNS],
+        issues=_issues(outcome, issue_cells or {}, markers),
         confusion=_confusion(outcome),
         facts=facts,
         columns=columns,
         command=command,
-        next_command=shlex.join([*next_command, "--corrections", "corrections.csv"]),
+        next_command=next_step,
         versions=versions,
     )
 
@@ -223,7 +237,6 @@ def _review(
     """The rows of the table of rows to review."""
     names = list(cells)[:MAX_REVIEW_COLUMNS]
     first, second = top_two_classes(outcome.distributions[np.asarray(rows, dtype=np.intp)])
-    explanations = getattr(outcome, "explanations", None) or {}
     found = []
     for place, row in enumerate(rows):
         code, likeliest, other = int(outcome.codes[row]), int(first[place]), int(second[place])
@@ -239,10 +252,29 @@ def _review(
                 "runner_up": outcome.classes[other],
                 "runner_up_share": outcome.distributions[row, other],
                 "cells": [cells[name][place] for name in names],
-                "why": _why(outcome, row, explanations.get(row)),
+                "why": _why(outcome, row, outcome.explanations.get(row)),
             }
         )
     return found
+
+
+def _issues(
+    outcome: Outcome, cells: Mapping[str, Sequence[object]], markers: list[ClassMarker]
+) -> list[dict[str, Any]]:
+    """The rows of the table of labels that look wrong."""
+    names = list(cells)[:MAX_REVIEW_COLUMNS]
+    return [
+        {
+            "number": issue.row + 1,
+            "code": int(outcome.codes[issue.row]),
+            "given": outcome.classes[outcome.codes[issue.row]],
+            "icon": marker_icon(markers[outcome.codes[issue.row]]),
+            "suggested": str(issue.suggested),
+            "probability": issue.probability,
+            "cells": [cells[name][place] for name in names],
+        }
+        for place, issue in enumerate(outcome.wrong_looking[:N_REVIEW])
+    ]
 
 
 def _why(outcome: Outcome, row: int, explanation: Any) -> dict[str, Any]:
@@ -262,10 +294,9 @@ def _why(outcome: Outcome, row: int, explanation: Any) -> dict[str, Any]:
 
 def _confusion(outcome: Outcome) -> dict[str, Any] | None:
     """Held-out labels by given class and by the class found, or the most frequent confusions of many classes."""
-    confusion = getattr(outcome, "confusion", None)
-    if confusion is None:
+    if outcome.confusion is None:
         return None
-    matrix, classes = np.asarray(confusion[0]), list(confusion[1])
+    matrix, classes = outcome.confusion
     if len(classes) <= MAX_CONFUSION_CLASSES:
         shades = np.ceil(9 * matrix / np.maximum(1, matrix.sum(axis=1, keepdims=True))).astype(int)
         rows = [list(zip(*pair, strict=True)) for pair in zip(matrix.tolist(), shades.tolist(), strict=True)]

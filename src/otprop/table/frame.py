@@ -5,9 +5,10 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping
 from io import BytesIO
-from typing import Any
+from pathlib import Path
+from typing import Any, BinaryIO
 
-from otprop.files import Table, read_table
+from otprop.files import Table, format_of_name, read_table
 
 
 def is_polars(data: Any) -> bool:
@@ -35,6 +36,14 @@ def table_of_frame(data: Any) -> Table:
     table.origin = "the DataFrame"
     table.notes += notes
     return table
+
+
+def write_frame(
+    data: Any, out: str | BinaryIO, force: bool = False, excel_safe: bool = False, written: list[Path] | None = None
+) -> None:
+    """Write a frame in the format of the name, else and to a stream as CSV."""
+    format = format_of_name(Path(out)) if isinstance(out, str) else None
+    table_of_frame(data).write(out, {}, format=format or "csv", force=force, excel_safe=excel_safe, written=written)
 
 
 def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:

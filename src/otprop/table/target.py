@@ -53,6 +53,8 @@ def read_target(
     *,
     merge: bool = False,
     numeric_classes: bool = False,
+    allow_few: bool = False,
+    allow_complete: bool = False,
 ) -> Target:
     """Read the labels of a column.
 
@@ -68,6 +70,8 @@ def read_target(
     unlabeled : sequence of str, further texts that mark an unlabelled cell; a number is compared as a number
     merge : bool, labels that differ only in case, blanks, how a number is written or one typing error become one class
     numeric_classes : bool, numbers are classes even where they hardly repeat
+    allow_few : bool, there may be no label at all, or one class only
+    allow_complete : bool, every row may have a label
 
     Returns
     -------
@@ -89,7 +93,13 @@ def read_target(
         codes, kept = _merged(codes, classes, counts, [group for _, group in alike])
         classes, labels = [classes[code] for code in kept], [labels[code] for code in kept]
         counts = np.bincount(codes[codes >= 0], minlength=len(classes))
-    _refuse(name, classes, counts, len(cells), numeric_classes)
+    if not allow_few:
+        _refuse_few(name, classes, counts, len(cells))
+    if not allow_complete and counts.sum() == len(cells):
+        statement = f"the target {name!r} has a label in every row: nothing is left to do."
+        raise ColumnError(name, statement, _suspect(classes, counts, len(cells)))
+    if not numeric_classes:
+        _refuse_measurements(name, classes, counts)
     words = sorted({found[key].strip() for key in empty} & set(MISSING_MARKERS) - set(unlabeled))
     notes = _notes(name, classes, counts, words, notes) + _suspicion(classes, counts, len(cells))
     notes += _without_effect(name, found, unlabeled)
@@ -150,7 +160,7 @@ def _in_order(labels: dict[Any, str]) -> list[Any]:
     return sorted(labels, key=lambda key: (numbers[key], labels[key]))
 
 
-def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int, numeric_classes: bool) -> None:
+def _refuse_few(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> None:
     target = f"the target {name!r}"
     if not classes:
         raise ColumnError(
@@ -162,14 +172,15 @@ def _refuse(name: str, classes: list[str], counts: np.ndarray, n_rows: int, nume
             f"{target} has one class only ({classes[0]!r}, {counts[0]} rows): at least two are needed; label some rows "
             "of another.",
         )
-    if counts.sum() == n_rows:
-        statement = f"{target} has a label in every row: nothing is left to do."
-        raise ColumnError(name, statement, _suspect(classes, counts, n_rows))
-    if not numeric_classes and _are_measurements(classes, counts):
+
+
+def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> None:
+    if classes and _are_measurements(classes, counts):
         raise ColumnError(
             name,
-            f"{target} has {len(classes)} different numbers in {counts.sum()} labelled rows, such as {classes[0]} and "
-            f"{classes[1]}: a measurement, not classes? Name another column, or put the numbers into groups first;",
+            f"the target {name!r} has {len(classes)} different numbers in {counts.sum()} labelled rows, such as "
+            f"{classes[0]} and {classes[1]}: a measurement, not classes? Name another column, or put the numbers into "
+            "groups first;",
             Hint("where each number is a class, use ", "numeric_classes", after="."),
         )
 
@@ -193,6 +204,8 @@ def _suspect(classes: list[str], counts: np.ndarray, n_rows: int) -> Hint:
 
 def _suspicion(classes: list[str], counts: np.ndarray, n_rows: int) -> list[str]:
     """A note where one class has most rows and hardly any row is left."""
+    if not classes:
+        return []
     code = int(counts.argmax())
     if n_rows - counts.sum() > FEW_LEFT * n_rows or 2 * counts[code] <= n_rows or _is_doubtful(classes[code]):
         return []

@@ -1,0 +1,87 @@
+"""`otprop check`: find given labels that look wrong."""
+
+from __future__ import annotations
+
+import argparse
+from typing import Any
+
+from otprop.cli._bar import bar
+from otprop.cli._command import UsageError, add_command
+from otprop.cli._flags import error_text
+from otprop.cli._options import (
+    FILE_HELP,
+    INTERRUPTED,
+    add_reading_options,
+    add_target_options,
+    add_verbosity_options,
+    add_writing_options,
+    make_request,
+    read_input,
+)
+from otprop.cli._output_paths import check_output_paths
+from otprop.cli._streams import write_json
+
+_EXAMPLE = """\
+example:
+  otprop check lots.csv --target variety -o issues.csv
+  otprop label lots.csv --target variety --corrections issues.csv
+
+Lists the given labels that the other labels contradict, the most doubtful first. OUT has row, label (empty: fill in
+what is right), given, suggested, and the probability that the given label is wrong. Rows without a label help, but
+need not be there.
+Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add this command to the others."""
+    parser = add_command(
+        commands,
+        "check",
+        run_command,
+        usage="check FILE --target COLUMN [-o OUT] [options]",
+        text=_EXAMPLE,
+        interrupted=INTERRUPTED,
+    )
+    add = parser.add_argument
+    add("file", metavar="FILE", help=FILE_HELP)
+    add("--target", required=True, metavar="COLUMN", help="the column with the labels")
+    add("-o", "--output", metavar="OUT", help="write the list: CSV, Excel, ...; - for standard output")
+    add_target_options(parser)
+    add_reading_options(parser)
+    add_writing_options(parser)
+    add_verbosity_options(parser)
+
+
+def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Read, judge the labels, write and print the list; returns the exit status."""
+    paths = None if options.output is None else check_output_paths(options, options.corrections)
+    from otprop._validation import ParameterError
+    from otprop.cli.console import Messages, issue_list
+    from otprop.labelling.corrections import issues_to_correct
+    from otprop.labelling.job import prepare
+    from otprop.table.errors import ColumnError, NoFeaturesError
+    from otprop.table.frame import write_frame
+
+    with bar(quiet=options.quiet) as progress:
+        progress(0, 0, f"reading {options.file}")
+        table = read_input(options)
+        try:
+            job = prepare(table, make_request(options), allow_complete=True)
+        except (ValueError, TypeError) as error:
+            raise UsageError(error_text(error)) from error
+        try:
+            outcome = job.run(progress)
+        except (ParameterError, ColumnError, NoFeaturesError) as error:
+            raise UsageError(error_text(error)) from error
+        if paths is not None:
+            data = issues_to_correct(outcome.label_issues, table)
+            write_frame(data, paths.table_target(), options.force, options.excel_safe, paths.written)
+    messages = Messages(quiet=options.quiet)
+    messages.notes(job.notes)
+    messages.issues(outcome, options.output)
+    if options.json:
+        counts = {"given": int(outcome.given.sum()), "judged": outcome.n_judged}
+        found = {"target": options.target, **counts, "label_issues": issue_list(outcome)}
+        write_json({"input": table.origin, "output": options.output, **found})
+    return 0

@@ -1,0 +1,254 @@
+"""Labels from a review or from suggested rows: read, checked against the table, and put into its target."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otprop.files import Table, listed, read_table
+from otprop.loop.label_issues import LabelIssue
+from otprop.table.errors import Hint, RequestError, unknown_name
+from otprop.table.frame import is_frame, table_of_frame
+
+ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
+GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
+WITH_LABEL = {ROW, LABEL, WAS, GIVEN, SUGGESTED, PROBABILITY, DIGEST}  # of the page's corrections and of label issues
+RANDOM = "random"  # the reason of a row that was drawn, and not picked for what it is
+LISTED = 6
+_YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
+_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "propagated", "abstained"}
+
+
+@dataclass(frozen=True)
+class Corrections:
+    """Labels by row.
+
+    Attributes
+    ----------
+    labels : dict of int to label, rows counted from 0
+    drawn : set of int, the rows that were drawn at random; the labels of the others are chosen
+    notes : list of str
+    """
+
+    labels: dict[int, Any] = field(default_factory=dict)
+    drawn: frozenset[int] = frozenset()
+    notes: list[str] = field(default_factory=list)
+
+    def updated(self, later: Corrections) -> Corrections:
+        """These labels and later ones, which replace them; a row keeps how it was picked first."""
+        new = later.labels.keys() - self.labels.keys()
+        drawn = self.drawn | (later.drawn & new)
+        return Corrections({**self.labels, **later.labels}, frozenset(drawn), [*self.notes, *later.notes])
+
+
+def read_corrections(
+    given: Any, table: Table, target: str, parameter: str = "corrections", frame: Any = None
+) -> Corrections:
+    """The corrections of a table.
+
+    Parameters
+    ----------
+    given : path, DataFrame, mapping of row to label, Series, or a list of these
+        A file or a DataFrame has a column `row`, counted from 1, and the labels in `label` or in a column with the name
+        of the target; `reason` ("random": drawn) and `file_digest` where it knows them. The rows of a mapping are
+        counted from 0, those of a Series named as in the index of `frame`. Empty labels are left out.
+    table : Table, which they are of
+    target : str
+    parameter : str, for messages
+    frame : DataFrame that the table was made from, or None
+
+    Returns
+    -------
+    Corrections
+    """
+    found: dict[int, Any] = {}
+    drawn: set[int] = set()
+    notes: list[str] = []
+    for part in given if isinstance(given, (list, tuple)) else [given]:
+        if isinstance(part, Corrections):
+            rows = [(row, label, row in part.drawn) for row, label in part.labels.items()]
+        elif isinstance(part, Mapping):
+            rows = [(_checked_row(row, 0, table, parameter), label, False) for row, label in part.items()]
+        elif isinstance(part, (str, PathLike)):
+            rows = _read_rows(read_table(Path(part)), table, target, parameter, notes)
+        elif hasattr(part, "iloc") and not is_frame(part):
+            positions = _positions(part.index, frame, parameter)
+            rows = [
+                (_checked_row(row, 0, table, parameter), label, False)
+                for row, label in zip(positions, part, strict=True)
+            ]
+        elif is_frame(part):
+            rows = _read_rows(table_of_frame(part), table, target, parameter, notes)
+        else:
+            kind = type(part).__name__
+            raise RequestError(parameter, f"must be a file, a DataFrame or a mapping of rows to labels; got a {kind}.")
+        for row, label, is_drawn in rows:
+            label = label.item() if isinstance(label, np.generic) else label
+            if label is None or type(label).__name__ == "NAType" or label != label or not str(label).strip():
+                continue
+            if row in found and str(found[row]) != str(label):
+                both = f"{str(found[row])!r} and {str(label)!r}"
+                raise RequestError(parameter, f"have two labels for row {row + 1} (counted from 1), {both}: keep one.")
+            found[row] = label
+            if is_drawn:
+                drawn.add(row)
+    return Corrections(found, frozenset(drawn), notes)
+
+
+def _read_rows(
+    source: Table, table: Table, target: str, parameter: str, notes: list[str]
+) -> list[tuple[int, Any, bool]]:
+    """Row from 0, label and whether it was drawn, for every row of a table of corrections."""
+    names = set(source.names)
+    column = LABEL if LABEL in names and (names <= WITH_LABEL or target not in names) else target
+    if ROW not in names or column not in names or column == ROW:
+        raise RequestError(
+            parameter,
+            f"{source.origin} must have a column {ROW!r} and its labels in {LABEL!r} or {target!r}; it has "
+            f"{listed(source.names)}.",
+        )
+    digests = {str(cell).strip() for cell in source.cells(DIGEST) if cell is not None} if DIGEST in names else set()
+    if digests - {table.digest, ""}:
+        raise RequestError(
+            parameter,
+            f"{source.origin} was made from another file than {table.origin}, or from an earlier state of it: the "
+            "contents differ. Give the file that was labelled, unchanged.",
+        )
+    if not digests and source.path is not None:
+        notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
+    reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
+    rows = [_checked_row(cell, 1, table, parameter) for cell in source.cells(ROW)]
+    drawn = [str(reason).strip() == RANDOM for reason in reasons]
+    found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
+    n_empty = sum(label is None or not str(label).strip() for _, label, _ in found)
+    if n_empty:
+        notes.append(f"{source.origin}: {n_empty} of {source.n_rows} rows have no label and are not used")
+    return found
+
+
+def _positions(index: Any, frame: Any, parameter: str) -> list[Any]:
+    """The rows of a Series, counted from 0."""
+    if frame is None or not hasattr(frame, "index"):
+        return list(index)
+    if not frame.index.is_unique:
+        raise RequestError(
+            parameter, "cannot be a Series: the index of the DataFrame has equal entries. Use a mapping."
+        )
+    found = frame.index.get_indexer(index)
+    if (found < 0).any():
+        unknown = listed([entry for entry, place in zip(index, found, strict=True) if place < 0], LISTED)
+        raise RequestError(parameter, f"name rows that the index of the DataFrame does not have: {unknown}.")
+    return list(found)
+
+
+def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
+    """The row from 0, of a number that counts from `first`."""
+    try:
+        number = float(cell)
+    except (TypeError, ValueError):
+        number = float("nan")
+    row = int(number) - first if number.is_integer() else -1
+    if isinstance(cell, (bool, np.bool_)) or not 0 <= row < table.n_rows:
+        start = "1, without the header" if first else "0"
+        raise RequestError(
+            parameter,
+            f"name the row {cell!r}: {table.origin} has {table.n_rows} rows, counted from {start}.",
+        )
+    return row
+
+
+def corrected_cells(
+    cells: np.ndarray, corrections: Corrections, target: str, parameter: str = "corrections"
+) -> tuple[np.ndarray, np.ndarray, list[str]]:
+    """The cells of the target (None: unlabelled) with the corrections in them, which of these are new, and notes."""
+    known = {str(_plain(cell)): cell for cell in cells if cell is not None}
+    kinds = {type(_plain(cell)) for cell in known.values()}
+    new_cells, corrected = cells.copy(), np.zeros(len(cells), dtype=bool)
+    new_classes, replaced = [], []
+    for row, label in corrections.labels.items():
+        text = str(label)
+        if text not in known:
+            known[text] = _as_cell(label, kinds, row, target, parameter)
+            if str(known[text]) not in {str(cell) for name, cell in known.items() if name != text}:
+                new_classes.append(text)
+        corrected[row] = str(cells[row]) != str(known[text])
+        if corrected[row] and cells[row] is not None:
+            replaced.append(row + 1)
+        new_cells[row] = known[text]
+    notes = list(corrections.notes)
+    if new_classes and kinds:
+        notes.append(f"labels of the corrections that {target!r} does not have: {listed(new_classes, LISTED)}")
+    if replaced:
+        rows = listed(list(map(str, sorted(replaced))), LISTED, quoted=False)
+        start = (
+            f"corrections replace the given label of rows {rows} (counted from 1); the cells stay as they are without "
+        )
+        notes.append(Hint(start, "fill"))
+    return new_cells, corrected, notes
+
+
+def _plain(cell: Any) -> Any:
+    return cell.item() if isinstance(cell, np.generic) else cell
+
+
+def _as_cell(label: Any, kinds: set[type], row: int, target: str, parameter: str) -> Any:
+    """A new label in the type of the others."""
+    kind = next(iter(kinds)) if len(kinds) == 1 else str if kinds else type(label)
+    if isinstance(label, kind) and isinstance(label, bool) == (kind is bool):
+        return label
+    if kind in (int, float):
+        try:
+            number = float(label)
+            if kind is float or number.is_integer():
+                return kind(number)
+        except (TypeError, ValueError):
+            pass
+    if kind in (int, float, bool):
+        raise RequestError(
+            parameter,
+            f"have the label {label!r} for row {row + 1} (counted from 1); {target!r} holds {kind.__name__}s.",
+        )
+    return str(label)
+
+
+def issues_to_correct(issues: Sequence[LabelIssue], table: Table) -> Any:
+    """A DataFrame of label issues with an empty label to fill in, in the shape that corrections have."""
+    import pandas as pd  # optional, and slow to import
+
+    columns = {
+        ROW: [issue.row + 1 for issue in issues],
+        LABEL: pd.Series([None] * len(issues), dtype=object),
+        GIVEN: [str(issue.given) for issue in issues],
+        SUGGESTED: [str(issue.suggested) for issue in issues],
+        PROBABILITY: [round(issue.probability, 6) for issue in issues],
+        DIGEST: [table.digest] * len(issues),
+    }
+    return pd.DataFrame(columns)
+
+
+def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
+    """Which labels were picked: from truth values, one a row, or from a column that says so."""
+    named = isinstance(chosen, str)
+    if isinstance(chosen, str):
+        if chosen not in table.names:
+            raise RequestError("chosen", unknown_name("column", chosen, table.names), chosen)
+        cells: Iterable[Any] = table.cells(chosen)
+    else:
+        cells = chosen
+        if len(chosen) != table.n_rows:
+            raise RequestError("chosen", f"has {len(chosen)} values, {table.origin} has {table.n_rows} rows.")
+    texts = ["" if cell is None or cell != cell else str(cell).strip().lower() for cell in cells]
+    unknown = sorted(set(texts) - _YES - _NO)
+    if unknown:
+        where = f"the column {chosen!r}" if named else "it"
+        raise RequestError(
+            "chosen",
+            "must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
+            f"{where} holds {listed(unknown, LISTED)}.",
+        )
+    return np.array([text in _YES for text in texts])

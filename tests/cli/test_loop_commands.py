@@ -1,0 +1,251 @@
+"""`otprop suggest`, `otprop check` and `otprop label --corrections`."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otprop.cli import main
+from otprop.files import read_table
+from tests.cli.conftest import read_rows
+
+pytest.importorskip("pandas")
+pytest.importorskip("skrub")
+
+FAST = ["--set", "evidence=None"]
+
+
+def run(command: str, path: Path, *more: str, target: str = "kind") -> int:
+    return main([command, str(path), "--target", target, *more])
+
+
+def write_rows(path: Path, rows: list[dict[str, Any]]) -> Path:
+    with path.open("w", newline="", encoding="utf-8") as file:
+        out = csv.DictWriter(file, list(rows[0]))
+        out.writeheader()
+        out.writerows(rows)
+    return path
+
+
+def kind_of(number: str) -> str:
+    """The true kind of a row of the file, counted from 1."""
+    return "abc"[(int(number) - 1) % 3]
+
+
+def corrections(path: Path, lots: Path, labels: dict[int, str], digest: str | None = None) -> Path:
+    """Corrections as a page downloads them."""
+    digest = read_table(lots).digest if digest is None else digest
+    return write_rows(
+        path, [{"row": row, "label": label, "was": "", "file_digest": digest} for row, label in labels.items()]
+    )
+
+
+@pytest.fixture
+def out(lots: Path) -> Path:
+    return lots.with_name("out.csv")
+
+
+def label(lots: Path, out: Path, *more: str) -> int:
+    return run("label", lots, *FAST, "-o", str(out), "--force", *more)
+
+
+def test_corrections_are_labels_of_their_own_source(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    first = corrections(lots.with_name("first.csv"), lots, {20: "c", 3: "a"})
+    second = corrections(lots.with_name("second.csv"), lots, {20: "c", 31: "new"})
+    assert label(lots, out, "--corrections", str(first), str(second), "--json") == 0
+    printed = capsys.readouterr()
+    rows = read_rows(out)
+    assert [(rows[n]["kind"], rows[n]["kind_label"], rows[n]["kind_source"]) for n in (19, 2, 30, 0)] == [
+        ("", "c", "corrected"),
+        ("c", "a", "corrected"),
+        ("", "new", "corrected"),
+        ("a", "a", "given"),
+    ]
+    summary = json.loads(printed.out)
+    assert (summary["given"], summary["corrected"]) == (14, 3)
+    assert "14 labels given (3 by corrections), 106 rows labelled" in printed.err
+    assert "note: labels of the corrections that 'kind' does not have: 'new'" in printed.err
+    assert "corrections replace the given label of rows 3 (counted from 1)" in printed.err
+    assert "stay as they are without --fill" in printed.err
+    assert label(lots, out, "--corrections", str(first), "--fill") == 0
+    assert [read_rows(out)[n]["kind"] for n in (0, 2, 19)] == ["a", "a", "c"]
+
+
+def test_suggested_rows_are_filled_in_and_given_back(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lots.with_name("rows.csv")
+    assert run("suggest", lots, "-n", "10", "--random-share", "0.2", "-o", str(path), "--json") == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)["suggestions"]
+    rows = read_rows(path)
+    assert [int(row["row"]) for row in rows] == [one["row"] for one in found]
+    assert [row["reason"] for row in rows].count("random") == 2
+    assert list(rows[0]) == ["row", "reason", "kind", "lot", "weight", "colour", "file_digest"]
+    original = read_rows(lots)
+    for row in rows:
+        place = int(row["row"]) - 1
+        assert row["kind"] == original[place]["kind"] == ""
+        assert [row[name] for name in ("lot", "weight", "colour")] == [
+            original[place][name] for name in ("lot", "weight", "colour")
+        ]
+        assert f"{row['row']}  {row['reason']}" in printed.err
+    assert f"then: otprop label {lots} --target kind --corrections {path}" in printed.err
+    write_rows(path, [row | {"kind": kind_of(row["row"]) if n else ""} for n, row in enumerate(rows)])
+    assert label(lots, out, "--corrections", str(path)) == 0
+    assert "1 of 10 rows have no label and are not used" in capsys.readouterr().err
+    after = read_rows(out)
+    assert [after[int(row["row"]) - 1]["kind_source"] for row in rows] == ["propagated"] + ["corrected"] * 9
+
+
+def test_a_file_without_labels_is_labelled_by_suggested_rows(lots: Path, out: Path) -> None:
+    bare, path = lots.with_name("bare.csv"), lots.with_name("rows.csv")
+    write_rows(bare, [{name: row[name] for name in ("lot", "weight", "colour")} for row in read_rows(lots)])
+    assert run("suggest", bare, "-n", "9", "-o", str(path)) == 0
+    rows = read_rows(path)
+    assert {row["reason"] for row in rows} == {"typical", "random"}
+    write_rows(path, [row | {"kind": kind_of(row["row"])} for row in rows])
+    assert run("label", bare, *FAST, "-o", str(out), "--corrections", str(path)) == 0
+    labelled = read_rows(out)
+    assert list(labelled[0])[:4] == ["lot", "weight", "colour", "kind_label"]
+    right = [row["kind_label"] == kind_of(str(number)) for number, row in enumerate(labelled, 1)]
+    assert sum(right) > 110
+    assert run("label", bare, *FAST, "-o", str(out), "--corrections", str(path), "--fill", "--force") == 0
+    assert [row["kind"] for row in read_rows(out)] == [row["kind_label"] for row in labelled]
+    assert run("suggest", bare, "-n", "3", "--corrections", str(path), "--json", "--quiet") == 0
+
+
+def test_rows_go_to_a_spreadsheet_or_to_standard_output(lots: Path, capfdbinary: pytest.CaptureFixture[bytes]) -> None:
+    assert run("suggest", lots, "-n", "2", "-o", "-", "--quiet") == 0
+    assert capfdbinary.readouterr().out.startswith(b"row,reason,kind,lot,weight,colour,file_digest\n")
+    pytest.importorskip("openpyxl")
+    path = lots.with_name("rows.xlsx")
+    assert run("suggest", lots, "-n", "2", "-o", str(path), "--quiet") == 0
+    assert read_table(path).names[:3] == ["row", "reason", "kind"]
+
+
+def test_a_table_with_columns_of_the_same_names_keeps_its_rows_apart(lots: Path, out: Path) -> None:
+    other, path = lots.with_name("other.csv"), lots.with_name("rows.csv")
+    rows = [{"row": 500 + n, "label": "x", **row} for n, row in enumerate(read_rows(lots))]
+    write_rows(other, rows)
+    assert run("suggest", other, "-n", "4", "-o", str(path)) == 0
+    suggested = read_rows(path)
+    assert all(1 <= int(row["row"]) <= 120 and row["label"] == "x" for row in suggested)
+    write_rows(path, [row | {"kind": kind_of(row["row"])} for row in suggested])
+    assert run("label", other, *FAST, "-o", str(out), "--corrections", str(path)) == 0
+    assert [read_rows(out)[int(row["row"]) - 1]["kind_label"] for row in suggested] == [
+        kind_of(row["row"]) for row in suggested
+    ]
+
+
+def test_labels_that_look_wrong_are_listed_and_corrected(
+    lots: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lots.with_name("issues.csv")
+    rows = read_rows(lots)
+    for number, row in enumerate(rows):
+        row["kind"] = kind_of(str(number + 1))  # every row has a label
+    rows[49]["kind"], rows[70]["kind"] = "c", "a"
+    write_rows(lots, rows)
+    assert run("check", lots, "-o", str(path), "--json", "--ignore", "colour") == 0
+    printed = capsys.readouterr()
+    found = {row["row"]: row for row in read_rows(path)}
+    assert {"50", "71"} <= set(found)
+    assert list(found["50"]) == ["row", "label", "given", "suggested", "probability", "file_digest"]
+    assert (found["50"]["given"], found["50"]["suggested"], found["50"]["label"]) == ("c", "b", "")
+    assert float(found["50"]["probability"]) > 0.5
+    assert len(json.loads(printed.out)["label_issues"]) == len(found)
+    assert "120 labels given, 120 of them judged by the others" in printed.err
+    write_rows(path, [row | {"label": row["suggested"]} for row in found.values()])
+    assert label(lots, out, "--corrections", str(path)) == 0  # nothing to propagate, but labels to write
+    assert [read_rows(out)[n]["kind_label"] for n in (49, 70)] == ["b", "b"]
+
+
+def test_a_column_carries_which_labels_were_chosen(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = read_rows(lots)
+    write_rows(lots, [row | {"how": "yes" if n < 4 else ""} for n, row in enumerate(rows)])
+    assert label(lots, out, "--chosen", "how", "--json") == 0
+    summary = json.loads(capsys.readouterr().out)
+    assert next(use for use in summary["columns"] if use["name"] == "how")["role"] == "left out"
+    assert label(lots, out, "--chosen", "hwo") == 2
+    assert "--chosen hwo: there is no column 'hwo'; did you mean 'how'?" in capsys.readouterr().err
+    assert label(lots, out, "--chosen", "colour") == 2
+    assert "--chosen must tell chosen labels" in capsys.readouterr().err
+
+
+def test_an_output_can_say_which_labels_were_corrected(lots: Path, out: Path) -> None:
+    path = corrections(lots.with_name("more.csv"), lots, {20: "b", 21: "c"})
+    assert label(lots, out, "--corrections", str(path), "--fill") == 0
+    again = lots.with_name("again.csv")
+    rows = [row for row in read_rows(out) if row["kind_source"] != "propagated" or row["lot"] > "050"]
+    rows = [row | {"kind": "" if row["kind_source"] == "propagated" else row["kind"]} for row in rows]
+    write_rows(again, rows)
+    summary = again.with_name("last.csv")
+    assert label(again, summary, "--chosen", "kind_source", "--prefix", "next_") == 0
+
+
+def test_bad_corrections_are_one_line_and_nothing_is_written(
+    lots: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lots.with_name("bad.csv")
+    wrong: list[tuple[dict[int, str], str | None, str]] = [
+        (
+            {121: "a"},
+            None,
+            f"--corrections name the row '121': {lots} has 120 rows, counted from 1, without the header.",
+        ),
+        ({20: "a"}, "0" * 64, f"{path} was made from another file than {lots}, or from an earlier state of it"),
+    ]
+    for labels, digest, sentence in wrong:
+        corrections(path, lots, labels, digest)
+        assert label(lots, out, "--corrections", str(path)) == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert error.count("\n") == 1
+    path.write_text("row,label\n20,a\n20,b\n")
+    assert label(lots, out, "--corrections", str(path)) == 2
+    assert (
+        "--corrections have two labels for row 20 (counted from 1), 'a' and 'b': keep one." in capsys.readouterr().err
+    )
+    path.write_text("row,colour\n20,a\n")
+    assert label(lots, out, "--corrections", str(path)) == 2
+    assert "must have a column 'row' and its labels in 'label' or 'kind'" in capsys.readouterr().err
+    assert label(lots, out, "--corrections", str(path.with_name("none.csv"))) == 2
+    assert "none.csv" in capsys.readouterr().err
+    assert not out.exists()
+    path.write_text("row,label\n20,b\n")
+    assert label(lots, path, "--corrections", str(path)) == 2  # an input is never written
+    assert path.read_text() == "row,label\n20,b\n"
+    capsys.readouterr()
+    assert label(lots, out, "--corrections", str(path)) == 0
+    assert "does not say which file it is for (file_digest is missing)" in capsys.readouterr().err
+
+
+def test_bad_requests_for_rows_are_one_line(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for options, sentence in (
+        (["-n", "0"], "-n must be"),
+        (["--random-share", "2"], "--random-share must be"),
+        (["--corrections", "none.csv"], "none.csv"),
+    ):
+        assert run("suggest", lots, *options) == 2
+        error = capsys.readouterr().err
+        assert sentence in error
+        assert error.count("\n") == 1
+    assert run("suggest", lots, "-n", "500", "--json") == 0
+    printed = capsys.readouterr()
+    assert len(json.loads(printed.out)["suggestions"]) == 108
+    assert "note: 500 rows were wanted, 108 are unlabelled" in printed.err
+    whole = write_rows(
+        lots.with_name("whole.csv"), [row | {"kind": "ab"[n % 2]} for n, row in enumerate(read_rows(lots))]
+    )
+    assert run("suggest", whole) == 2
+    assert "--target has a label in every row" in capsys.readouterr().err
+    assert run("check", lots, target="colr") == 2
+    assert "did you mean 'colour'?" in capsys.readouterr().err
+    one = write_rows(
+        lots.with_name("one.csv"), [row | {"kind": "a" if n < 9 else ""} for n, row in enumerate(read_rows(lots))]
+    )
+    assert run("check", one) == 2
+    assert "has one class only" in capsys.readouterr().err

@@ -1,0 +1,57 @@
+"""Class probabilities by source, and a geometry that another estimator takes over."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy.special import softmax
+from sklearn.datasets import make_blobs
+
+from otprop import OTP
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    X, y = make_blobs([60] * 3, centers=2 * np.eye(3), random_state=0)
+    shown = np.full(len(y), -1)
+    shown[::8] = y[::8]
+    return X, shown
+
+
+def test_the_sources_together_make_the_prediction(blobs):
+    X, y = blobs
+    model = OTP(marginal_strength=0).fit(X, y)
+    new = X[:20] + 0.1
+    found = model.explain(new)
+    assert list(found) == [source.name for source in model.evidence_]
+    for shares in found.values():
+        np.testing.assert_allclose(shares.sum(axis=1), 1)
+    total = sum(source.weight * np.log(found[source.name]) for source in model.evidence_)
+    np.testing.assert_allclose(model.predict_proba(new), softmax(total, axis=1), atol=1e-6)
+
+
+def test_a_source_that_reaches_no_row_leaves_the_classes_equal():
+    graph = np.zeros((6, 6))
+    graph[0, 1] = graph[1, 0] = graph[2, 3] = graph[3, 2] = 1.0
+    model = OTP("graph").fit(graph, [0, -1, 1, -1, -1, -1])
+    shares = model.explain(graph[[1, 4]])["diffusion"]
+    assert shares[0].argmax() == 0
+    np.testing.assert_array_equal(shares[1], [0.5, 0.5])
+
+
+def test_a_model_without_confidence_does_not_explain():
+    assert not hasattr(OTP.paper(), "explain")
+
+
+def test_another_estimator_takes_over_the_geometry_of_the_same_rows(blobs):
+    X, y = blobs
+    first = OTP(warm_start=True).fit(X, y)
+    more = y.copy()
+    more[1] = 2
+    second = OTP(warm_start=True).take_geometry(first).fit(X, more)
+    fresh = OTP().fit(X, more)
+    assert second.reused_
+    assert first.reused_ == ()
+    np.testing.assert_array_equal(second.label_distributions_, fresh.label_distributions_)
+    assert OTP(warm_start=True).take_geometry(first).fit(X + 1e-3, more).reused_ == ()  # other rows
+    assert OTP(warm_start=True).take_geometry(OTP()).fit(X, more).reused_ == ()

@@ -1,0 +1,257 @@
+"""The labelling loop from Python: corrections, more labels, suggestions, labels that look wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import otprop
+from otprop._validation import ParameterError
+from tests.test_label import FAST, mixed_frame
+
+pd = pytest.importorskip("pandas")
+pytest.importorskip("skrub")
+
+KINDS = np.array(["a", "b", "c"], dtype=object)
+
+
+@pytest.fixture(scope="module")
+def frame() -> Any:
+    return mixed_frame()
+
+
+@pytest.fixture(scope="module")
+def first(frame: Any) -> Any:
+    return otprop.label(frame, "kind", settings=FAST)
+
+
+def truth(rows: Any) -> Any:
+    return KINDS[np.asarray(rows) % 3]
+
+
+def filled(suggested: Any) -> Any:
+    """Suggested rows with their labels filled in."""
+    suggested = suggested.copy()
+    suggested["kind"] = truth(suggested["row"] - 1)
+    return suggested
+
+
+@pytest.mark.parametrize("settings", [FAST, {}])
+def test_adding_labels_gives_what_a_fresh_run_with_them_gives(frame: Any, settings: dict[str, Any]) -> None:
+    rng = np.random.default_rng(1)
+    result, labels, drawn = otprop.label(frame, "kind", settings=settings), {}, set()
+    for turn in range(3):
+        rows = rng.choice(90, 6, replace=False)  # some of them have a label already, some of those another one
+        new = dict(zip(rows.tolist(), rng.choice(KINDS, 6).tolist(), strict=True))
+        drawn |= set(new) - set(labels) if turn == 1 else set()
+        labels |= new
+        result = result.add(new, drawn=turn == 1)
+        assert result.model.reused_[:2] == ("neighbours", "graphs")
+    chosen = [row in labels and row not in drawn and row >= 12 for row in range(90)]
+    with_labels = frame.copy()
+    with_labels.loc[list(labels), "kind"] = list(labels.values())
+    fresh = otprop.label(with_labels, "kind", settings=settings, chosen=chosen)
+    for name in ("kind_label", "kind_certainty", "kind_confidence", "kind_round"):
+        assert result.table[name].tolist() == fresh.table[name].tolist()
+    assert result.outcome.expected_error == fresh.outcome.expected_error
+    assert result.outcome.error_range == fresh.outcome.error_range
+    np.testing.assert_array_equal(result.outcome.distributions, fresh.outcome.distributions)
+
+
+def test_the_result_before_stays_as_it_was(frame: Any, first: Any) -> None:
+    before, model = first.table.copy(), first.model
+    second = first.add({40: "b", 41: "b"})
+    assert first.model is model is not second.model
+    pd.testing.assert_frame_equal(first.table, before)
+    assert second.table["kind_source"].tolist().count("corrected") == 2
+    assert second.job.vectors is first.job.vectors
+
+
+def test_labels_come_as_mapping_series_frame_or_file(frame: Any, first: Any, tmp_path: Path) -> None:
+    rows = [20, 33, 70]
+    expected = first.add(dict(zip(rows, truth(rows), strict=True))).table
+    file = pd.DataFrame({"row": np.array(rows) + 1, "label": truth(rows), "file_digest": first.job.table.digest})
+    file.to_csv(tmp_path / "more.csv", index=False)
+    for labels in (pd.Series(truth(rows), index=rows), file, str(tmp_path / "more.csv"), tmp_path / "more.csv"):
+        pd.testing.assert_frame_equal(first.add(labels).table, expected)
+    named = frame.set_axis([f"lot {number}" for number in range(90)])
+    result = otprop.label(named, "kind", settings=FAST, corrections=pd.Series({"lot 20": "c", "lot 33": None}))
+    assert result.table.loc["lot 20", ["kind_label", "kind_source"]].tolist() == ["c", "corrected"]
+    assert result.table.loc["lot 33", "kind_source"] == "propagated"
+
+
+def test_suggested_rows_that_are_filled_in_are_added(frame: Any, first: Any) -> None:
+    suggested = first.suggest(10, random_share=0.3)
+    assert list(suggested.columns) == ["row", "reason", "kind", *frame.columns.drop("kind"), "file_digest"]
+    assert suggested["kind"].isna().all()
+    assert (suggested["reason"] == "random").sum() == 3
+    assert suggested.index.tolist() == (suggested["row"] - 1).tolist()
+    pd.testing.assert_frame_equal(suggested[["weight", "note"]], frame.loc[suggested.index, ["weight", "note"]])
+    second = first.add(filled(suggested))
+    is_drawn = suggested["reason"] == "random"
+    assert not second.job.chosen[suggested.index[is_drawn]].any()
+    assert second.job.chosen[suggested.index[~is_drawn]].all()
+    fresh = otprop.label(frame, "kind", settings=FAST, corrections=filled(suggested))
+    pd.testing.assert_frame_equal(second.table, fresh.table)
+
+
+def test_rows_are_suggested_without_any_label(frame: Any) -> None:
+    unlabelled = frame.drop(columns="kind")
+    suggested = otprop.suggest(unlabelled, "kind", 9, random_share=0)
+    assert set(suggested["reason"]) == {"typical"}
+    assert len(set(suggested["row"])) == 9
+    result = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested))
+    assert result.table["kind_source"].tolist().count("corrected") == 9
+    assert (result.table["kind_label"] == truth(np.arange(90))).mean() > 0.6
+    in_place = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested), fill=True)
+    assert in_place.table["kind"].tolist() == result.table["kind_label"].tolist()
+    assert "label" in otprop.suggest(unlabelled, n=3)
+    one_class = frame.assign(kind=frame["kind"].where(frame["kind"] == "a", None))
+    assert set(otprop.suggest(one_class, "kind", 5)["reason"]) == {"typical", "random"}
+
+
+def test_typical_rows_of_different_regions_come_first() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])
+    spots = pd.DataFrame(np.vstack([centre + rng.normal(size=(25, 2)) for centre in centres]), columns=["x", "y"])
+    found = otprop.suggest(spots, n=4, random_share=0)
+    assert sorted((found["row"] - 1) // 25) == [0, 1, 2, 3]
+    far = np.linalg.norm(found[["x", "y"]].to_numpy() - centres[(found["row"] - 1) // 25], axis=1)
+    assert far.max() < 1.5
+
+
+def test_polars_frames_go_through_the_loop(frame: Any) -> None:
+    polars = pytest.importorskip("polars")
+    result = otprop.label(polars.from_pandas(frame), "kind", settings=FAST)
+    suggested = result.suggest(4, random_share=0)
+    labels = polars.Series(truth(suggested["row"].to_numpy() - 1).tolist())
+    second = result.add(suggested.with_columns(labels.alias("kind")))
+    assert second.table["kind_source"].to_list().count("corrected") == 4
+    expected = otprop.label(frame, "kind", settings=FAST).add(
+        dict(zip((suggested["row"].to_numpy() - 1).tolist(), labels.to_list(), strict=True))
+    )
+    assert second.table["kind_label"].to_list() == expected.table["kind_label"].tolist()
+
+
+def test_labels_of_other_types_become_those_of_the_target() -> None:
+    frame = mixed_frame()
+    for dtype, new in (("Int64", 4), ("float64", 4.0)):
+        frame["kind"] = mixed_frame()["kind"].map({"a": 1, "b": 2, "c": 3}).astype(dtype)
+        result = otprop.label(frame, "kind", settings=FAST, corrections={20: "3", 21: 2, 22: "4"})
+        assert result.table["kind_label"].tolist()[20:23] == [3, 2, new]
+        with pytest.raises(ParameterError, match=r"labels have the label 'red' for row 31 .*'kind' holds (int|float)s"):
+            result.add({30: "red"})
+
+
+def test_given_labels_that_are_wrong_are_found() -> None:
+    frame = mixed_frame(300)
+    frame["weight"] = np.arange(300) % 3 * 10 + np.random.default_rng(1).normal(size=300)
+    frame["kind"] = np.where(np.arange(300) < 90, truth(np.arange(300)), None)
+    frame.loc[[10, 40], "kind"] = ["c", "a"]  # b and b
+    result = otprop.label(frame, "kind", settings=FAST, features=["weight"])
+    assert {issue.row for issue in result.label_issues[:2]} == {10, 40}
+    assert {(issue.given, issue.suggested) for issue in result.label_issues[:2]} == {("c", "b"), ("a", "b")}
+    better = result.add({10: "b", 40: "b"})
+    assert not {10, 40} & {issue.row for issue in better.label_issues}
+    assert better.table.loc[[10, 40], "kind"].tolist() == ["c", "a"]  # the cells of the table stay
+    assert better.table.loc[[10, 40], "kind_label"].tolist() == ["b", "b"]
+    assert any("replace the given label of rows 11, 41" in note for note in better.notes)
+    filled_in = otprop.label(frame, "kind", settings=FAST, fill=True, corrections={10: "b"}).table
+    assert filled_in["kind"].tolist()[10] == "b"
+
+
+def test_a_label_that_is_confirmed_stays_given(first: Any) -> None:
+    assert first.add({0: "a", 20: "c"}).table["kind_source"].tolist()[0] == "given"
+
+
+def test_every_row_can_be_labelled_in_the_end(first: Any) -> None:
+    whole = first.add(dict(enumerate(truth(range(90)).tolist())))
+    assert whole.table["kind_label"].tolist() == truth(range(90)).tolist()
+    with pytest.raises(ParameterError, match="a label in every row of the DataFrame: there is no row to suggest"):
+        whole.suggest(3)
+
+
+def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: Any, first: Any) -> None:
+    def row(number: Any, label: str = "a", **more: Any) -> Any:
+        return pd.DataFrame({"row": [number], "label": [label], **{name: [cell] for name, cell in more.items()}})
+
+    wrong: list[tuple[Any, str]] = [
+        ({90: "a"}, r"labels name the row 90: the DataFrame has 90 rows, counted from 0\."),
+        ({-1: "a"}, "labels name the row -1"),
+        ({"x": "a"}, "labels name the row 'x'"),
+        ({1.5: "a"}, "labels name the row 1.5"),
+        (row(91), r"labels name the row 91: .* counted from 1, without the header\."),
+        (row(0), "labels name the row 0"),
+        ([{3: "a"}, {3: "b"}], r"labels have two labels for row 4 \(counted from 1\), 'a' and 'b': keep one\."),
+        (row(5, file_digest="0" * 64), "was made from another file than the DataFrame"),
+        (pd.DataFrame({"rows": [1], "label": ["a"]}), "must have a column 'row'"),
+        (pd.Series({"lot 3": "a"}), "index of the DataFrame does not have: 'lot 3'"),
+        ({}, "labels hold no label"),
+        ({3: None, 4: " "}, "labels hold no label"),
+        (7, "labels must be a file, a DataFrame or a mapping of rows to labels; got a int"),
+    ]
+    for labels, sentence in wrong:
+        with pytest.raises(ParameterError, match=sentence) as caught:
+            first.add(labels)
+        assert caught.value.parameter == "labels"
+    for options, sentence in (
+        ({"corrections": {90: "a"}}, "corrections name the row 90"),
+        ({"chosen": "picked"}, "chosen='picked': there is no column 'picked'"),
+        ({"chosen": [True]}, "chosen has 1 values, the DataFrame has 90 rows"),
+        ({"chosen": "colour"}, "chosen must tell chosen labels .* the column 'colour' holds 'green', 'red', 'yellow'"),
+    ):
+        with pytest.raises(ParameterError, match=sentence):
+            otprop.label(frame, "kind", settings=FAST, **options)
+    for options, sentence in (({"n": 0}, "n must be"), ({"random_share": 2}, "random_share must be")):
+        with pytest.raises(ParameterError, match=sentence):
+            first.suggest(**options)
+    with pytest.raises(ParameterError, match="target must name the column with the labels"):
+        otprop.suggest(frame.assign(label=1))
+    assert len(first.suggest(1000)) == 78  # all that are unlabelled
+
+
+def test_a_new_class_is_taken_with_a_note(first: Any) -> None:
+    second = first.add({30: "d", 31: "d"})
+    assert second.outcome.classes == ["a", "b", "c", "d"]
+    assert any("labels of the corrections that 'kind' does not have: 'd'" in note for note in second.notes)
+
+
+def test_a_column_says_which_labels_were_chosen(frame: Any) -> None:
+    reviewed = frame.assign(how=np.where(np.arange(90) < 5, "reviewed", None))
+    result = otprop.label(reviewed, "kind", settings=FAST, chosen="how")
+    plain = otprop.label(frame, "kind", settings=FAST, chosen=np.arange(90) < 5)
+    assert result.job.chosen.tolist() == (np.arange(90) < 5).tolist()
+    assert result.table["kind_confidence"].tolist() == plain.table["kind_confidence"].tolist()  # it is no feature
+    again = otprop.label(result.table.drop(columns="how"), "kind", settings=FAST, chosen="kind_source", prefix="next_")
+    assert not again.job.chosen.any()
+    other = otprop.label(reviewed, "kind", method="1nn", chosen="how")
+    assert any(note.startswith("without effect: chosen") for note in other.notes)
+
+
+def test_methods_without_a_geometry_take_labels_too(frame: Any) -> None:
+    result = otprop.label(frame, "kind", method="1nn").add({20: "c"})
+    assert result.table["kind_source"].tolist()[20] == "corrected"
+    assert len(result.suggest(4)) == 4
+    assert result.label_issues == []
+
+
+def test_the_call_that_repeats_it_leaves_data_out(frame: Any, tmp_path: Path) -> None:
+    result = otprop.label(frame, "kind", method="1nn", corrections={20: "c"}, chosen=[False] * 90)
+    assert result.call == "otprop.label(data, 'kind', method='1nn', corrections=..., chosen=...)"
+    assert result.add({21: "a"}).add({22: "b"}).call.endswith("chosen=...).add(...)")
+    path = tmp_path / "more.csv"
+    path.write_text("row,label\n21,c\n")
+    assert "corrections=['more.csv']" in otprop.label(frame, "kind", method="1nn", corrections=[str(path)]).call
+
+
+def test_the_expected_error_counts_labels_drawn_at_random_alone(frame: Any, first: Any) -> None:
+    assert first.outcome.n_hidden == first.outcome.n_judged == 12
+    second = first.add({row: truth(row) for row in range(20, 40)})
+    assert (second.outcome.n_hidden, second.outcome.n_judged) == (12, 32)
+    assert first.add({row: truth(row) for row in range(20, 40)}, drawn=True).outcome.n_hidden == 32
+    nothing_drawn = otprop.label(frame, "kind", settings=FAST, chosen=[True] * 90)
+    assert nothing_drawn.outcome.n_hidden == 0
+    assert nothing_drawn.outcome.error_range == (0.0, 1.0)
