@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import scipy.sparse as sp
-from examples import Run, check, no_foreign_warning
 from sklearn.linear_model import LogisticRegression
 from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
+from harness import Run, check, no_foreign_warning
 from otprop import OTP
 from otprop.geometry.pairwise import METRICS
 
@@ -104,7 +104,7 @@ def make_labels(n: int, rng: Rng) -> tuple[Any, np.ndarray, dict[str, Any]]:
     if kind == "date":
         dates = np.datetime64("2020-01-01") + codes
         return np.where(given, dates, np.datetime64("NaT")), given, {}
-    words = [pick(rng, "a", "", "ü", "\n", "x" * 50, "1", "−1") + str(code) for code in range(n_classes)]
+    words = [pick(rng, "a", "", "ü", "\n", "x" * 50, "1", "\u2212") + str(code) for code in range(n_classes)]
     values = {
         "text": lambda code: words[code],
         "category": lambda code: words[code],

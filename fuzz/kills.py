@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import numpy as np
-from examples import Run, check
 
+from harness import Run, check
 from otprop.labelling.model import load_model
 
 LEAST = {signal.SIGKILL: 100, signal.SIGTERM: 50, signal.SIGINT: 50}
@@ -29,7 +29,10 @@ Rng = np.random.Generator
 def make_input(path: Path) -> None:
     rng = np.random.default_rng(0)
     kinds = rng.integers(3, size=300)
-    rows = [f"{rng.normal(4 * kind):.3f},{rng.normal(kind):.3f},{'abc'[kind] if rng.random() < 0.1 else ''}" for kind in kinds]
+    rows = [
+        f"{rng.normal(4 * kind):.3f},{rng.normal(kind):.3f},{'abc'[kind] if rng.random() < 0.1 else ''}"
+        for kind in kinds
+    ]
     path.write_text("\n".join(["x,z,kind", *rows]) + "\n")
 
 

@@ -19,8 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from examples import CheckError, Run, check, check_sentence, no_endless_loop, no_foreign_warning
 
+from harness import CheckError, Run, check, check_sentence, no_endless_loop, no_foreign_warning
 from otprop._label import label
 from otprop.files import TableError, read_table
 from otprop.labelling.model import ModelError, load_model, predict_table
@@ -86,7 +86,8 @@ def changed_array(parts: dict[str, bytes], rng: Rng) -> None:
     flat = array.reshape(-1).copy()
     way = rng.integers(8)
     if way == 0 and array.dtype.kind in "fc" and flat.size:
-        flat[rng.integers(flat.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e308, -1.0, 1e-320])
+        with np.errstate(all="ignore"):
+            flat[rng.integers(flat.size)] = rng.choice([np.nan, np.inf, -np.inf, 1e308, -1.0, 1e-320])
         array = flat.reshape(array.shape)
     elif way == 1 and array.dtype.kind in "iu" and flat.size:
         flat[rng.integers(flat.size)] = rng.choice([0, 1, np.iinfo(flat.dtype).max, np.iinfo(flat.dtype).min])

@@ -12,6 +12,7 @@ import os
 import sys
 import time
 from collections.abc import Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
@@ -29,7 +30,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--first", type=int, default=0, help="number of the first example")
     parser.add_argument("--examples", type=int, help="at most so many examples each; no counts are written")
     options = parser.parse_args(arguments)
-    from examples import Run
+    from harness import Run
 
     rows: list[dict[str, object]] = []
     for name in options.only:
@@ -39,13 +40,21 @@ def main(arguments: Sequence[str] | None = None) -> int:
         run.count("failed", 0)
         seconds = round(time.monotonic() - start)
         for what, count in run.counts.items():
-            rows.append({"fuzzer": name, "seed": run.seed, "seconds": seconds, "outcome": what, "count": count})
+            rows.append({"fuzzer": name, "outcome": what, "count": count, "seed": run.seed, "seconds": seconds})
             print(f"{name:<12}{what:<44}{count:>8}", flush=True)
-    if options.examples is None and tuple(options.only) == FUZZERS:
-        from common import write_csv  # of benchmarks/
-
-        write_csv("fuzz.csv", rows)
+        if options.examples is None:
+            _write(name, rows)
     return int(any(row["outcome"] == "failed" and row["count"] for row in rows))
+
+
+def _write(name: str, rows: list[dict[str, object]]) -> None:
+    """Put the counts of a fuzzer in the place of its earlier ones."""
+    from common import commit, read_csv, write_csv  # of benchmarks/
+
+    made = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
+    others = [row for row in read_csv("fuzz.csv") if row["fuzzer"] != name]
+    new = [{**row, **made} for row in rows if row["fuzzer"] == name]
+    write_csv("fuzz.csv", sorted([*others, *new], key=lambda row: FUZZERS.index(str(row["fuzzer"]))))
 
 
 if __name__ == "__main__":

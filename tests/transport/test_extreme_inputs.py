@@ -54,6 +54,18 @@ def test_the_unit_of_the_rows_does_not_matter_to_a_metric(table, size):
     np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e160, 1e300])
+def test_metrics_that_standardise_the_rows_do_not_depend_on_their_unit(table, size, metric):
+    X, y = table
+    plain, other = (check(OTP(cost=metric, marginals="balanced").fit(X * unit, y), len(X)) for unit in (1.0, size))
+    np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        other.predict_proba((X + 0.1) * size), plain.predict_proba(X + 0.1), rtol=1e-5, atol=1e-9
+    )
+    assert np.isfinite(other.predict_proba(np.full((1, 4), 1e308))).all()
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("marginals", ["balanced", "class"])
 @pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])

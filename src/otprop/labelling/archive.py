@@ -367,7 +367,7 @@ def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, kind = read(member)
         left = info.file_size - member.tell()
-        if kind.hasobject or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
+        if kind.hasobject or kind.kind == "c" or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
             raise ArchiveError(f"its part {name} is no plain array of the size it says")
         found = np.empty(math.prod(shape), dtype=kind)
         for start in range(0, left, BYTES_AT_ONCE):

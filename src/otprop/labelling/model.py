@@ -160,6 +160,7 @@ def _read(archive: ZipFile, name: str) -> SavedModel:
     features, estimator = (root.get("features"), root.get("estimator")) if isinstance(root, dict) else (None, None)
     if not isinstance(features, Features) or not hasattr(estimator, "predict_proba"):
         raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
+    features.check_fitted()
     versions = {str(package): str(number) for package, number in header["versions"].items()}
     return SavedModel(
         features,

@@ -246,6 +246,13 @@ class Features:
                 reasons[name] = "not among the columns asked for"
         return reasons
 
+    def check_fitted(self) -> None:
+        """Raise an error unless the parts of a fitted object, which may come from a file, fit together."""
+        widths = [one.encoder.width for one in self._used]
+        texts = all(isinstance(name, str) for name in self.wanted)
+        if not texts or min(widths, default=0) < 0 or sum(widths) != len(self.feature_names):
+            raise ValueError("the columns and the features do not agree.")
+
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
 
