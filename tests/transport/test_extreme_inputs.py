@@ -144,6 +144,14 @@ def test_the_votes_of_equal_rows_do_not_overflow():
     np.testing.assert_allclose(labeled.votes([0, 1, 2], 2), [1 / 3, 2 / 3])
 
 
+@pytest.mark.parametrize("code", [2, 10**6])
+def test_a_code_that_is_no_class_is_an_error(code):
+    """Such as one from a damaged model: above 2**62, bincount would write out of bounds."""
+    labeled = LabeledRows(np.arange(3), np.array([0, 1, code]), np.ones(3))
+    with pytest.raises(IndexError):
+        labeled.votes([0, 1, 2], 2)
+
+
 # Rows
 
 
