@@ -48,12 +48,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _write(name: str, rows: list[dict[str, object]]) -> None:
-    """Put the counts of a fuzzer in the place of its earlier ones."""
+    """Put the counts of a fuzzer in the place of its earlier ones from the same seed."""
     from common import commit, read_csv, write_csv  # of benchmarks/
 
     made = {"commit": commit(), "date": f"{datetime.now(UTC):%Y-%m-%d}"}
-    others = [row for row in read_csv("fuzz.csv") if row["fuzzer"] != name]
     new = [{**row, **made} for row in rows if row["fuzzer"] == name]
+    others = [row for row in read_csv("fuzz.csv") if (row["fuzzer"], row["seed"]) != (name, str(new[0]["seed"]))]
     write_csv("fuzz.csv", sorted([*others, *new], key=lambda row: FUZZERS.index(str(row["fuzzer"]))))
 
 
