@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -41,6 +41,9 @@ dist: $(VENV)/.dist-ready  ## wheel and sdist, checked, and the wheel tried in a
 mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propagation, hours in all; goes on where it stopped
 	OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ONLY)
 	$(MUTANTS)/bin/python tools/survivors.py
+
+fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS each, counts in benchmarks/results/fuzz.csv
+	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
 	OMP_NUM_THREADS=1 $(RUN) -m otprop.cli benchmark --tuning honest oracle --jobs 2 --out benchmarks/results/paper
