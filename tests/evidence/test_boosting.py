@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from otprop.evidence import boosting as module
 from otprop.evidence.boosting import BoostingSource, boosting_pays
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.scaling import ScaledRows
 
 
 def table(n_rows=240, n_classes=2, seed=0):
@@ -25,7 +25,7 @@ def table(n_rows=240, n_classes=2, seed=0):
 
 def ask(X, codes, n_classes):
     hidden = make_folds(codes, n_classes, 0)
-    source = BoostingSource(ColumnScaler().fit(X), X, n_classes, 0)
+    source = BoostingSource(ScaledRows.of(X), n_classes, 0)
     return source, hidden, source.fit(codes, np.ones(len(X)), hidden)
 
 

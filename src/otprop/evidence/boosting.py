@@ -7,12 +7,9 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
 
-from otprop.evidence.classifier import ClassifierSource
-from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.classifier import ScaledModel, ScaledSource
+from otprop.evidence.scaling import ScaledRows
 
 MIN_LABELS = 40  # with fewer, boosted trees add little to a forest
 MIN_LABELS_PER_CLASS = 5
@@ -38,37 +35,23 @@ def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
     return n_labels >= max(MIN_LABELS, MIN_LABELS_PER_CLASS * n_classes)
 
 
-class BoostingSource(ClassifierSource):
-    """Class probabilities of boosted trees, trained on a sample where labelled rows are many."""
+class BoostingSource(ScaledSource):
+    """Class probabilities of boosted trees."""
 
-    def __init__(self, scaler: ColumnScaler, X: Any, n_classes: int, seed: int) -> None:
+    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
+        super().__init__("boosting", _ScaledBoosting(seed), scaled, n_classes, seed, MAX_TRAINED)
+
+
+class _ScaledBoosting(ScaledModel):
+    """Boosted trees on scaled rows, since single precision has a range."""
+
+    def __init__(self, seed: int) -> None:
         self._seed = seed
-        super().__init__("boosting", _ScaledBoosting(scaler, seed), X, np.arange(n_classes))
-
-    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """As any classifier, in one thread: trees this small are grown faster so."""
-        with threadpool_limits(1, "openmp"):
-            return super().fit(codes, weights, held_out)
-
-    def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
-        if len(rows) > MAX_TRAINED:
-            rows = np.sort(np.random.default_rng(self._seed).choice(rows, MAX_TRAINED, replace=False))
-        return super()._train(rows, codes, weights)
-
-
-class _ScaledBoosting:
-    """Boosted trees behind a ColumnScaler, since single precision has a range."""
-
-    def __init__(self, scaler: ColumnScaler, seed: int) -> None:
-        self._scaler, self._seed = scaler, seed
 
     def __sklearn_clone__(self) -> _ScaledBoosting:
-        return _ScaledBoosting(self._scaler, self._seed)
+        return _ScaledBoosting(self._seed)
 
     def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
         self._model = HistGradientBoostingClassifier(random_state=self._seed, **PARAMETERS)
-        self._model.fit(self._scaler.transform(X), y, sample_weight=sample_weight)
+        self._model.fit(X, y, sample_weight=sample_weight)
         self.classes_ = self._model.classes_
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        return np.asarray(self._model.predict_proba(self._scaler.transform(X)))
