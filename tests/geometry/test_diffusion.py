@@ -27,6 +27,12 @@ def graph(neighbors):
     return DiffusionGraph.from_neighbors(neighbors)
 
 
+@pytest.fixture(autouse=True)
+def no_inverse(monkeypatch):
+    """Small graphs are solved as large ones are."""
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 0)
+
+
 def labels(n_rows, n_classes=3, each=4, seed=0):
     sources = np.zeros((n_rows, n_classes))
     chosen = np.random.default_rng(seed).choice(n_rows, n_classes * each, replace=False)
@@ -355,3 +361,53 @@ def test_arguments_are_refused_in_words(graph):
         graph.solve(labels(250), 0.5, start=np.ones((250, 1)))
     with pytest.raises(ValueError, match="scale_neighbor must be"):
         self_tuned_weights(Neighbors(np.ones((2, 1), dtype=int), np.ones((2, 1))), scale_neighbor=0)
+
+
+# the inverse of a small graph
+
+
+def test_the_inverse_of_a_small_graph_solves_it(monkeypatch, neighbors):
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 250)
+    graph, sources = DiffusionGraph.from_neighbors(neighbors), labels(250)
+    exact = series(self_tuned_weights(neighbors), 0.95, sources)
+    for given in (sources, sp.csr_array(sources)):
+        result = graph.solve(given, 0.95)
+        assert (result.iterations, result.converged) == (0, True)
+        np.testing.assert_allclose(result.values, exact, rtol=1e-9)
+    chosen = np.array([3, 200, 7])
+    inverse = np.linalg.inv(np.eye(250) - 0.95 * normalized(self_tuned_weights(neighbors)))
+    np.testing.assert_allclose(graph.inverse_block(chosen, 0.95).values, inverse[np.ix_(chosen, chosen)], rtol=1e-6)
+
+
+def test_the_inverse_knows_tiny_values_and_rows_that_are_not_connected(monkeypatch):
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 1000)
+    two_lines, sources = sp.block_diag([line(60), line(5)]).tocsr(), np.zeros((65, 2))
+    sources[[0, 9], [0, 1]] = 1.0
+    values = DiffusionGraph(two_lines).solve(sources, 0.3).values
+    np.testing.assert_allclose(values, series(two_lines, 0.3, sources), rtol=1e-9)
+    assert 0 < values[59].max() < 1e-20
+    assert not values[60:].any()
+
+
+def test_where_the_inverse_underflows_the_values_are_found_level_by_level(monkeypatch):
+    sources = np.zeros((500, 2))
+    sources[[0, 1], [0, 1]] = 1.0
+    expected = DiffusionGraph(line(500)).solve(sources, 0.05).values
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 1000)
+    values = DiffusionGraph(line(500)).solve(sources, 0.05).values
+    np.testing.assert_array_equal(values, expected)
+    assert (values.sum(axis=1) > 0).all()
+
+
+def test_blocks_of_columns_give_what_all_columns_together_give(monkeypatch):
+    rng = np.random.default_rng(1)
+    clouds = rng.normal(size=(400, 3)) + 50.0 * rng.integers(4, size=(400, 1))  # four components
+    graph, sources = DiffusionGraph.from_neighbors(NeighborIndex(clouds).graph(8)), labels(400, 12, 3)
+    assert len(np.unique(graph.components)) >= 4
+    together = graph.solve(sources, 0.9, tol=1e-9)
+    monkeypatch.setattr(diffusion_solver, "COLUMNS_PER_BLOCK", 5)
+    for given in (sources, sp.csr_array(sources)):
+        apart = graph.solve(given, 0.9, tol=1e-9, start=0.9 * together.values)
+        assert apart.converged
+        assert_close_by_rows(apart.values, together.values, 1e-7)
+        assert ((apart.values == 0) == (together.values == 0)).all()

@@ -11,13 +11,12 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ColumnScaler, ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
-from otprop.geometry.parallel import row_blocks, rows_per_block
+from otprop.geometry.parallel import row_blocks, rows_per_block, single_threaded
 
 BLOCK_ENTRIES = 2**22  # class probabilities computed at once
 PROBABILITY_FLOOR = 0.005
@@ -132,7 +131,7 @@ class ScaledSource(ClassifierSource):
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """As any classifier; matrices and trees this small are faster in one thread, whose products round alike."""
-        with threadpool_limits(1):
+        with single_threaded():
             output = super().fit(codes, weights, held_out)
         if isinstance(self._model, ScaledModel):
             self._model.set_scaler(self._scaler)

@@ -47,8 +47,8 @@ class ColumnScaler:
             return narrow_indices(scaled.astype(np.float32))
         out = np.empty(X.shape, dtype=np.float32)
         usual = bool(((self._largest > USUAL[0]) & (self._largest < USUAL[1])).all())
-        offset, factor = self._centre * self._largest, 1.0 / (self._scale * self._largest)
-        with np.errstate(under="ignore", over="ignore"):
+        with np.errstate(under="ignore", over="ignore", divide="ignore"):
+            offset, factor = self._centre * self._largest, 1.0 / (self._scale * self._largest)
             for block in row_blocks(X.shape[0], rows_per_block(X.shape[1], BLOCK_ENTRIES)):
                 if usual:
                     scaled = X[block] - offset

@@ -11,7 +11,6 @@ tiny. Errors are therefore bounded relative to the row (see `diffusion_solver`).
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -41,6 +40,9 @@ from otprop.geometry.parallel import Jobs, row_blocks
 
 COLUMNS_PER_BLOCK = 16  # in `inverse_block`
 REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in memory
+MAX_INVERSE_ROWS = 600  # up to here the inverse is computed once and kept
+MAX_DIRECT_STRENGTH = 1.0 - 1e-6
+MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed on the way
 DIRECT_ROWS = 2000  # up to here a large block of the inverse is computed from a dense matrix
 
 
@@ -87,6 +89,7 @@ class DiffusionGraph:
         weights.data = np.sqrt(weights.data / each) * np.sqrt(weights.data / degrees[weights.indices])
         self._S = weights
         self._roots = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+        self._inverses: dict[float, np.ndarray] = {}
 
     @classmethod
     def from_neighbors(
@@ -127,22 +130,62 @@ class DiffusionGraph:
         -------
         DiffusionResult
         """
-        columns = self._check_initial(initial)[self._order]
+        columns = self._check_initial(initial)
         if start is not None and start.shape != columns.shape:
             raise ParameterError("start", f"must have the shape of initial, {columns.shape}; got {start.shape}.")
-        largest = columns.max(initial=0.0) or 1.0
+        direct = self._solve_directly(columns, strength)
+        if direct is not None:
+            return direct
+        largest = float(columns.max()) if columns.nnz else 0.0
+        largest = largest or 1.0
+        values, iterations, worst = np.empty(columns.shape), 0, 0.0
+
+        def first(block: slice) -> np.ndarray:
+            assert start is not None
+            return np.asarray(np.maximum(start[self._order, block], 0.0) / largest)
+
         with worker_pool(self.n_rows, n_jobs) as pool:
-            result = solve_columns(
+            for block, result in solve_columns(
                 self._system(strength, pool),
-                columns / largest,
-                None if start is None else np.maximum(start[self._order], 0.0) / largest,
-                np.flatnonzero(self._connected_to(columns.max(axis=1, initial=0.0) > 0)),
+                lambda block: columns[:, block].toarray()[self._order] / largest,
+                None if start is None else first,
+                columns.shape[1],
+                self.components[self._order],
                 tol,
                 max_iter,
-            )
-        values = np.empty_like(result.values)
-        values[self._order] = result.values * largest
-        return replace(result, values=values)
+            ):
+                values[self._order, block] = result.values * largest
+                iterations, worst = iterations + result.iterations, max(worst, result.residual)
+        return DiffusionResult(values, iterations, worst, worst <= tol)
+
+    def _solve_directly(self, columns: sp.csc_array, strength: float) -> DiffusionResult | None:
+        """The values of a small graph from the inverse; None where that is not possible, or not accurate.
+
+        No step of the Cholesky factorisation of this matrix subtracts numbers of equal size, so that even tiny values
+        have a small relative error, as long as they do not underflow.
+        """
+        inverse = self._inverse(strength)
+        if inverse is None:
+            return None
+        values = columns.T.dot(inverse).T  # the inverse is symmetric
+        sums = values.sum(axis=1)
+        connected = np.isin(self.components, self.components[columns.sum(axis=1) > 0])
+        if connected.any() and not sums[connected].min() >= MIN_DIRECT * columns.max():
+            return None
+        return DiffusionResult(values, 0, 0.0, True)
+
+    def _inverse(self, strength: float) -> np.ndarray | None:
+        """The inverse of the system of a small graph, computed once; None for a large one."""
+        if self.n_rows > MAX_INVERSE_ROWS or not strength <= MAX_DIRECT_STRENGTH:
+            return None
+        if strength not in self._inverses:
+            inverse = np.empty((self.n_rows, self.n_rows))
+            inverse[np.ix_(self._order, self._order)] = self._system(strength, None).solve_directly(np.eye(self.n_rows))
+            self._inverses[strength] = (inverse + inverse.T) / 2
+        return self._inverses[strength]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_inverses": {}}
 
     def inverse_block(
         self,
@@ -159,6 +202,9 @@ class DiffusionGraph:
         their column. The block is symmetric and nonnegative. `max_iter` applies to every 16 columns; the other
         parameters are those of `solve`.
         """
+        inverse = self._inverse(strength)
+        if inverse is not None:
+            return DiffusionResult(inverse[np.ix_(rows, rows)], 0, 0.0, True)
         places = np.argsort(self._order)[rows]
         system = self._system(strength, None)
         if self.n_rows <= min(DIRECT_ROWS, 10 * len(places)):
@@ -210,19 +256,15 @@ class DiffusionGraph:
         weights /= weights.sum(axis=1, keepdims=True)
         return csr_from_neighbors(weights, new.indices, self.n_rows) @ values
 
-    def _check_initial(self, initial: Any) -> np.ndarray:
-        columns = np.asarray(initial.toarray() if sp.issparse(initial) else initial, dtype=np.float64)
-        if columns.ndim != 2 or len(columns) != self.n_rows:
-            raise ParameterError("initial", f"must have shape ({self.n_rows}, n_columns); got {columns.shape}.")
-        if not (np.isfinite(columns).all() and (columns >= 0).all()):
+    def _check_initial(self, initial: Any) -> sp.csc_array:
+        shape = np.shape(initial)
+        if len(shape) != 2 or shape[0] != self.n_rows:
+            raise ParameterError("initial", f"must have shape ({self.n_rows}, n_columns); got {shape}.")
+        columns = sp.csc_array(initial, dtype=np.float64)
+        if not (np.isfinite(columns.data).all() and (columns.data >= 0).all()):
             raise ParameterError("initial", "must be finite and not negative.")
         return columns
 
     def _system(self, strength: float, pool: ThreadPoolExecutor | None) -> DiffusionSystem:
         check_number("strength", strength, above=0, below=1)
         return DiffusionSystem(self._S, strength, self._roots, pool)
-
-    def _connected_to(self, rows: np.ndarray) -> np.ndarray:
-        """Boolean mask of the rows that are connected to some of `rows`, in the order of the system."""
-        labels = self.components[self._order]
-        return np.isin(labels, labels[rows])

@@ -7,7 +7,7 @@ anew, and so on (`_solve_by_levels`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
@@ -18,13 +18,15 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor, cho_solve
 
 from otprop.geometry.affinity import sorted_csr
-from otprop.geometry.parallel import Jobs, row_blocks
+from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 
 LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
 MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
 CHECK_INTERVAL = 4  # iterations between two computations of the error
 ROWS_PER_BLOCK = 10_000  # of a product, per thread
 COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
+
+Columns = Callable[[slice], np.ndarray]  # the columns of a slice, with all rows
 
 
 @dataclass(frozen=True)
@@ -125,9 +127,11 @@ class DiffusionSystem:
         return np.maximum(values, 0.0, out=values), iterations, error
 
     def solve_directly(self, rhs: np.ndarray) -> np.ndarray:
+        """Solve with a dense matrix."""
         matrix = -self.strength * self.S.toarray()
         matrix[np.diag_indices_from(matrix)] += 1.0
-        return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True), rhs), 0.0)
+        with single_threaded_blas():
+            return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True, check_finite=False), rhs), 0.0)
 
     def error(
         self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, separate: bool
@@ -149,27 +153,52 @@ class DiffusionSystem:
 
 
 def solve_columns(
-    system: DiffusionSystem, columns: np.ndarray, start: np.ndarray | None, rows: np.ndarray, tol: float, max_iter: int
-) -> DiffusionResult:
-    """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks."""
-    if columns.shape[1] <= COLUMNS_PER_BLOCK:
-        return _solve_by_levels(system, columns, start, rows, tol, max_iter)[0]
-    total, levels = _solve_by_levels(system, columns.sum(axis=1, keepdims=True), None, rows, tol, max_iter)
-    values, iterations, worst = np.empty(columns.shape), total.iterations, total.residual
-    for block in row_blocks(columns.shape[1], COLUMNS_PER_BLOCK):
-        block_start = None if start is None else start[:, block]
-        result, _ = _solve_by_levels(system, columns[:, block], block_start, rows, tol, max_iter, levels)
-        values[:, block] = result.values
-        iterations, worst = iterations + result.iterations, max(worst, result.residual)
-    return DiffusionResult(values, iterations, worst, worst <= tol)
+    system: DiffusionSystem,
+    columns: Columns,
+    start: Columns | None,
+    n_columns: int,
+    components: np.ndarray,
+    tol: float,
+    max_iter: int,
+) -> Iterator[tuple[slice, DiffusionResult]]:
+    """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks.
+
+    `columns` and `start` give the columns of a slice, so that memory is bounded by the size of a block. A block is
+    solved on the `components` of the graph that its columns are in.
+    """
+    blocks = row_blocks(n_columns, COLUMNS_PER_BLOCK)
+    known: list[_Level] | None = None
+    if len(blocks) > 1:
+        total = sum(columns(block).sum(axis=1, keepdims=True) for block in blocks)
+        rows = np.flatnonzero(_connected_to(components, total))
+        summed, known = _solve_by_levels(system, total, None, rows, tol, max_iter)
+        yield slice(0), replace(summed, values=summed.values[:, :0])
+    for block in blocks:
+        initial = columns(block)
+        connected = _connected_to(components, initial)
+        levels = None if known is None else [level.part(connected) for level in known]
+        first = None if start is None else start(block)
+        yield block, _solve_by_levels(system, initial, first, np.flatnonzero(connected), tol, max_iter, levels)[0]
+
+
+def _connected_to(components: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Boolean mask of the rows in a component with a positive initial value."""
+    return np.isin(components, components[columns.max(axis=1, initial=0.0) > 0])
 
 
 @dataclass(frozen=True)
 class _Level:
-    """Potentials of the rows solved for in one system, and their unit."""
+    """The rows solved for in one system, their potentials and unit, and which of them are not left to the next."""
 
+    rows: np.ndarray
     potential: np.ndarray
     unit: float
+    done: np.ndarray
+
+    def part(self, wanted: np.ndarray) -> _Level:
+        """The level of the rows marked in `wanted`."""
+        here = wanted[self.rows]
+        return replace(self, rows=self.rows[here], potential=self.potential[here], done=self.done[here])
 
 
 def _solve_by_levels(
@@ -204,11 +233,12 @@ def _solve_by_levels(
             reference=level.potential[:, None] if level else None,
         )
         iterations, worst = iterations + count, max(worst, error)
-        potential = level.potential if level else found.sum(axis=1) / part.roots
-        done = (potential >= floor * potential.max()) | (error > tol)
-        values[rows[done]] = found[done] * max(unit, MIN_POTENTIAL)
-        levels.append(_Level(potential, unit))
-        rows = rows[~done]
+        if level is None:
+            potential = found.sum(axis=1) / part.roots
+            level = _Level(rows, potential, unit, (potential >= floor * potential.max()) | (error > tol))
+        values[rows[level.done]] = found[level.done] * max(unit, MIN_POTENTIAL)
+        levels.append(level)
+        rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels
 
 

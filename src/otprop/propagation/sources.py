@@ -15,6 +15,7 @@ from otprop.evidence.base import Source
 from otprop.evidence.boosting import BoostingSource, boosting_pays
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.diffusion import DiffusionSource, Setting
+from otprop.evidence.forest import MAX_CLASSES as MAX_FOREST_CLASSES
 from otprop.evidence.forest import ForestSource, RandomForestSource
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.linear import LinearSource
@@ -135,7 +136,7 @@ def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLe
 
 def _auto_sources(X: Any, n_labels: int, n_classes: int) -> tuple[EvidenceSource, ...]:
     """The classifiers that are worth their cost with so many labels, classes and columns."""
-    names = ["forest", "linear", "random_forest"]
+    names = ["forest", "linear", "random_forest"] if n_classes <= MAX_FOREST_CLASSES else ["linear"]
     if boosting_pays(n_labels, n_classes, X):
         names.append("boosting")
     return tuple(EvidenceSource(name) for name in names)
