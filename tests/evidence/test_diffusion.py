@@ -35,7 +35,7 @@ def source_of(X, *settings):
 
 def inverse(setting):
     """The whole of ``(I - strength S)^-1``."""
-    return setting.graph.inverse_block(np.arange(setting.graph.n_rows), setting.strength, tol=1e-13, n_jobs=1).values
+    return setting.graph.solve(np.eye(setting.graph.n_rows), setting.strength, tol=1e-12, n_jobs=1).values
 
 
 def masses_of(codes, weights):

@@ -28,22 +28,21 @@ from otprop.geometry.affinity import (
     self_tuned_weights,
     sorted_csr,
 )
+from otprop.geometry.diffusion_solver import COLUMNS_PER_BLOCK as MAX_COLUMNS_OF_GROUPS
 from otprop.geometry.diffusion_solver import (
     DiffusionResult,
     DiffusionSystem,
-    relative_floor,
     solve_columns,
     worker_pool,
 )
 from otprop.geometry.neighbors import Neighbors
 from otprop.geometry.parallel import Jobs, row_blocks
 
-COLUMNS_PER_BLOCK = 16  # in `inverse_block`
+ROWS_OF_DIAGONAL = 32  # of `inverse_diagonal`, computed at once
 REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in memory
 MAX_INVERSE_ROWS = 600  # up to here the inverse is computed once and kept
 MAX_DIRECT_STRENGTH = 1.0 - 1e-6
 MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed on the way
-DIRECT_ROWS = 2000  # up to here a large block of the inverse is computed from a dense matrix
 
 
 class DiffusionGraph:
@@ -114,6 +113,7 @@ class DiffusionGraph:
         tol: float = 1e-6,
         max_iter: int = 2000,
         n_jobs: int | None = None,
+        n_groups: int = 1,
     ) -> DiffusionResult:
         """Solve (I - strength S) F = initial.
 
@@ -125,6 +125,8 @@ class DiffusionGraph:
         tol : float, tolerance for the error of a value relative to the sum of its row
         max_iter : int, products with the graph, for each of the systems that the rows are solved in
         n_jobs : int or None, number of threads; None for all processors; results do not depend on it
+        n_groups : int, independent problems side by side in the columns, as many columns in each: errors are relative
+            to the sum of a row over the columns of its group
 
         Returns
         -------
@@ -133,6 +135,8 @@ class DiffusionGraph:
         columns = self._check_initial(initial)
         if start is not None and start.shape != columns.shape:
             raise ParameterError("start", f"must have the shape of initial, {columns.shape}; got {start.shape}.")
+        if n_groups > 1 and columns.shape[1] > MAX_COLUMNS_OF_GROUPS:
+            raise ParameterError("n_groups", f"={n_groups} takes at most {MAX_COLUMNS_OF_GROUPS} columns in all.")
         direct = self._solve_directly(columns, strength)
         if direct is not None:
             return direct
@@ -153,6 +157,7 @@ class DiffusionGraph:
                 self.components[self._order],
                 tol,
                 max_iter,
+                n_groups,
             ):
                 values[self._order, block] = result.values * largest
                 iterations, worst = iterations + result.iterations, max(worst, result.residual)
@@ -187,44 +192,29 @@ class DiffusionGraph:
     def __getstate__(self) -> dict[str, Any]:
         return vars(self) | {"_inverses": {}}
 
-    def inverse_block(
-        self,
-        rows: np.ndarray,
-        strength: float,
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 2000,
-        n_jobs: int | None = None,
+    def inverse_diagonal(
+        self, rows: np.ndarray, strength: float, *, tol: float = 1e-6, max_iter: int = 2000, n_jobs: int | None = None
     ) -> DiffusionResult:
-        """The rows and columns `rows` of the inverse (I - strength S)^-1, as the values of the result.
+        """The diagonal of the inverse (I - strength S)^-1 at `rows`, as the values of the result, of shape (n_rows,).
 
-        The error of an entry is within `tol`, relative to itself, for entries down to about 1e-6 of the largest in
-        their column. The block is symmetric and nonnegative. `max_iter` applies to every 16 columns; the other
-        parameters are those of `solve`.
+        A value is the contribution of a row's own initial value to the value of that row; `tol` is its absolute error,
+        and it is at least 1. The other parameters are those of `solve`; `max_iter` applies to every block of rows.
         """
         inverse = self._inverse(strength)
         if inverse is not None:
-            return DiffusionResult(inverse[np.ix_(rows, rows)], 0, 0.0, True)
+            return DiffusionResult(inverse[rows, rows], 0, 0.0, True)
+        system, components = self._system(strength, None), self.components[self._order]
         places = np.argsort(self._order)[rows]
-        system = self._system(strength, None)
-        if self.n_rows <= min(DIRECT_ROWS, 10 * len(places)):
-            columns = system.solve_directly(np.eye(self.n_rows)[:, places])[places]
-            iterations, error = 0, 0.0
-        else:
 
-            def solve(block: slice) -> tuple[np.ndarray, int, float]:
-                chosen = places[block]
-                rhs = np.zeros((self.n_rows, len(chosen)))
-                rhs[chosen, np.arange(len(chosen))] = 1.0
-                floor = relative_floor(1e-6, tol, strength)
-                values, n_iter, error = system.solve(rhs, None, tol=tol, floor=floor, max_iter=max_iter, separate=True)
-                return values[places], n_iter, error
+        def solve(block: slice) -> tuple[np.ndarray, int, float]:
+            connected = np.flatnonzero(np.isin(components, components[places[block]]))
+            part = system.part(connected)
+            return part.inverse_diagonal(np.searchsorted(connected, places[block]), tol, max_iter)
 
-            solved = list(Jobs(n_jobs).run(solve, row_blocks(len(places), COLUMNS_PER_BLOCK)))
-            columns = np.hstack([np.empty((len(places), 0)), *(values for values, _, _ in solved)])
-            iterations = sum(n_iter for _, n_iter, _ in solved)
-            error = max((error for _, _, error in solved), default=0.0)
-        return DiffusionResult(np.maximum((columns + columns.T) / 2, 0.0), iterations, error, error <= tol)
+        solved = list(Jobs(n_jobs).run(solve, row_blocks(len(places), ROWS_OF_DIAGONAL)))
+        values = np.concatenate([np.empty(0), *(entries for entries, _, _ in solved)])
+        error = max((error for _, _, error in solved), default=0.0)
+        return DiffusionResult(values, sum(n_iter for _, n_iter, _ in solved), error, error <= tol)
 
     def extend(self, new: Any, values: np.ndarray) -> np.ndarray:
         """Values at new rows: the mean of their neighbours' values, weighted by affinity.

@@ -99,13 +99,13 @@ class DiffusionSystem:
         floor: float,
         max_iter: int,
         reference: np.ndarray | None = None,
-        separate: bool = False,
+        n_groups: int = 1,
     ) -> tuple[np.ndarray, int, float]:
         """Conjugate gradients for each column, starting from `values`; returns values, iterations and their `error`."""
         residual, iterations = rhs if values is None else rhs - self.dot(values), int(values is not None)
         if values is None or np.abs(residual).max() >= rhs.max():  # no start, or one that is worse than 0
             values, residual = np.zeros(rhs.shape), rhs.copy()
-        error = self.error(residual, values, floor, reference, separate)
+        error = self.error(residual, values, floor, reference, n_groups)
         while error > tol and iterations < max_iter:
             direction = residual.copy()
             product = _column_dots(residual, direction)
@@ -113,18 +113,43 @@ class DiffusionSystem:
                 image = self.dot(direction)
                 length = _safe_divide(product, _column_dots(direction, image))
                 values += length * direction
-                residual -= length * image
-                if count % CHECK_INTERVAL == 0 and self.error(residual, values, floor, reference, separate) <= tol / 2:
+                image *= length
+                residual -= image
+                if count % CHECK_INTERVAL == 0 and self.error(residual, values, floor, reference, n_groups) <= tol / 2:
                     break
                 old, product = product, _column_dots(residual, residual)
                 direction *= _safe_divide(product, old)
                 direction += residual
             residual = rhs - self.dot(values)  # the updated residual may have drifted
             iterations += count + 1
-            before, error = error, self.error(residual, values, floor, reference, separate)
+            before, error = error, self.error(residual, values, floor, reference, n_groups)
             if error > before / 2:
                 break
         return np.maximum(values, 0.0, out=values), iterations, error
+
+    def inverse_diagonal(self, rows: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, int, float]:
+        """Entries of the diagonal of the inverse by conjugate gradients; returns them, iterations and their error.
+
+        With steps of length l_k and residuals r_k the entry is ``sum_k l_k r_k' r_k``. What is missing of it is the
+        squared error of the solution in the norm of the matrix: at most ``r' r / (1 - strength)``, so that half the
+        iterations of a solution are enough.
+        """
+        residual = np.zeros((len(self.roots), len(rows)))
+        residual[rows, np.arange(len(rows))] = 1.0
+        direction, product, entries = residual.copy(), np.ones(len(rows)), np.zeros(len(rows))
+        for iterations in range(1, max_iter + 1):
+            image = self.dot(direction)
+            length = _safe_divide(product, _column_dots(direction, image))
+            entries += length * product
+            image *= length
+            residual -= image
+            old, product = product, _column_dots(residual, residual)
+            error = float(product.max()) / (1.0 - self.strength)
+            if error <= tol:
+                break
+            direction *= _safe_divide(product, old)
+            direction += residual
+        return entries, iterations, error
 
     def solve_directly(self, rhs: np.ndarray) -> np.ndarray:
         """Solve with a dense matrix."""
@@ -134,9 +159,11 @@ class DiffusionSystem:
             return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True, check_finite=False), rhs), 0.0)
 
     def error(
-        self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, separate: bool
+        self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, n_groups: int
     ) -> float:
-        """The largest residual over 1 - strength, relative to the sum of its row (or `reference`, or each value).
+        """The largest residual over 1 - strength, relative to `reference`, or to the sum of its row in its group.
+
+        Groups are columns side by side, as many in each.
 
         All of these are potentials, that is values over roots; those below `floor` times the largest count as that.
         Since S roots = roots and the inverse is nonnegative, this bounds the relative error of a value up to a factor:
@@ -145,11 +172,12 @@ class DiffusionSystem:
         roots = self.roots[:, None]
         base = reference
         if base is None:
-            base = (values if separate else values.sum(axis=1, keepdims=True)) / roots
+            base = _group_sums(values, n_groups) / roots
         largest = base.max(axis=0)
         if not (largest > 0).all():
             return float("inf")
-        return float((np.abs(residual) / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
+        worst = np.abs(residual).reshape(len(residual), base.shape[1], -1).max(axis=2)
+        return float((worst / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
 
 
 def solve_columns(
@@ -160,6 +188,7 @@ def solve_columns(
     components: np.ndarray,
     tol: float,
     max_iter: int,
+    n_groups: int = 1,
 ) -> Iterator[tuple[slice, DiffusionResult]]:
     """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks.
 
@@ -178,7 +207,8 @@ def solve_columns(
         connected = _connected_to(components, initial)
         levels = None if known is None else [level.part(connected) for level in known]
         first = None if start is None else start(block)
-        yield block, _solve_by_levels(system, initial, first, np.flatnonzero(connected), tol, max_iter, levels)[0]
+        rows = np.flatnonzero(connected)
+        yield block, _solve_by_levels(system, initial, first, rows, tol, max_iter, levels, n_groups)[0]
 
 
 def _connected_to(components: np.ndarray, columns: np.ndarray) -> np.ndarray:
@@ -209,6 +239,7 @@ def _solve_by_levels(
     tol: float,
     max_iter: int,
     known: list[_Level] | None = None,
+    n_groups: int = 1,
 ) -> tuple[DiffusionResult, list[_Level]]:
     """Solve for the `rows` level by level, from the largest potentials to the smallest.
 
@@ -231,6 +262,7 @@ def _solve_by_levels(
             floor=floor,
             max_iter=max_iter,
             reference=level.potential[:, None] if level else None,
+            n_groups=n_groups,
         )
         iterations, worst = iterations + count, max(worst, error)
         if level is None:
@@ -240,6 +272,11 @@ def _solve_by_levels(
         levels.append(level)
         rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels
+
+
+def _group_sums(values: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums over the columns of each group."""
+    return np.asarray(values.reshape(len(values), n_groups, -1).sum(axis=2))
 
 
 def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
