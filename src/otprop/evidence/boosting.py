@@ -15,6 +15,7 @@ MIN_LABELS = 40  # with fewer, boosted trees add little to a forest
 MIN_LABELS_PER_CLASS = 5
 MAX_CLASSES = 9  # one tree a class in every iteration: with more, boosting takes longer than all other sources
 MAX_CLASSES_TIMES_COLUMNS = 2000
+MANY_LABELS, FEW_TRAININGS = 200, 3  # with more labels, two thirds of them are enough to judge it by
 MAX_TRAINED = 5000  # labelled rows that the trees are grown on
 PARAMETERS = {
     "learning_rate": 0.12,
@@ -40,6 +41,9 @@ class BoostingSource(ScaledSource):
 
     def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
         super().__init__("boosting", _ScaledBoosting(seed), scaled, n_classes, seed, MAX_TRAINED)
+
+    def _n_trainings(self, n_labels: int) -> int:
+        return super()._n_trainings(n_labels) if n_labels <= MANY_LABELS else FEW_TRAININGS
 
 
 class _ScaledBoosting(ScaledModel):

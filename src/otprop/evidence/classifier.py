@@ -45,7 +45,7 @@ class ClassifierSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Train one clone a fold for the held-out rows, and one on all labelled rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
-        group = held_out.fold % N_FOLDS
+        group = held_out.fold % self._n_trainings(len(labeled))
         found = np.zeros((len(held_out), self._n_classes))
         for fold in range(N_FOLDS):
             here = np.flatnonzero(group == fold)
@@ -56,6 +56,10 @@ class ClassifierSource:
         self._model = self._train(labeled, codes, weights)
         rows = predict_in_blocks(self._log_proba, self._X, self._n_classes)
         return SourceOutput(rows, log_floored(found, PROBABILITY_FLOOR))
+
+    def _n_trainings(self, n_labels: int) -> int:
+        """Into how many groups the held-out rows are divided, each predicted by one clone."""
+        return N_FOLDS
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""

@@ -185,8 +185,8 @@ class DiffusionGraph:
             return None
         if strength not in self._inverses:
             inverse = np.empty((self.n_rows, self.n_rows))
-            inverse[np.ix_(self._order, self._order)] = self._system(strength, None).solve_directly(np.eye(self.n_rows))
-            self._inverses[strength] = (inverse + inverse.T) / 2
+            inverse[np.ix_(self._order, self._order)] = self._system(strength, None).inverse()
+            self._inverses[strength] = inverse
         return self._inverses[strength]
 
     def __getstate__(self) -> dict[str, Any]:
