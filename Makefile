@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale many-classes label-file reproduction speed convergence finding compare tables clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants

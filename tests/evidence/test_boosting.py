@@ -92,3 +92,14 @@ def test_it_speaks_where_it_pays():
     assert not boosting_pays(500, 10, X)
     assert not boosting_pays(500, 9, np.empty((1000, 300)))  # 300 columns for each of 9 classes: too long
     assert not boosting_pays(500, 2, sp.csr_array((1000, 10)))
+
+
+def test_with_many_labels_three_trainings_serve_the_hidden_rows(monkeypatch):
+    trained = []
+    train = BoostingSource._train
+    monkeypatch.setattr(BoostingSource, "_train", lambda self, *given: trained.append(0) or train(self, *given))
+    for n_rows, n_trainings in ((240, 6), (450, 4)):
+        trained.clear()
+        X, codes, _ = table(n_rows)
+        ask(X, codes, 2)
+        assert len(trained) == n_trainings

@@ -17,7 +17,6 @@ def infer_shares(probabilities, *others):
     return module.infer_shares(mean, len(probabilities), *others)
 
 
-
 def drawn(shares, n_labels, sharpness=3.0, n_rows=2000, seed=0):
     """What `infer_shares` is told where rows have these shares and so many labels of each class are given.
 

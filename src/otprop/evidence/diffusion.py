@@ -124,13 +124,20 @@ class DiffusionSource:
                 values[each] = found[held_out.rows[each], columns]
         return values * held_out.class_mass_correction()
 
-    def _diffuse(self, setting: Setting, masses: sp.csr_array, n_groups: int = 1, tol: float = TOL) -> np.ndarray:
+    def _diffuse(
+        self, setting: Setting, masses: sp.csr_array, n_groups: int = 1, tol: float | None = None
+    ) -> np.ndarray:
         """Solve for the diffused masses, starting from the setting's present values."""
         start = setting.values
         if start is not None and n_groups > 1:
             start = np.tile(start, (1, n_groups))
         result = setting.graph.solve(
-            masses, setting.strength, start=start, tol=tol, n_jobs=self._n_jobs, n_groups=n_groups
+            masses,
+            setting.strength,
+            start=start,
+            tol=TOL if tol is None else tol,
+            n_jobs=self._n_jobs,
+            n_groups=n_groups,
         )
         self.converged &= result.converged
         return result.values

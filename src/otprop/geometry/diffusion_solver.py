@@ -138,7 +138,9 @@ class DiffusionSystem:
         residual = np.zeros((len(self.roots), len(rows)))
         residual[rows, np.arange(len(rows))] = 1.0
         direction, product, entries = residual.copy(), np.ones(len(rows)), np.zeros(len(rows))
-        for iterations in range(1, max_iter + 1):
+        iterations, error = 0, float("inf")
+        while error > tol and iterations < max_iter:
+            iterations += 1
             image = self.dot(direction)
             length = _safe_divide(product, _column_dots(direction, image))
             entries += length * product
@@ -146,8 +148,6 @@ class DiffusionSystem:
             residual -= image
             old, product = product, _column_dots(residual, residual)
             error = float(product.max()) / (1.0 - self.strength)
-            if error <= tol:
-                break
             direction *= _safe_divide(product, old)
             direction += residual
         return entries, iterations, error
