@@ -70,7 +70,7 @@ class OTP(Propagator):
         "boosting" (boosted trees, not for sparse X), or any scikit-learn
         classifier with ``predict_proba``, by itself or as a pair (name, classifier) whose parameters are then nested
         ones of `OTP`. It is cloned and trained on the labelled rows, as an array without column names, and their
-        labels. "auto", where X has features: "forest", "linear" and "random_forest", and "boosting" from 40 labels
+        labels. "auto", where X has features: "forest", "linear" and "random_forest", and "boosting" from 15 labels
         on where classes and columns are not too many. None: no classifier.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The

@@ -12,7 +12,7 @@ from threadpoolctl import threadpool_limits
 from otprop.evidence import boosting as module
 from otprop.evidence.boosting import BoostingSource, boosting_pays
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.scaling import ScaledRows
 
 
 def table(n_rows=240, n_classes=2, seed=0):
@@ -25,7 +25,7 @@ def table(n_rows=240, n_classes=2, seed=0):
 
 def ask(X, codes, n_classes):
     hidden = make_folds(codes, n_classes, 0)
-    source = BoostingSource(ColumnScaler().fit(X), X, n_classes, 0)
+    source = BoostingSource(ScaledRows.of(X), n_classes, 0)
     return source, hidden, source.fit(codes, np.ones(len(X)), hidden)
 
 
@@ -85,10 +85,21 @@ def test_a_class_that_a_fold_hides_is_not_excluded():
 
 def test_it_speaks_where_it_pays():
     X = np.empty((1000, 10))
-    assert boosting_pays(40, 2, X)
-    assert not boosting_pays(39, 2, X)
-    assert not boosting_pays(44, 9, X)  # fewer than five labels a class
-    assert boosting_pays(45, 9, X)
+    assert boosting_pays(15, 2, X)
+    assert not boosting_pays(14, 2, X)
+    assert not boosting_pays(26, 9, X)  # fewer than three labels a class
+    assert boosting_pays(27, 9, X)
     assert not boosting_pays(500, 10, X)
     assert not boosting_pays(500, 9, np.empty((1000, 300)))  # 300 columns for each of 9 classes: too long
     assert not boosting_pays(500, 2, sp.csr_array((1000, 10)))
+
+
+def test_with_many_labels_three_trainings_serve_the_hidden_rows(monkeypatch):
+    trained = []
+    train = BoostingSource._train
+    monkeypatch.setattr(BoostingSource, "_train", lambda self, *given: trained.append(0) or train(self, *given))
+    for n_rows, n_trainings in ((240, 6), (450, 4)):
+        trained.clear()
+        X, codes, _ = table(n_rows)
+        ask(X, codes, 2)
+        assert len(trained) == n_trainings

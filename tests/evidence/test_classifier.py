@@ -22,7 +22,7 @@ from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.forest import ForestSource
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.linear import LinearSource
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.scaling import ColumnScaler, ScaledRows
 
 
 @pytest.fixture(autouse=True)
@@ -39,10 +39,10 @@ def table(n_rows=60, n_classes=2, gap=3.0, seed=0):
 
 
 def sources(X, n_classes):
-    features = ColumnScaler().fit(X)
+    features = ScaledRows.of(X)
     return [
-        ForestSource(features, X, n_classes, 0, 1),
-        LinearSource(features, X, n_classes, 0),
+        ForestSource(features, n_classes, 0, 1),
+        LinearSource(features, n_classes, 0),
         ClassifierSource("GaussianNB", GaussianNB(), X, np.arange(n_classes)),
         ClassifierSource("KNeighborsClassifier", KNeighborsClassifier(3), X, np.arange(n_classes)),
     ]
@@ -150,7 +150,7 @@ def test_one_class_leaves_nothing_to_tell_apart():
 def test_of_many_labels_some_are_enough(monkeypatch):
     monkeypatch.setattr(linear, "MAX_LABELS", 20)
     monkeypatch.setattr(forest, "MAX_OUT_OF_BAG", 50)
-    monkeypatch.setattr(classifier, "ROWS_PER_BLOCK", 7)
+    monkeypatch.setattr(classifier, "BLOCK_ENTRIES", 14)
     X, codes, truth = table(150)
     for source in sources(X, 2)[:2]:
         says = source.fit(codes, np.ones(150), make_folds(codes, 2, 0))
@@ -214,7 +214,7 @@ def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
         )
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        LinearSource(ColumnScaler().fit(X), X, 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
+        LinearSource(ScaledRows.of(X), 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
 
 
 @settings(deadline=None)

@@ -35,7 +35,7 @@ def source_of(X, *settings):
 
 def inverse(setting):
     """The whole of ``(I - strength S)^-1``."""
-    return setting.graph.inverse_block(np.arange(setting.graph.n_rows), setting.strength, tol=1e-13, n_jobs=1).values
+    return setting.graph.solve(np.eye(setting.graph.n_rows), setting.strength, tol=1e-12, n_jobs=1).values
 
 
 def masses_of(codes, weights):
@@ -150,3 +150,26 @@ def test_new_rows_are_answered_for_by_their_neighbours():
     said = source.predict_log_proba(NeighborIndex(X, n_jobs=1).query(new, 9))
     np.testing.assert_allclose(np.exp(said).sum(axis=1), 1)
     assert (said.argmax(axis=1) == new_truth).mean() > 0.9
+
+
+def test_folds_side_by_side_give_what_each_fold_gives_alone(monkeypatch):
+    rng = np.random.default_rng(4)
+    truth = np.arange(700) % 2
+    X = rng.normal(size=(700, 3)) + 1.5 * truth[:, None]
+    codes = np.where(np.arange(700) < 80, truth, -1)
+    held_out = make_folds(codes, 2, 0)
+    assert held_out.n_folds == 5
+    found = []
+    for most in (64, 2):
+        monkeypatch.setattr(module, "MAX_COLUMNS_OF_GROUPS", most)
+        found.append(source_of(X, (10, 0.9)).fit(codes, np.ones(700), held_out).held_out)
+    np.testing.assert_allclose(found[0], found[1], rtol=1e-6)
+
+
+def test_the_mixture_is_the_same_in_blocks_of_rows(monkeypatch):
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    codes = np.where(np.arange(60) < 12, np.arange(60) % 2, -1)
+    whole = source_of(X, (5, 0.9), (8, 0.5)).fit(codes, np.ones(60), make_folds(codes, 2, 0)).rows
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 7)
+    blocks = source_of(X, (5, 0.9), (8, 0.5)).fit(codes, np.ones(60), make_folds(codes, 2, 0)).rows
+    np.testing.assert_array_equal(blocks, whole)

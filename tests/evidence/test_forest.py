@@ -7,11 +7,14 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from otprop.evidence import forest as module
-from otprop.evidence.forest import RandomForestSource, columns_per_split
+from otprop.evidence.classifier import PROBABILITY_FLOOR
+from otprop.evidence.forest import ForestSource, RandomForestSource, columns_per_split
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.output import log_floored
+from otprop.evidence.scaling import ScaledRows
 
 
 @pytest.fixture(autouse=True)
@@ -29,7 +32,7 @@ def table(n_rows=90, n_classes=2, gap=3.0, seed=0):
 
 def ask(X, codes, n_classes, weights=None, n_jobs=1):
     hidden = make_folds(codes, n_classes, 0)
-    source = RandomForestSource(ColumnScaler().fit(X), X, n_classes, 0, n_jobs)
+    source = RandomForestSource(ScaledRows.of(X), n_classes, 0, n_jobs)
     return source, hidden, source.fit(codes, np.ones(X.shape[0]) if weights is None else weights, hidden)
 
 
@@ -107,7 +110,7 @@ def test_rows_of_weight_zero_are_not_shown():
     weights = np.where(np.arange(len(X)) < 10, 0.0, 1.0)
     without = np.where(np.arange(len(X)) < 10, -1, codes)
     hidden = make_folds(without, 2, 0)
-    one, other = (RandomForestSource(ColumnScaler().fit(X), X, 2, 0, 1) for _ in range(2))
+    one, other = (RandomForestSource(ScaledRows.of(X), 2, 0, 1) for _ in range(2))
     first, second = one.fit(codes, weights, hidden), other.fit(without, np.ones(len(X)), hidden)
     np.testing.assert_array_equal(first.rows, second.rows)
     np.testing.assert_array_equal(first.held_out, second.held_out)
@@ -116,3 +119,32 @@ def test_rows_of_weight_zero_are_not_shown():
 @pytest.mark.parametrize(("n_columns", "tried"), [(1, 1), (4, 2), (10, 4), (64, 25), (784, 40), (10_000, 100)])
 def test_two_columns_in_five_are_tried_at_a_split(n_columns, tried):
     assert columns_per_split(n_columns) == tried
+
+
+@pytest.mark.parametrize("sparse", [False, True])
+def test_the_extra_trees_are_those_that_scikit_learn_grows(sparse):
+    X, codes, _ = table(n_classes=3)
+    scaled, rows = ScaledRows.of(sp.csr_array(X) if sparse else X), np.flatnonzero(codes >= 0)
+    says = ForestSource(scaled, 3, 5, 1).fit(codes, np.ones(len(X)), make_folds(codes, 3, 0))
+    theirs = ExtraTreesClassifier(40, max_features=columns_per_split(3), random_state=5)
+    theirs.fit(scaled.rows[rows], codes[rows], sample_weight=np.ones(len(rows)))
+    np.testing.assert_allclose(says.rows, log_floored(theirs.predict_proba(scaled.rows), PROBABILITY_FLOOR), rtol=1e-5)
+
+
+def test_out_of_bag_shares_are_close_to_those_of_scikit_learn(monkeypatch):
+    monkeypatch.setattr(module, "N_TREES", 300)
+    X, codes, _ = table(n_rows=200, gap=1.0)
+    scaled, rows = ScaledRows.of(X), np.flatnonzero(codes >= 0)
+    source = RandomForestSource(scaled, 2, 5, 1)
+    _, shares = source._grow(rows, codes, np.ones(len(X)), bootstrap=True)
+    theirs = RandomForestClassifier(300, min_samples_leaf=2, max_features=1, oob_score=True, random_state=0)
+    theirs.fit(scaled.rows[rows], codes[rows])
+    np.testing.assert_allclose(shares, theirs.oob_decision_function_, atol=0.2)
+    assert np.abs(shares - theirs.oob_decision_function_).mean() < 0.04
+
+
+def test_blocks_of_rows_do_not_change_predictions(monkeypatch):
+    X, codes, _ = table()
+    source, _, says = ask(X, codes, 2)
+    monkeypatch.setattr(module, "ROWS_PER_BLOCK", 7)
+    np.testing.assert_array_equal(source.predict_log_proba(X).astype(np.float32), says.rows)

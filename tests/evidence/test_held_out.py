@@ -78,3 +78,14 @@ def test_in_folds_every_class_is_lifted_by_what_the_fold_took_from_it():
     hidden = make_folds(np.arange(200) % 2, 2, 0)
     np.testing.assert_allclose(hidden.class_mass_correction(), 100 / 80)  # a fifth of each class, whichever the fold
     np.testing.assert_allclose(hidden.leave_one_out_correction()[np.arange(200), hidden.codes], 100 / 99)
+
+
+def test_with_many_classes_of_few_labels_a_sample_of_the_labels_is_left_out_one_by_one(monkeypatch):
+    monkeypatch.setattr(module, "MAX_LEAVE_ONE_OUT_MANY_CLASSES", 70)
+    codes = np.repeat(np.arange(40), 5)
+    hidden = make_folds(codes, 40, 0)
+    assert hidden.leave_one_out
+    assert len(hidden) == len(np.unique(hidden.rows)) == 70
+    assert len(np.unique(hidden.codes)) > 30  # from all over the classes
+    np.testing.assert_array_equal(hidden.counts, 5)
+    np.testing.assert_array_equal(hidden.rows, make_folds(codes, 40, 0).rows)

@@ -27,6 +27,12 @@ def graph(neighbors):
     return DiffusionGraph.from_neighbors(neighbors)
 
 
+@pytest.fixture(autouse=True)
+def no_inverse(monkeypatch):
+    """Small graphs are solved as large ones are."""
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 0)
+
+
 def labels(n_rows, n_classes=3, each=4, seed=0):
     sources = np.zeros((n_rows, n_classes))
     chosen = np.random.default_rng(seed).choice(n_rows, n_classes * each, replace=False)
@@ -244,47 +250,44 @@ def test_too_few_iterations_are_admitted(graph):
     assert np.isfinite(result.values).all()
 
 
-# blocks of the inverse
+# the diagonal of the inverse
 
 
-@pytest.mark.parametrize("direct", [True, False])
-def test_a_block_is_that_of_the_inverse(monkeypatch, neighbors, direct):
-    if not direct:
-        monkeypatch.setattr(diffusion, "DIRECT_ROWS", 0)
+def test_the_diagonal_is_that_of_the_inverse(monkeypatch, neighbors):
     monkeypatch.setattr(diffusion, "REORDERED_ROWS", 100)
     chosen = np.random.default_rng(0).choice(250, 40, replace=False)
     matrix = np.eye(250) - 0.9 * normalized(self_tuned_weights(neighbors))
-    exact = np.linalg.inv(matrix)[np.ix_(chosen, chosen)]
-    block = DiffusionGraph.from_neighbors(neighbors).inverse_block(chosen, 0.9, n_jobs=2).values
-    np.testing.assert_allclose(block, exact, rtol=1e-4, atol=1e-9)
-    np.testing.assert_array_equal(block, block.T)
+    found = DiffusionGraph.from_neighbors(neighbors).inverse_diagonal(chosen, 0.9, tol=1e-8, n_jobs=2)
+    np.testing.assert_allclose(found.values, np.diag(np.linalg.inv(matrix))[chosen], rtol=1e-8)
 
 
-def test_a_block_leaves_a_label_out(graph):
+def test_the_diagonal_leaves_a_label_out(graph):
     """Without a row's own label its values change by its entry of the inverse, and by nothing else."""
     sources = labels(250)
     labelled = np.flatnonzero(sources.any(axis=1))
-    block = graph.inverse_block(labelled, 0.9, tol=1e-8).values
-    left_out = (block - np.diag(np.diag(block))) @ sources[labelled]
+    own = graph.inverse_diagonal(labelled, 0.9, tol=1e-10).values[:, None]
+    left_out = graph.solve(sources, 0.9, tol=1e-10).values[labelled] - own * sources[labelled]
     for number, row in enumerate(labelled):
         without = sources.copy()
         without[row] = 0.0
         np.testing.assert_allclose(left_out[number], graph.solve(without, 0.9).values[row], rtol=1e-4)
 
 
-def test_a_block_reports_whether_it_converged(monkeypatch, graph):
-    monkeypatch.setattr(diffusion, "DIRECT_ROWS", 0)
-    stopped = graph.inverse_block(np.arange(40), 0.9, max_iter=2)
+def test_the_diagonal_reports_whether_it_converged(graph):
+    stopped = graph.inverse_diagonal(np.arange(40), 0.9, max_iter=2)
     assert not stopped.converged
-    assert stopped.residual > 1e-4
-    solved = graph.inverse_block(np.arange(40), 0.9)
+    assert stopped.residual > 1e-6
+    solved = graph.inverse_diagonal(np.arange(40), 0.9)
     assert solved.converged
-    assert 0 < solved.residual <= 1e-4
+    assert 0 < solved.residual <= 1e-6
     assert solved.iterations > stopped.iterations
+    exact = graph.inverse_diagonal(np.arange(40), 0.9, tol=1e-13).values
+    for found in (stopped, solved):  # the error is a bound
+        assert (np.abs(found.values - exact) <= found.residual).all()
 
 
-def test_no_rows_no_block(graph):
-    assert graph.inverse_block(np.array([], dtype=int), 0.9).values.shape == (0, 0)
+def test_no_rows_no_diagonal(graph):
+    assert graph.inverse_diagonal(np.array([], dtype=int), 0.9).values.shape == (0,)
 
 
 # new rows
@@ -355,3 +358,69 @@ def test_arguments_are_refused_in_words(graph):
         graph.solve(labels(250), 0.5, start=np.ones((250, 1)))
     with pytest.raises(ValueError, match="scale_neighbor must be"):
         self_tuned_weights(Neighbors(np.ones((2, 1), dtype=int), np.ones((2, 1))), scale_neighbor=0)
+
+
+# the inverse of a small graph
+
+
+def test_the_inverse_of_a_small_graph_solves_it(monkeypatch, neighbors):
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 250)
+    graph, sources = DiffusionGraph.from_neighbors(neighbors), labels(250)
+    exact = series(self_tuned_weights(neighbors), 0.95, sources)
+    for given in (sources, sp.csr_array(sources)):
+        result = graph.solve(given, 0.95)
+        assert (result.iterations, result.converged) == (0, True)
+        np.testing.assert_allclose(result.values, exact, rtol=1e-9)
+    chosen = np.array([3, 200, 7])
+    inverse = np.linalg.inv(np.eye(250) - 0.95 * normalized(self_tuned_weights(neighbors)))
+    np.testing.assert_allclose(graph.inverse_diagonal(chosen, 0.95).values, np.diag(inverse)[chosen], rtol=1e-9)
+
+
+def test_the_inverse_knows_tiny_values_and_rows_that_are_not_connected(monkeypatch):
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 1000)
+    two_lines, sources = sp.block_diag([line(60), line(5)]).tocsr(), np.zeros((65, 2))
+    sources[[0, 9], [0, 1]] = 1.0
+    values = DiffusionGraph(two_lines).solve(sources, 0.3).values
+    np.testing.assert_allclose(values, series(two_lines, 0.3, sources), rtol=1e-9)
+    assert 0 < values[59].max() < 1e-20
+    assert not values[60:].any()
+
+
+def test_where_the_inverse_underflows_the_values_are_found_level_by_level(monkeypatch):
+    sources = np.zeros((500, 2))
+    sources[[0, 1], [0, 1]] = 1.0
+    expected = DiffusionGraph(line(500)).solve(sources, 0.05).values
+    monkeypatch.setattr(diffusion, "MAX_INVERSE_ROWS", 1000)
+    values = DiffusionGraph(line(500)).solve(sources, 0.05).values
+    np.testing.assert_array_equal(values, expected)
+    assert (values.sum(axis=1) > 0).all()
+
+
+def test_blocks_of_columns_give_what_all_columns_together_give(monkeypatch):
+    rng = np.random.default_rng(1)
+    clouds = rng.normal(size=(400, 3)) + 50.0 * rng.integers(4, size=(400, 1))  # four components
+    graph, sources = DiffusionGraph.from_neighbors(NeighborIndex(clouds).graph(8)), labels(400, 12, 3)
+    assert len(np.unique(graph.components)) >= 4
+    together = graph.solve(sources, 0.9, tol=1e-9)
+    monkeypatch.setattr(diffusion_solver, "COLUMNS_PER_BLOCK", 5)
+    for given in (sources, sp.csr_array(sources)):
+        apart = graph.solve(given, 0.9, tol=1e-9, start=0.9 * together.values)
+        assert apart.converged
+        assert_close_by_rows(apart.values, together.values, 1e-7)
+        assert ((apart.values == 0) == (together.values == 0)).all()
+
+
+def test_the_diagonal_is_found_on_the_components_of_its_rows():
+    three_lines = sp.block_diag([line(30), line(20), line(10)]).tocsr()
+    chosen = np.array([0, 45, 7, 31])
+    found = DiffusionGraph(three_lines).inverse_diagonal(chosen, 0.7, tol=1e-9)
+    inverse = np.linalg.inv(np.eye(60) - 0.7 * normalized(three_lines))
+    np.testing.assert_allclose(found.values, np.diag(inverse)[chosen], rtol=1e-8)
+
+
+def test_groups_of_columns_are_as_accurate_as_if_each_was_solved_alone(graph):
+    large, small = labels(250, seed=1), 1e-3 * labels(250, seed=2)
+    together = graph.solve(np.hstack([large, small]), 0.95, tol=1e-4, n_groups=2)
+    assert together.converged
+    for found, initial in zip(np.hsplit(together.values, 2), (large, small), strict=True):
+        assert_close_by_rows(found, graph.solve(initial, 0.95, tol=1e-10).values, 1e-4)

@@ -768,3 +768,12 @@ def test_a_diffusion_that_stops_early_is_reported(iris, monkeypatch):
     monkeypatch.setattr(DiffusionGraph, "solve", give_up)
     with pytest.warns(ConvergenceWarning, match="diffusion did not reach"):
         geometry().fit(X, y)
+
+
+def test_forests_are_left_out_where_classes_are_many():
+    truth = np.tile(np.arange(101), 4)
+    X = np.random.default_rng(0).normal(size=(404, 5)) + 20.0 * np.random.default_rng(1).normal(size=(101, 5))[truth]
+    y = np.where(np.arange(404) < 202, truth, -1)
+    model = OTP().fit(X, y)
+    assert [source.name for source in model.evidence_] == ["diffusion", "linear"]
+    assert accuracy_score(truth, model.transduction_) > 0.95

@@ -243,3 +243,15 @@ def test_any_temperature_leaves_the_best_class_at_zero(epsilon):
     found = tempered(logits, epsilon)
     assert found.max(axis=1).tolist() == [0, 0, -np.inf, 0]
     assert not np.isnan(found).any()
+
+
+def test_blocks_of_rows_give_what_all_rows_together_give(monkeypatch):
+    logits, codes = problem(n_rows=90, n_classes=4, n_labeled=8)
+    logits[20:23] = -np.inf
+    whole, records = propagate(logits.copy(), codes)
+    monkeypatch.setattr(module, "BLOCK_ENTRIES", 12)
+    blocks, block_records = propagate(logits.copy(), codes)
+    np.testing.assert_array_equal(blocks.codes, whole.codes)
+    np.testing.assert_array_equal(blocks.round, whole.round)
+    np.testing.assert_allclose(blocks.distributions, whole.distributions, rtol=1e-12)
+    assert [record.class_gap for record in block_records] == pytest.approx([record.class_gap for record in records])

@@ -8,7 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.special import softmax
 
-from otprop.propagation.shares import check_prior, counts_without_chosen, infer_shares, labeled_shares
+from otprop.propagation import shares as module
+from otprop.propagation.shares import check_prior, counts_without_chosen, labeled_shares
+
+
+def infer_shares(probabilities, *others):
+    mean = probabilities.sum(axis=0) / max(len(probabilities), 1)
+    return module.infer_shares(mean, len(probabilities), *others)
 
 
 def drawn(shares, n_labels, sharpness=3.0, n_rows=2000, seed=0):

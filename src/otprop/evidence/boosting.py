@@ -9,18 +9,16 @@ import scipy.sparse as sp
 from scipy.special import expit
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.extmath import softmax
-from threadpoolctl import threadpool_limits
 
 from otprop._saving import saved_as
-from otprop.evidence.classifier import ClassifierSource
-from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.classifier import ScaledModel, ScaledSource
+from otprop.evidence.scaling import ScaledRows
 
-MIN_LABELS = 40  # with fewer, boosted trees add little to a forest
-MIN_LABELS_PER_CLASS = 5
+MIN_LABELS = 15  # with fewer, boosted trees add little to a forest
+MIN_LABELS_PER_CLASS = 3
 MAX_CLASSES = 9  # one tree a class in every iteration: with more, boosting takes longer than all other sources
 MAX_CLASSES_TIMES_COLUMNS = 2000
+MANY_LABELS, FEW_TRAININGS = 200, 3  # with more labels, two thirds of them are enough to judge it by
 MAX_TRAINED = 5000  # labelled rows that the trees are grown on
 PARAMETERS = {
     "learning_rate": 0.12,
@@ -42,42 +40,34 @@ def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
 
 
 @saved_as("evidence.boosting")
-class BoostingSource(ClassifierSource):
-    """Class probabilities of boosted trees, trained on a sample where labelled rows are many."""
+class BoostingSource(ScaledSource):
+    """Class probabilities of boosted trees."""
 
-    def __init__(self, scaler: ColumnScaler, X: Any, n_classes: int, seed: int) -> None:
-        self._seed = seed
-        super().__init__("boosting", _ScaledBoosting(scaler, seed), X, np.arange(n_classes))
+    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
+        super().__init__("boosting", _ScaledBoosting(seed), scaled, n_classes, seed, MAX_TRAINED)
 
-    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """As any classifier, in one thread: trees this small are grown faster so."""
-        with threadpool_limits(1, "openmp"):
-            return super().fit(codes, weights, held_out)
-
-    def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
-        if len(rows) > MAX_TRAINED:
-            rows = np.sort(np.random.default_rng(self._seed).choice(rows, MAX_TRAINED, replace=False))
-        return super()._train(rows, codes, weights)
+    def _n_trainings(self, n_labels: int) -> int:
+        return super()._n_trainings(n_labels) if n_labels <= MANY_LABELS else FEW_TRAININGS
 
 
 @saved_as("evidence.scaled_boosting")
-class _ScaledBoosting:
-    """Boosted trees behind a ColumnScaler, since single precision has a range."""
+class _ScaledBoosting(ScaledModel):
+    """Boosted trees on scaled rows, since single precision has a range."""
 
-    def __init__(self, scaler: ColumnScaler, seed: int) -> None:
-        self._scaler, self._seed = scaler, seed
+    def __init__(self, seed: int) -> None:
+        self._seed = seed
 
     def __sklearn_clone__(self) -> _ScaledBoosting:
-        return _ScaledBoosting(self._scaler, self._seed)
+        return _ScaledBoosting(self._seed)
 
     def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
         self._model = HistGradientBoostingClassifier(random_state=self._seed, **PARAMETERS)
-        self._model.fit(self._scaler.transform(X), y, sample_weight=sample_weight)
+        self._model.fit(X, y, sample_weight=sample_weight)
         self.classes_ = self._model.classes_
 
     def predict_proba(self, X: Any) -> np.ndarray:
         trees: Any = vars(self).get("_model") or vars(self)["_trees"]
-        return np.asarray(trees.predict_proba(self._scaler.transform(X)))
+        return np.asarray(trees.predict_proba(X if self._scaler is None else self._scaler.transform(X)))
 
     def __getstate__(self) -> dict[str, Any]:
         state = vars(self).copy()

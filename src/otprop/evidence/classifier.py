@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -14,10 +15,11 @@ from sklearn.utils.validation import has_fit_parameter
 from otprop._saving import saved_as
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
+from otprop.evidence.scaling import ColumnScaler, ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
-from otprop.geometry.parallel import row_blocks
+from otprop.geometry.parallel import row_blocks, rows_per_block, single_threaded
 
-ROWS_PER_BLOCK = 100_000
+BLOCK_ENTRIES = 2**22  # class probabilities computed at once
 PROBABILITY_FLOOR = 0.005
 MANY_CLASSES_WARNING = "The number of unique classes"  # scikit-learn's doubt where each class has one label or two
 
@@ -45,7 +47,7 @@ class ClassifierSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Train one clone a fold for the held-out rows, and one on all labelled rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
-        group = held_out.fold % N_FOLDS
+        group = held_out.fold % self._n_trainings(len(labeled))
         found = np.zeros((len(held_out), self._n_classes))
         for fold in range(N_FOLDS):
             here = np.flatnonzero(group == fold)
@@ -54,11 +56,18 @@ class ClassifierSource:
             model = self._train(np.setdiff1d(labeled, held_out.rows[here]), codes, weights)
             found[here] = self._predict(model, self._X[held_out.rows[here]])
         self._model = self._train(labeled, codes, weights)
-        rows = predict_in_blocks(self.predict_log_proba, self._X, self._n_classes)
+        rows = predict_in_blocks(self._log_proba, self._X, self._n_classes)
         return SourceOutput(rows, log_floored(found, PROBABILITY_FLOOR))
+
+    def _n_trainings(self, n_labels: int) -> int:
+        """Into how many groups the held-out rows are divided, each predicted by one clone."""
+        return N_FOLDS
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""
+        return self._log_proba(rows)
+
+    def _log_proba(self, rows: Any) -> np.ndarray:
         return log_floored(self._predict(self._model, rows), PROBABILITY_FLOOR)
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
@@ -108,6 +117,60 @@ class ClassifierSource:
         return {name: value for name, value in vars(self).items() if name not in ("_X", "_metadata")}
 
 
+class ScaledSource(ClassifierSource):
+    """A classifier of ours on scaled rows: trained in one thread, on a sample where labelled rows are many.
+
+    Parameters
+    ----------
+    name : str
+    model : ScaledModel
+    scaled : ScaledRows
+    n_classes, seed : int
+    max_labels : int, labelled rows that it is trained on
+    """
+
+    def __init__(
+        self, name: str, model: ScaledModel, scaled: ScaledRows, n_classes: int, seed: int, max_labels: int
+    ) -> None:
+        super().__init__(name, model, scaled.rows, np.arange(n_classes))
+        self._scaler, self._seed, self._max_labels = scaled.scaler, seed, max_labels
+
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """As any classifier; matrices and trees this small are faster in one thread, whose products round alike."""
+        with single_threaded():
+            output = super().fit(codes, weights, held_out)
+        if isinstance(self._model, ScaledModel):
+            self._model.set_scaler(self._scaler)
+        return output
+
+    def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
+        if len(rows) > self._max_labels:
+            rows = np.sort(np.random.default_rng(self._seed).choice(rows, self._max_labels, replace=False))
+        return super()._train(rows, codes, weights)
+
+
+class ScaledModel(ABC):
+    """A classifier trained on scaled rows, which scales new rows once it has the scaler."""
+
+    _scaler: ColumnScaler | None = None
+    _model: Any
+    classes_: np.ndarray
+
+    def set_scaler(self, scaler: ColumnScaler) -> None:
+        """Take unscaled rows from now on."""
+        self._scaler = scaler
+
+    @abstractmethod
+    def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        """Train on scaled rows."""
+
+    @abstractmethod
+    def __sklearn_clone__(self) -> ScaledModel: ...
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        return np.asarray(self._model.predict_proba(X if self._scaler is None else self._scaler.transform(X)))
+
+
 @saved_as("evidence.class_shares")
 class _ClassShares:
     """Predicts the classes' shares of the labels for every row; stands in where only one class is labelled."""
@@ -128,7 +191,7 @@ def _take(value: Any, rows: np.ndarray, n_rows: int) -> Any:
 def predict_in_blocks(predict: Callable[[Any], np.ndarray], X: Any, n_classes: int) -> np.ndarray:
     """Predictions for all rows in single precision, computed block by block to bound the memory."""
     found = np.empty((X.shape[0], n_classes), dtype=np.float32)
-    for block in row_blocks(X.shape[0], ROWS_PER_BLOCK):
+    for block in row_blocks(X.shape[0], rows_per_block(n_classes, BLOCK_ENTRIES)):
         found[block] = predict(X[block])
     return found
 

@@ -89,8 +89,9 @@ class Evidence:
         self.held_out_log_proba = np.tensordot(self.weights, np.stack(held_out), 1)
         self._static: np.ndarray | None = None
         for weight, output in zip(self.weights[1:], outputs[1:], strict=True):
-            part = np.float32(weight) * output.rows
-            self._static = part if self._static is None else self._static + part
+            part = output.rows
+            part *= np.float32(weight)  # in place: with many classes these are the largest arrays
+            self._static = part if self._static is None else np.add(self._static, part, out=self._static)
         return self._sum(outputs[0].rows)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -117,9 +118,10 @@ class Evidence:
         return [first, *((source.name, source.predict_log_proba(rows)) for source in self._sources)]
 
     def _sum(self, log_probabilities: np.ndarray) -> np.ndarray:
-        total = np.float32(self.weights[0]) * log_probabilities
+        total = log_probabilities
+        total *= np.float32(self.weights[0])
         if self._static is not None:
-            return total + self._static
+            return np.add(total, self._static, out=total)
         total[~self.iterative.reached()] = -np.inf
         return total
 

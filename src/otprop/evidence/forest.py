@@ -6,16 +6,24 @@ import warnings
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
+import sklearn
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from otprop._saving import saved_as
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
+from otprop.geometry.parallel import Jobs, row_blocks
+from otprop.geometry.scaling import narrow_indices
 
 N_TREES = 100
+TREES_PER_BLOCK = 10  # grown by one thread at a time
+ROWS_PER_BLOCK = 10_000  # predicted by one thread at a time
+MAX_CLASSES = 100  # a tree holds a number for each node and class: with more classes, forests are left out
 MAX_LABELS = 20_000  # labelled rows that a random forest is grown on
 MAX_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag twin of the extra trees is grown on
 MIN_LEAF = 2  # rows in a leaf of the random forest
@@ -32,37 +40,70 @@ class ForestSource:
 
     name = "forest"
 
-    def __init__(self, scaler: ColumnScaler, X: Any, n_classes: int, seed: int, n_jobs: int | None) -> None:
-        self._scaler, self._X, self._n_classes, self._seed = scaler, X, n_classes, seed
-        self._n_jobs = n_jobs if X.shape[0] * X.shape[1] >= MIN_ENTRIES_FOR_THREADS else 1
+    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int, n_jobs: int | None) -> None:
+        self._scaler, self._X, self._n_classes, self._seed = scaled.scaler, scaled.rows, n_classes, seed
+        self._n_jobs = n_jobs if self._X.shape[0] * self._X.shape[1] >= MIN_ENTRIES_FOR_THREADS else 1
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the trees; return log-probabilities of all rows and, out of bag, of the held-out rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
-        self._forest = self._grow(labeled, codes, weights, out_of_bag=False)
+        self._forest, _ = self._grow(labeled, codes, weights, bootstrap=False)
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
-            out_of_bag = self._out_of_bag(self._grow(rows, codes, weights, out_of_bag=True), rows, held_out)
-        return SourceOutput(predict_in_blocks(self.predict_log_proba, self._X, self._n_classes), out_of_bag)
+            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, bootstrap=True), rows, held_out)
+        return SourceOutput(self._predict_all(), out_of_bag)
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""
-        shares = self._forest.predict_proba(self._scaler.transform(rows))
+        return self._log_proba(self._scaler.transform(rows))
+
+    def _predict_all(self) -> np.ndarray:
+        return predict_in_blocks(self._log_proba, self._X, self._n_classes)
+
+    def _log_proba(self, scaled: Any) -> np.ndarray:
+        shares = mean_of_trees(self._forest.estimators_, scaled, self._n_jobs)
         return log_floored(spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
-    def _make_forest(self, out_of_bag: bool) -> Any:
-        return ExtraTreesClassifier(N_TREES, bootstrap=out_of_bag, oob_score=out_of_bag)
+    def _make_forest(self) -> Any:
+        return ExtraTreesClassifier(N_TREES)
 
-    def _grow(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, out_of_bag: bool) -> Any:
-        forest = self._make_forest(out_of_bag).set_params(
-            max_features=columns_per_split(self._X.shape[1]), random_state=self._seed, n_jobs=self._n_jobs
-        )
-        with warnings.catch_warnings(), np.errstate(invalid="ignore", divide="ignore"):
+    def _make_tree(self, seed: int) -> Any:
+        return ExtraTreeClassifier(max_features=columns_per_split(self._X.shape[1]), random_state=seed)
+
+    def _grow(
+        self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, bootstrap: bool
+    ) -> tuple[Any, np.ndarray]:
+        """A forest, and the mean class shares of its rows by the trees that did not see them; 0 where all did.
+
+        What scikit-learn's forests do, without their cost of starting each tree, which is most of it with few labels.
+        """
+        X, y = self._X[rows], codes[rows]
+        if sp.issparse(X):
+            X = narrow_indices(sp.csc_array(X))
+            X.sort_indices()
+        weights = scale_to_mean_one(weights[rows])
+        seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=N_TREES)
+
+        def grow(block: slice) -> list[tuple[Any, np.ndarray]]:
+            grown = []
+            with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
+                for seed in seeds[block].tolist():
+                    counts = weights
+                    if bootstrap:
+                        drawn = np.random.RandomState(seed).choice(len(y), len(y), p=weights / weights.sum())
+                        counts = np.bincount(drawn, minlength=len(y)).astype(np.float64)
+                    grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), counts))
+            return grown
+
+        with warnings.catch_warnings():
             warnings.filterwarnings("ignore", MANY_CLASSES_WARNING, UserWarning)
-            warnings.filterwarnings("ignore", "Some inputs do not have OOB scores", UserWarning)
-            X = self._scaler.transform(self._X[rows])
-            return forest.fit(X, codes[rows], sample_weight=scale_to_mean_one(weights[rows]))
+            blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(N_TREES, TREES_PER_BLOCK)))
+        grown = [tree for block in blocks for tree in block]
+        forest = self._make_forest()
+        forest.estimators_, forest.classes_ = [tree for tree, _ in grown], np.unique(y)
+        forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, X.shape[1]
+        return forest, _unseen_shares(grown, self._X[rows], len(forest.classes_)) if bootstrap else np.empty(0)
 
     def _sample(self, labeled: np.ndarray, held_out: HeldOut, size: int) -> np.ndarray:
         """At most `size` labelled rows in order, the held-out ones among them."""
@@ -72,9 +113,9 @@ class ForestSource:
             others = np.random.default_rng(self._seed).choice(others, room, replace=False)
         return np.sort(np.concatenate([held_out.rows, others]))
 
-    def _out_of_bag(self, forest: Any, rows: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    def _out_of_bag(self, forest: Any, shares: np.ndarray, rows: np.ndarray, held_out: HeldOut) -> np.ndarray:
         """Log-probabilities of the held-out rows by the trees that did not see them; uniform where all did."""
-        shares = np.nan_to_num(np.atleast_2d(forest.oob_decision_function_)[np.searchsorted(rows, held_out.rows)])
+        shares = shares[np.searchsorted(rows, held_out.rows)]
         shares = spread_over_classes(shares, forest.classes_, self._n_classes) * held_out.leave_one_out_correction()
         total = shares.sum(axis=1, keepdims=True)
         shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / self._n_classes)
@@ -93,12 +134,46 @@ class RandomForestSource(ForestSource):
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the forest; its own out-of-bag predictions serve the held-out rows."""
         rows = self._sample(np.flatnonzero((codes >= 0) & (weights > 0)), held_out, MAX_LABELS)
-        self._forest = self._grow(rows, codes, weights, out_of_bag=len(held_out) > 0)
-        out_of_bag = self._out_of_bag(self._forest, rows, held_out) if len(held_out) else np.empty((0, self._n_classes))
-        return SourceOutput(predict_in_blocks(self.predict_log_proba, self._X, self._n_classes), out_of_bag)
+        self._forest, shares = self._grow(rows, codes, weights, bootstrap=True)
+        out_of_bag = np.empty((0, self._n_classes))
+        if len(held_out):
+            out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
+        return SourceOutput(self._predict_all(), out_of_bag)
 
-    def _make_forest(self, out_of_bag: bool) -> Any:
-        return RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF, oob_score=out_of_bag)
+    def _make_forest(self) -> Any:
+        return RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF)
+
+    def _make_tree(self, seed: int) -> Any:
+        return DecisionTreeClassifier(
+            max_features=columns_per_split(self._X.shape[1]), min_samples_leaf=MIN_LEAF, random_state=seed
+        )
+
+
+def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarray:
+    """The trees' mean class shares of rows in single precision, block by block; added up in the order of the trees."""
+
+    def predict(block: slice) -> np.ndarray:
+        rows = X[block]
+        with sklearn.config_context(assume_finite=True):
+            total = trees[0].predict_proba(rows, check_input=False)
+            for tree in trees[1:]:
+                total += tree.predict_proba(rows, check_input=False)
+        return np.asarray(total / len(trees))
+
+    blocks = row_blocks(X.shape[0], ROWS_PER_BLOCK) or [slice(0)]
+    return np.concatenate(list(Jobs(n_jobs).run(predict, blocks)))
+
+
+def _unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) -> np.ndarray:
+    """Mean class shares of the rows by the trees in whose sample they are not."""
+    total, n_trees = np.zeros((X.shape[0], n_classes)), np.zeros((X.shape[0], 1))
+    with sklearn.config_context(assume_finite=True):
+        for tree, counts in grown:
+            unseen = np.flatnonzero(counts == 0)
+            if len(unseen):
+                total[unseen] += tree.predict_proba(X[unseen], check_input=False)
+                n_trees[unseen] += 1
+    return np.asarray(total / np.maximum(n_trees, 1))
 
 
 def columns_per_split(n_columns: int) -> int:

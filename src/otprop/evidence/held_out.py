@@ -13,7 +13,8 @@ N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # labels from which on two folds of five are enough
 MIN_DRAWN = 20  # labels drawn at random from which on chosen ones do not weight the sources
-MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone
+MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone; more where classes have few
+MAX_LEAVE_ONE_OUT_MANY_CLASSES = 500  # each one costs as much as a class
 
 
 @saved_as("evidence.held_out")
@@ -78,7 +79,7 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     """Choose the labels to hold out, among classes that keep at least one other label.
 
     Few labels are held out one at a time, many in folds stratified by class. With many rows, too, two folds of five
-    are used.
+    are used; where classes are many and have few labels each, a sample of the labels is held out.
 
     Parameters
     ----------
@@ -99,6 +100,8 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     rng = np.random.default_rng(seed)
     rows = rows[np.lexsort((rng.random(len(rows)), codes[rows]))]  # by class, in random order within it
     if len(rows) <= max(MAX_LEAVE_ONE_OUT, N_FOLDS * n_classes):
+        if len(rows) > MAX_LEAVE_ONE_OUT_MANY_CLASSES:
+            rows = rows[np.sort(rng.choice(len(rows), MAX_LEAVE_ONE_OUT_MANY_CLASSES, replace=False))]
         return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts, ~chosen[rows])
     fold = np.arange(len(rows)) % N_FOLDS
     n_folds = N_FOLDS

@@ -11,7 +11,6 @@ tiny. Errors are therefore bounded relative to the row (see `diffusion_solver`).
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -30,19 +29,21 @@ from otprop.geometry.affinity import (
     self_tuned_weights,
     sorted_csr,
 )
+from otprop.geometry.diffusion_solver import COLUMNS_PER_BLOCK as MAX_COLUMNS_OF_GROUPS
 from otprop.geometry.diffusion_solver import (
     DiffusionResult,
     DiffusionSystem,
-    relative_floor,
     solve_columns,
     worker_pool,
 )
 from otprop.geometry.neighbors import Neighbors
 from otprop.geometry.parallel import Jobs, row_blocks
 
-COLUMNS_PER_BLOCK = 16  # in `inverse_block`
+ROWS_OF_DIAGONAL = 32  # of `inverse_diagonal`, computed at once
 REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in memory
-DIRECT_ROWS = 2000  # up to here a large block of the inverse is computed from a dense matrix
+MAX_INVERSE_ROWS = 600  # up to here the inverse is computed once and kept
+MAX_DIRECT_STRENGTH = 1.0 - 1e-6
+MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed on the way
 
 
 @saved_as("geometry.diffusion_graph", drops=("_S", "_order", "_roots", "components", "degrees", "symmetric"))
@@ -89,6 +90,7 @@ class DiffusionGraph:
         weights.data = np.sqrt(weights.data / each) * np.sqrt(weights.data / degrees[weights.indices])
         self._S = weights
         self._roots = np.sqrt(np.where(degrees > 0, degrees, 1.0))
+        self._inverses: dict[float, np.ndarray] = {}
 
     @classmethod
     def from_neighbors(
@@ -113,6 +115,7 @@ class DiffusionGraph:
         tol: float = 1e-6,
         max_iter: int = 2000,
         n_jobs: int | None = None,
+        n_groups: int = 1,
     ) -> DiffusionResult:
         """Solve (I - strength S) F = initial.
 
@@ -124,63 +127,96 @@ class DiffusionGraph:
         tol : float, tolerance for the error of a value relative to the sum of its row
         max_iter : int, products with the graph, for each of the systems that the rows are solved in
         n_jobs : int or None, number of threads; None for all processors; results do not depend on it
+        n_groups : int, independent problems side by side in the columns, as many columns in each: errors are relative
+            to the sum of a row over the columns of its group
 
         Returns
         -------
         DiffusionResult
         """
-        columns = self._check_initial(initial)[self._order]
+        columns = self._check_initial(initial)
         if start is not None and start.shape != columns.shape:
             raise ParameterError("start", f"must have the shape of initial, {columns.shape}; got {start.shape}.")
-        largest = columns.max(initial=0.0) or 1.0
+        if n_groups > 1 and columns.shape[1] > MAX_COLUMNS_OF_GROUPS:
+            raise ParameterError("n_groups", f"={n_groups} takes at most {MAX_COLUMNS_OF_GROUPS} columns in all.")
+        direct = self._solve_directly(columns, strength)
+        if direct is not None:
+            return direct
+        largest = float(columns.max()) if columns.nnz else 0.0
+        largest = largest or 1.0
+        values, iterations, worst = np.empty(columns.shape), 0, 0.0
+
+        def first(block: slice) -> np.ndarray:
+            assert start is not None
+            return np.asarray(np.maximum(start[self._order, block], 0.0) / largest)
+
         with worker_pool(self.n_rows, n_jobs) as pool:
-            result = solve_columns(
+            for block, result in solve_columns(
                 self._system(strength, pool),
-                columns / largest,
-                None if start is None else np.maximum(start[self._order], 0.0) / largest,
-                np.flatnonzero(self._connected_to(columns.max(axis=1, initial=0.0) > 0)),
+                lambda block: columns[:, block].toarray()[self._order] / largest,
+                None if start is None else first,
+                columns.shape[1],
+                self.components[self._order],
                 tol,
                 max_iter,
-            )
-        values = np.empty_like(result.values)
-        values[self._order] = result.values * largest
-        return replace(result, values=values)
+                n_groups,
+            ):
+                values[self._order, block] = result.values * largest
+                iterations, worst = iterations + result.iterations, max(worst, result.residual)
+        return DiffusionResult(values, iterations, worst, worst <= tol)
 
-    def inverse_block(
-        self,
-        rows: np.ndarray,
-        strength: float,
-        *,
-        tol: float = 1e-4,
-        max_iter: int = 2000,
-        n_jobs: int | None = None,
-    ) -> DiffusionResult:
-        """The rows and columns `rows` of the inverse (I - strength S)^-1, as the values of the result.
+    def _solve_directly(self, columns: sp.csc_array, strength: float) -> DiffusionResult | None:
+        """The values of a small graph from the inverse; None where that is not possible, or not accurate.
 
-        The error of an entry is within `tol`, relative to itself, for entries down to about 1e-6 of the largest in
-        their column. The block is symmetric and nonnegative. `max_iter` applies to every 16 columns; the other
-        parameters are those of `solve`.
+        No step of the Cholesky factorisation of this matrix subtracts numbers of equal size, so that even tiny values
+        have a small relative error, as long as they do not underflow.
         """
+        inverse = self._inverse(strength)
+        if inverse is None:
+            return None
+        values = columns.T.dot(inverse).T  # the inverse is symmetric
+        sums = values.sum(axis=1)
+        connected = np.isin(self.components, self.components[columns.sum(axis=1) > 0])
+        if connected.any() and not sums[connected].min() >= MIN_DIRECT * columns.max():
+            return None
+        return DiffusionResult(values, 0, 0.0, True)
+
+    def _inverse(self, strength: float) -> np.ndarray | None:
+        """The inverse of the system of a small graph, computed once; None for a large one."""
+        if self.n_rows > MAX_INVERSE_ROWS or not strength <= MAX_DIRECT_STRENGTH:
+            return None
+        if strength not in self._inverses:
+            inverse = np.empty((self.n_rows, self.n_rows))
+            inverse[np.ix_(self._order, self._order)] = self._system(strength, None).inverse()
+            self._inverses[strength] = inverse
+        return self._inverses[strength]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return vars(self) | {"_inverses": {}}
+
+    def inverse_diagonal(
+        self, rows: np.ndarray, strength: float, *, tol: float = 1e-6, max_iter: int = 2000, n_jobs: int | None = None
+    ) -> DiffusionResult:
+        """The diagonal of the inverse (I - strength S)^-1 at `rows`, as the values of the result, of shape (n_rows,).
+
+        A value is the contribution of a row's own initial value to the value of that row; `tol` is its absolute error,
+        and it is at least 1. The other parameters are those of `solve`; `max_iter` applies to every block of rows.
+        """
+        inverse = self._inverse(strength)
+        if inverse is not None:
+            return DiffusionResult(inverse[rows, rows], 0, 0.0, True)
+        system, components = self._system(strength, None), self.components[self._order]
         places = np.argsort(self._order)[rows]
-        system = self._system(strength, None)
-        if self.n_rows <= min(DIRECT_ROWS, 10 * len(places)):
-            columns = system.solve_directly(np.eye(self.n_rows)[:, places])[places]
-            iterations, error = 0, 0.0
-        else:
 
-            def solve(block: slice) -> tuple[np.ndarray, int, float]:
-                chosen = places[block]
-                rhs = np.zeros((self.n_rows, len(chosen)))
-                rhs[chosen, np.arange(len(chosen))] = 1.0
-                floor = relative_floor(1e-6, tol, strength)
-                values, n_iter, error = system.solve(rhs, None, tol=tol, floor=floor, max_iter=max_iter, separate=True)
-                return values[places], n_iter, error
+        def solve(block: slice) -> tuple[np.ndarray, int, float]:
+            connected = np.flatnonzero(np.isin(components, components[places[block]]))
+            part = system.part(connected)
+            return part.inverse_diagonal(np.searchsorted(connected, places[block]), tol, max_iter)
 
-            solved = list(Jobs(n_jobs).run(solve, row_blocks(len(places), COLUMNS_PER_BLOCK)))
-            columns = np.hstack([np.empty((len(places), 0)), *(values for values, _, _ in solved)])
-            iterations = sum(n_iter for _, n_iter, _ in solved)
-            error = max((error for _, _, error in solved), default=0.0)
-        return DiffusionResult(np.maximum((columns + columns.T) / 2, 0.0), iterations, error, error <= tol)
+        solved = list(Jobs(n_jobs).run(solve, row_blocks(len(places), ROWS_OF_DIAGONAL)))
+        values = np.concatenate([np.empty(0), *(entries for entries, _, _ in solved)])
+        error = max((error for _, _, error in solved), default=0.0)
+        return DiffusionResult(values, sum(n_iter for _, n_iter, _ in solved), error, error <= tol)
 
     def extend(self, new: Any, values: np.ndarray) -> np.ndarray:
         """Values at new rows: the mean of their neighbours' values, weighted by affinity.
@@ -212,19 +248,15 @@ class DiffusionGraph:
         weights /= weights.sum(axis=1, keepdims=True)
         return csr_from_neighbors(weights, new.indices, self.n_rows) @ values
 
-    def _check_initial(self, initial: Any) -> np.ndarray:
-        columns = np.asarray(initial.toarray() if sp.issparse(initial) else initial, dtype=np.float64)
-        if columns.ndim != 2 or len(columns) != self.n_rows:
-            raise ParameterError("initial", f"must have shape ({self.n_rows}, n_columns); got {columns.shape}.")
-        if not (np.isfinite(columns).all() and (columns >= 0).all()):
+    def _check_initial(self, initial: Any) -> sp.csc_array:
+        shape = np.shape(initial)
+        if len(shape) != 2 or shape[0] != self.n_rows:
+            raise ParameterError("initial", f"must have shape ({self.n_rows}, n_columns); got {shape}.")
+        columns = sp.csc_array(initial, dtype=np.float64)
+        if not (np.isfinite(columns.data).all() and (columns.data >= 0).all()):
             raise ParameterError("initial", "must be finite and not negative.")
         return columns
 
     def _system(self, strength: float, pool: ThreadPoolExecutor | None) -> DiffusionSystem:
         check_number("strength", strength, above=0, below=1)
         return DiffusionSystem(self._S, strength, self._roots, pool)
-
-    def _connected_to(self, rows: np.ndarray) -> np.ndarray:
-        """Boolean mask of the rows that are connected to some of `rows`, in the order of the system."""
-        labels = self.components[self._order]
-        return np.isin(labels, labels[rows])

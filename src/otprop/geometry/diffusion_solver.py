@@ -7,24 +7,27 @@ anew, and so on (`_solve_by_levels`).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, reduce
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import cho_factor
+from scipy.linalg.lapack import dpotri
 
 from otprop.geometry.affinity import sorted_csr
-from otprop.geometry.parallel import Jobs, row_blocks
+from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 
 LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
 MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
 CHECK_INTERVAL = 4  # iterations between two computations of the error
 ROWS_PER_BLOCK = 10_000  # of a product, per thread
 COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
+
+Columns = Callable[[slice], np.ndarray]  # the columns of a slice, with all rows
 
 
 @dataclass(frozen=True)
@@ -97,13 +100,13 @@ class DiffusionSystem:
         floor: float,
         max_iter: int,
         reference: np.ndarray | None = None,
-        separate: bool = False,
+        n_groups: int = 1,
     ) -> tuple[np.ndarray, int, float]:
         """Conjugate gradients for each column, starting from `values`; returns values, iterations and their `error`."""
         residual, iterations = rhs if values is None else rhs - self.dot(values), int(values is not None)
         if values is None or np.abs(residual).max() >= rhs.max():  # no start, or one that is worse than 0
             values, residual = np.zeros(rhs.shape), rhs.copy()
-        error = self.error(residual, values, floor, reference, separate)
+        error = self.error(residual, values, floor, reference, n_groups)
         while error > tol and iterations < max_iter:
             direction = residual.copy()
             product = _column_dots(residual, direction)
@@ -111,28 +114,60 @@ class DiffusionSystem:
                 image = self.dot(direction)
                 length = _safe_divide(product, _column_dots(direction, image))
                 values += length * direction
-                residual -= length * image
-                if count % CHECK_INTERVAL == 0 and self.error(residual, values, floor, reference, separate) <= tol / 2:
+                image *= length
+                residual -= image
+                if count % CHECK_INTERVAL == 0 and self.error(residual, values, floor, reference, n_groups) <= tol / 2:
                     break
                 old, product = product, _column_dots(residual, residual)
                 direction *= _safe_divide(product, old)
                 direction += residual
             residual = rhs - self.dot(values)  # the updated residual may have drifted
             iterations += count + 1
-            before, error = error, self.error(residual, values, floor, reference, separate)
+            before, error = error, self.error(residual, values, floor, reference, n_groups)
             if error > before / 2:
                 break
         return np.maximum(values, 0.0, out=values), iterations, error
 
-    def solve_directly(self, rhs: np.ndarray) -> np.ndarray:
+    def inverse_diagonal(self, rows: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, int, float]:
+        """Entries of the diagonal of the inverse by conjugate gradients; returns them, iterations and their error.
+
+        With steps of length l_k and residuals r_k the entry is ``sum_k l_k r_k' r_k``. What is missing of it is the
+        squared error of the solution in the norm of the matrix: at most ``r' r / (1 - strength)``, so that half the
+        iterations of a solution are enough.
+        """
+        residual = np.zeros((len(self.roots), len(rows)))
+        residual[rows, np.arange(len(rows))] = 1.0
+        direction, product, entries = residual.copy(), np.ones(len(rows)), np.zeros(len(rows))
+        iterations, error = 0, float("inf")
+        while error > tol and iterations < max_iter:
+            iterations += 1
+            image = self.dot(direction)
+            length = _safe_divide(product, _column_dots(direction, image))
+            entries += length * product
+            image *= length
+            residual -= image
+            old, product = product, _column_dots(residual, residual)
+            error = float(product.max()) / (1.0 - self.strength)
+            direction *= _safe_divide(product, old)
+            direction += residual
+        return entries, iterations, error
+
+    def inverse(self) -> np.ndarray:
+        """The inverse of the matrix, as a dense matrix."""
         matrix = -self.strength * self.S.toarray()
         matrix[np.diag_indices_from(matrix)] += 1.0
-        return np.maximum(cho_solve(cho_factor(matrix, overwrite_a=True), rhs), 0.0)
+        with single_threaded_blas():
+            factor, _ = cho_factor(matrix, lower=True, overwrite_a=True, check_finite=False)
+            lower = np.tril(dpotri(factor, lower=True, overwrite_c=True)[0])
+        lower[np.diag_indices_from(lower)] /= 2
+        return np.maximum(lower + lower.T, 0.0)
 
     def error(
-        self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, separate: bool
+        self, residual: np.ndarray, values: np.ndarray, floor: float, reference: np.ndarray | None, n_groups: int
     ) -> float:
-        """The largest residual over 1 - strength, relative to the sum of its row (or `reference`, or each value).
+        """The largest residual over 1 - strength, relative to `reference`, or to the sum of its row in its group.
+
+        Groups are columns side by side, as many in each.
 
         All of these are potentials, that is values over roots; those below `floor` times the largest count as that.
         Since S roots = roots and the inverse is nonnegative, this bounds the relative error of a value up to a factor:
@@ -141,35 +176,64 @@ class DiffusionSystem:
         roots = self.roots[:, None]
         base = reference
         if base is None:
-            base = (values if separate else values.sum(axis=1, keepdims=True)) / roots
+            base = _group_sums(values, n_groups) / roots
         largest = base.max(axis=0)
         if not (largest > 0).all():
             return float("inf")
-        return float((np.abs(residual) / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
+        grouped = np.abs(residual).reshape(len(residual), base.shape[1], -1)
+        worst = reduce(np.maximum, np.moveaxis(grouped, 2, 0))  # faster than a maximum over a short axis
+        return float((worst / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
 
 
 def solve_columns(
-    system: DiffusionSystem, columns: np.ndarray, start: np.ndarray | None, rows: np.ndarray, tol: float, max_iter: int
-) -> DiffusionResult:
-    """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks."""
-    if columns.shape[1] <= COLUMNS_PER_BLOCK:
-        return _solve_by_levels(system, columns, start, rows, tol, max_iter)[0]
-    total, levels = _solve_by_levels(system, columns.sum(axis=1, keepdims=True), None, rows, tol, max_iter)
-    values, iterations, worst = np.empty(columns.shape), total.iterations, total.residual
-    for block in row_blocks(columns.shape[1], COLUMNS_PER_BLOCK):
-        block_start = None if start is None else start[:, block]
-        result, _ = _solve_by_levels(system, columns[:, block], block_start, rows, tol, max_iter, levels)
-        values[:, block] = result.values
-        iterations, worst = iterations + result.iterations, max(worst, result.residual)
-    return DiffusionResult(values, iterations, worst, worst <= tol)
+    system: DiffusionSystem,
+    columns: Columns,
+    start: Columns | None,
+    n_columns: int,
+    components: np.ndarray,
+    tol: float,
+    max_iter: int,
+    n_groups: int = 1,
+) -> Iterator[tuple[slice, DiffusionResult]]:
+    """Solve for all columns: at once if they are few, otherwise for their sum first and then in blocks.
+
+    `columns` and `start` give the columns of a slice, so that memory is bounded by the size of a block. A block is
+    solved on the `components` of the graph that its columns are in.
+    """
+    blocks = row_blocks(n_columns, COLUMNS_PER_BLOCK)
+    known: list[_Level] | None = None
+    if len(blocks) > 1:
+        total = sum(columns(block).sum(axis=1, keepdims=True) for block in blocks)
+        rows = np.flatnonzero(_connected_to(components, total))
+        summed, known = _solve_by_levels(system, total, None, rows, tol, max_iter)
+        yield slice(0), replace(summed, values=summed.values[:, :0])
+    for block in blocks:
+        initial = columns(block)
+        connected = _connected_to(components, initial)
+        levels = None if known is None else [level.part(connected) for level in known]
+        first = None if start is None else start(block)
+        rows = np.flatnonzero(connected)
+        yield block, _solve_by_levels(system, initial, first, rows, tol, max_iter, levels, n_groups)[0]
+
+
+def _connected_to(components: np.ndarray, columns: np.ndarray) -> np.ndarray:
+    """Boolean mask of the rows in a component with a positive initial value."""
+    return np.isin(components, components[columns.max(axis=1, initial=0.0) > 0])
 
 
 @dataclass(frozen=True)
 class _Level:
-    """Potentials of the rows solved for in one system, and their unit."""
+    """The rows solved for in one system, their potentials and unit, and which of them are not left to the next."""
 
+    rows: np.ndarray
     potential: np.ndarray
     unit: float
+    done: np.ndarray
+
+    def part(self, wanted: np.ndarray) -> _Level:
+        """The level of the rows marked in `wanted`."""
+        here = wanted[self.rows]
+        return replace(self, rows=self.rows[here], potential=self.potential[here], done=self.done[here])
 
 
 def _solve_by_levels(
@@ -180,6 +244,7 @@ def _solve_by_levels(
     tol: float,
     max_iter: int,
     known: list[_Level] | None = None,
+    n_groups: int = 1,
 ) -> tuple[DiffusionResult, list[_Level]]:
     """Solve for the `rows` level by level, from the largest potentials to the smallest.
 
@@ -202,14 +267,22 @@ def _solve_by_levels(
             floor=floor,
             max_iter=max_iter,
             reference=level.potential[:, None] if level else None,
+            n_groups=n_groups,
         )
         iterations, worst = iterations + count, max(worst, error)
-        potential = level.potential if level else found.sum(axis=1) / part.roots
-        done = (potential >= floor * potential.max()) | (error > tol)
-        values[rows[done]] = found[done] * max(unit, MIN_POTENTIAL)
-        levels.append(_Level(potential, unit))
-        rows = rows[~done]
+        if level is None:
+            potential = found.sum(axis=1) / part.roots
+            level = _Level(rows, potential, unit, (potential >= floor * potential.max()) | (error > tol))
+        values[rows[level.done]] = found[level.done] * max(unit, MIN_POTENTIAL)
+        levels.append(level)
+        rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels
+
+
+def _group_sums(values: np.ndarray, n_groups: int) -> np.ndarray:
+    """Sums over the columns of each group."""
+    size = values.shape[1] // n_groups
+    return np.asarray((values.reshape(-1, size) @ np.ones(size)).reshape(len(values), n_groups))
 
 
 def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -218,7 +291,7 @@ def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 def _safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """The quotient, or 0 where the denominator is not positive: that column is solved."""
-    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
+    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
 
 
 def relative_floor(wanted: float, tol: float, strength: float) -> float:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from typing import Any
 
 from joblib import effective_n_jobs
-from threadpoolctl import threadpool_limits  # type: ignore[import-untyped, unused-ignore]
+from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
 from otprop._saving import saved_as
 
@@ -41,7 +42,18 @@ class Jobs:
 
 def single_threaded_blas() -> Any:
     """A context in which matrix products use one thread, so that they round the same for any number of threads."""
-    return threadpool_limits(limits=1, user_api="blas")
+    return _thread_pools().limit(limits=1, user_api="blas")
+
+
+def single_threaded() -> Any:
+    """A context in which matrix products and loops of compiled code use one thread: for small work, more cost time."""
+    return _thread_pools().limit(limits=1)
+
+
+@cache
+def _thread_pools() -> ThreadpoolController:
+    """The libraries with threads of their own; finding them takes longer than many a fit."""
+    return ThreadpoolController()
 
 
 def row_blocks(n_rows: int, rows_per_block: int) -> list[slice]:

@@ -158,7 +158,7 @@ class _Writer:
 
     def _state(self, value: Any, saved: SavedClass) -> dict[str, Any]:
         # not the __getstate__ of scikit-learn: it adds its version, which the header has for all
-        state = vars(value) if type(value).__module__.startswith("sklearn.") else value.__getstate__()
+        state = vars(value) if type(value).__module__.startswith("sklearn.") else value.__getstate__() or {}
         kept = {key: each for key, each in state.items() if key not in saved.drops}
         return {key: self.node(each) for key, each in {**kept, **saved.replaces}.items()}
 

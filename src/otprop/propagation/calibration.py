@@ -147,7 +147,21 @@ def label_confidence(
 
     `unseen` is the share of rows of classes that no label shows; the best of the others has at least an equal share.
     """
-    found = calibration(distributions.max(axis=1))
+    return best_class_confidence(
+        distributions.max(axis=1), distributions.argmax(axis=1), reached, calibration, prior, unseen
+    )
+
+
+def best_class_confidence(
+    sure: np.ndarray,
+    best_class: np.ndarray,
+    reached: np.ndarray,
+    calibration: Calibration,
+    prior: np.ndarray,
+    unseen: float,
+) -> np.ndarray:
+    """The same from the probability and the number of each row's most probable class."""
+    found = calibration(sure)
     far = np.flatnonzero(~reached)  # no held-out label was like them
-    found[far] = np.minimum(found[far], prior[distributions[far].argmax(axis=1)])
+    found[far] = np.minimum(found[far], prior[best_class[far]])
     return np.maximum(found, (1.0 - unseen) / len(prior))

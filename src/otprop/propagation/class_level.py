@@ -16,9 +16,10 @@ from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.output import hits
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.pairwise import in_user_units
-from otprop.propagation.calibration import Calibration, calibrate, label_confidence, shift_to_error
+from otprop.geometry.parallel import row_blocks, rows_per_block
+from otprop.propagation.calibration import Calibration, best_class_confidence, calibrate, shift_to_error
 from otprop.propagation.class_predictor import ClassLevelPredictor
-from otprop.propagation.class_rounds import ClassLevelRounds, tempered
+from otprop.propagation.class_rounds import BLOCK_ENTRIES, ClassLevelRounds, tempered
 from otprop.propagation.config import ClassLevelConfig, RoundCallback
 from otprop.propagation.error import (
     ErrorEvidence,
@@ -164,11 +165,14 @@ class ClassLevelFit:
     ) -> np.ndarray:
         """The classes' shares of all rows: the labelled ones, and those inferred for the rest."""
         left, held_out = labels.unlabeled, self.evidence.held_out
-        reached = left[np.isfinite(logits[left]).all(axis=1)]
-        probabilities = softmax(tempered(logits[reached], self.temperature), axis=1)
+        reached = left[logits.min(axis=1)[left] > -np.inf]
+        total = np.zeros(len(counts))
+        for block in row_blocks(len(reached), rows_per_block(len(counts), BLOCK_ENTRIES)):
+            total += softmax(tempered(logits[reached[block]], self.temperature), axis=1).sum(axis=0)
+        mean = total / max(len(reached), 1)
         shown = softmax(tempered(self.evidence.held_out_log_proba[held_out.drawn], self.temperature), axis=1)
         drawn = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left))
-        inferred = infer_shares(probabilities, shown, held_out.codes[held_out.drawn], drawn)
+        inferred = infer_shares(mean, len(reached), shown, held_out.codes[held_out.drawn], drawn)
         total = counts + len(left) * inferred
         return np.asarray(total / total.sum())
 
@@ -183,10 +187,10 @@ class ClassLevelFit:
         error = weighted_error(right[drawn], rows_per_label)
         error = without_chosen(error, len(left), int((~drawn).sum()), float((1.0 - right)[~drawn].sum()))
         n_once = 0 if classes_complete else int(np.count_nonzero((drawn_counts == 1) & (held_out.counts == 1)))
-        sure = self.rounds.distributions[left].max(axis=1, initial=0.0)
+        sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
         self.error_evidence = ErrorEvidence(
             held_out=error,
-            doubt=float(1.0 - sure.mean()) if len(left) else 0.0,
+            doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
             unseen=unseen_share(n_once, int(drawn_counts.sum())),
             n_labels=effective_number(rows_per_label) + n_once,
             n_classes=len(self.prior),
@@ -198,15 +202,17 @@ class ClassLevelFit:
         if drawn.any():
             self.calibration = calibrate(best[drawn], right[drawn], rows_per_label)
             if len(left):
-                rows, near = self.rounds.distributions[left], reached[left]
+                rows = sure[left], best_class[left], reached[left]
                 self.calibration = shift_to_error(
-                    self.calibration, lambda line: self._confidence(rows, near, line), self.error.expected
+                    self.calibration, lambda line: self._confidence(*rows, line), self.error.expected
                 )
-        self.confidence = self._confidence(self.rounds.distributions, reached, self.calibration)
+        self.confidence = self._confidence(sure, best_class, reached, self.calibration)
         self.confidence[labels.labeled] = 1.0
 
-    def _confidence(self, distributions: np.ndarray, reached: np.ndarray, calibration: Calibration) -> np.ndarray:
-        return label_confidence(distributions, reached, calibration, self.prior, self.error_evidence.unseen)
+    def _confidence(
+        self, sure: np.ndarray, best_class: np.ndarray, reached: np.ndarray, calibration: Calibration
+    ) -> np.ndarray:
+        return best_class_confidence(sure, best_class, reached, calibration, self.prior, self.error_evidence.unseen)
 
     def _with_plan(self, log_probabilities: np.ndarray) -> np.ndarray:
         """Log-probabilities of held-out labels with the class potentials of the first plan added."""

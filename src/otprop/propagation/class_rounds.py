@@ -8,6 +8,7 @@ import numpy as np
 
 from otprop._labels import UNLABELED
 from otprop.evidence.combined import Evidence
+from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.class_level import ClassTransport, owed_masses, solve_classes
 
@@ -17,6 +18,7 @@ MIN_SHARE_LEFT = 0.1  # with alpha="auto", each round labels at least this share
 MIN_SHARE_ALL = 0.02  # and at least this share of all rows that were unlabelled at the start
 SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of as many labels
 MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
+BLOCK_ENTRIES = 2**22  # class shares computed at once
 
 
 def tempered(logits: np.ndarray, epsilon: float) -> np.ndarray:
@@ -92,13 +94,10 @@ class ClassLevelRounds(Rounds):
         if self.epsilon != 1.0:
             logits = tempered(logits, self.epsilon)
         plan = self._solve(logits)
-        shares = plan.shares(logits)
-        scores = certainty(shares)
-        lost = ~plan.reached(logits)
-        shares[lost], scores[lost] = self._prior, 0.0
-        self.distributions[left], self.certainty[left] = shares, scores
-        chosen, threshold, lowered = self._choose(scores, shares.max(axis=1), ~lost)
-        class_gap = self._label(left[chosen], shares[chosen])
+        scores, probable, reached = self._distribute(plan, logits)
+        del logits
+        chosen, threshold, lowered = self._choose(scores, probable, reached)
+        class_gap = self._label_all(left[chosen])
         gaps = np.abs(scores - threshold)
         if self.n_rounds == 1:
             self.plan = plan
@@ -120,6 +119,25 @@ class ClassLevelRounds(Rounds):
             seconds=perf_counter() - start,
         )
 
+    def _distribute(self, plan: ClassTransport, logits: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Class shares of the rows left, block by block; their certainty, largest share, and whether they are reached.
+
+        Rows that no label reaches have the shares of all rows and no certainty.
+        """
+        left = self._left
+        scores, probable, reached = np.empty(len(left)), np.empty(len(left)), np.empty(len(left), dtype=bool)
+        for block in self._blocks(len(left)):
+            shares, reached[block] = plan.shares(logits[block]), plan.reached(logits[block])
+            shares[~reached[block]] = self._prior
+            scores[block] = np.where(reached[block], certainty(shares), 0.0)
+            probable[block] = shares.max(axis=1)
+            self.distributions[left[block]], self.certainty[left[block]] = shares, scores[block]
+        return scores, probable, reached
+
+    def _blocks(self, n_rows: int) -> list[slice]:
+        """Blocks of rows that bound the memory where classes are many."""
+        return row_blocks(n_rows, rows_per_block(len(self._prior), BLOCK_ENTRIES))
+
     def _solve(self, logits: np.ndarray) -> ClassTransport:
         """Eq. 9 at the level of classes: each ships what it still owes."""
         owed = owed_masses(self._prior, self._shipped(), len(logits), MIN_OWED_SHARE)
@@ -136,7 +154,8 @@ class ClassLevelRounds(Rounds):
         labeled = (self.codes != UNLABELED) & ~self._weightless
         if self.strength == 1:
             return np.bincount(self.codes[labeled], minlength=len(self._prior))
-        return np.asarray(self.distributions[labeled].sum(axis=0))
+        rows = np.flatnonzero(labeled)
+        return np.asarray(sum(self.distributions[rows[block]].sum(axis=0) for block in self._blocks(len(rows))))
 
     def _trust(self, n_left: int) -> float:
         """Factor on the strength: the error of the shares, in rows, weighs more the fewer rows are left."""
@@ -176,7 +195,8 @@ class ClassLevelRounds(Rounds):
         masses = JOINING_WEIGHT * len(joined) * self._prior / np.maximum(counts, 1)
         self._weights[joined] = masses[self.codes[joined]]
 
-    def _label(self, rows: np.ndarray, shares: np.ndarray) -> float:
-        class_gap = super()._label(rows, shares)
+    def _label_all(self, rows: np.ndarray) -> float:
+        """Label these rows by their class shares; returns the smallest gap between the two best classes of a row."""
+        gaps = [self._label(rows[block], self.distributions[rows[block]]) for block in self._blocks(len(rows))]
         self._weight_joined_rows()
-        return class_gap
+        return min(gaps)

@@ -39,7 +39,9 @@ def counts_without_chosen(drawn: np.ndarray, chosen: np.ndarray, n_left: int) ->
     return np.asarray(drawn.sum() * left / left.sum()) if left.any() else drawn
 
 
-def infer_shares(probabilities: np.ndarray, held_out: np.ndarray, codes: np.ndarray, counts: np.ndarray) -> np.ndarray:
+def infer_shares(
+    mean: np.ndarray, n_rows: int, held_out: np.ndarray, codes: np.ndarray, counts: np.ndarray
+) -> np.ndarray:
     """The classes' shares among the unlabelled rows, from their class probabilities and from the labels.
 
     The rows' mean probabilities q are ``sum_k p_k C_k`` for shares p, where C_k are the mean probabilities of rows of
@@ -50,8 +52,9 @@ def infer_shares(probabilities: np.ndarray, held_out: np.ndarray, codes: np.ndar
 
     Parameters
     ----------
-    probabilities : ndarray of shape (n_rows, n_classes), of the unlabelled rows
-    held_out : ndarray of shape (n_held_out, n_classes), the same of labelled rows whose label was held out
+    mean : ndarray of shape (n_classes,), the mean class probabilities of the unlabelled rows
+    n_rows : int, how many these are
+    held_out : ndarray of shape (n_held_out, n_classes), the probabilities of labelled rows whose label was held out
     codes : ndarray of int of shape (n_held_out,), their classes
     counts : ndarray of shape (n_classes,), the number of labels of each class
 
@@ -59,10 +62,9 @@ def infer_shares(probabilities: np.ndarray, held_out: np.ndarray, codes: np.ndar
     -------
     ndarray of shape (n_classes,), summing to one
     """
-    n_rows, n_classes = probabilities.shape
+    n_classes = len(mean)
     if n_rows == 0 or len(codes) == 0 or n_classes == 1:
         return labeled_shares(counts)
-    mean = probabilities.mean(axis=0)
     confusion, variance = _confusion(held_out, codes, mean)
     variance += (np.diag(mean) - np.outer(mean, mean)) / n_rows
     precision = np.linalg.inv(variance + MIN_VARIANCE * np.eye(n_classes))

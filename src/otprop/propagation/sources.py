@@ -15,11 +15,12 @@ from otprop.evidence.base import Source
 from otprop.evidence.boosting import BoostingSource, boosting_pays
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.diffusion import DiffusionSource, Setting
+from otprop.evidence.forest import MAX_CLASSES as MAX_FOREST_CLASSES
 from otprop.evidence.forest import ForestSource, RandomForestSource
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.linear import LinearSource
 from otprop.evidence.nearness import NearnessSource
-from otprop.evidence.scaling import ColumnScaler
+from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
@@ -50,19 +51,19 @@ class Geometry:
     cost: PairwiseCost | None = None
     index: NeighborIndex | None = None
     n_query: int = 0
-    _scaler: ColumnScaler | None = None
+    _scaled: ScaledRows | None = None
 
     @property
     def parts(self) -> tuple[str, ...]:
         """Names of what there is to use again."""
         found = ("neighbours", "graphs") if self.index is not None else ("graph",) if self.graphs else ("costs",)
-        return found if self._scaler is None else (*found, "scales")
+        return found if self._scaled is None else (*found, "scales")
 
-    def scaler(self, X: Any) -> ColumnScaler:
-        """The scales of the columns of X, learnt once."""
-        if self._scaler is None:
-            self._scaler = ColumnScaler().fit(X)
-        return self._scaler
+    def scaled(self, X: Any) -> ScaledRows:
+        """The rows of X with scaled columns, computed once."""
+        if self._scaled is None:
+            self._scaled = ScaledRows.of(X)
+        return self._scaled
 
 
 def geometry_key(X: Any, config: ClassLevelConfig) -> tuple[Any, ...]:
@@ -119,23 +120,23 @@ def build_static_sources(
             shown = classes if classes.dtype.kind in "biufU" else np.arange(n_classes)
             found.append(ClassifierSource(source.name, source.classifier, X, shown, source.metadata))
         else:
-            found.append(_named_source(source.name, X, geometry.scaler(X), n_classes, config))
+            found.append(_named_source(source.name, geometry.scaled(X), n_classes, config))
     return found
 
 
-def _named_source(name: str, X: Any, scaler: ColumnScaler, n_classes: int, config: ClassLevelConfig) -> Source:
+def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLevelConfig) -> Source:
     if name == "forest":
-        return ForestSource(scaler, X, n_classes, config.seed, config.n_jobs)
+        return ForestSource(scaled, n_classes, config.seed, config.n_jobs)
     if name == "random_forest":
-        return RandomForestSource(scaler, X, n_classes, config.seed, config.n_jobs)
+        return RandomForestSource(scaled, n_classes, config.seed, config.n_jobs)
     if name == "boosting":
-        return BoostingSource(scaler, X, n_classes, config.seed)
-    return LinearSource(scaler, X, n_classes, config.seed)
+        return BoostingSource(scaled, n_classes, config.seed)
+    return LinearSource(scaled, n_classes, config.seed)
 
 
 def _auto_sources(X: Any, n_labels: int, n_classes: int) -> tuple[EvidenceSource, ...]:
     """The classifiers that are worth their cost with so many labels, classes and columns."""
-    names = ["forest", "linear", "random_forest"]
+    names = ["forest", "linear", "random_forest"] if n_classes <= MAX_FOREST_CLASSES else ["linear"]
     if boosting_pays(n_labels, n_classes, X):
         names.append("boosting")
     return tuple(EvidenceSource(name) for name in names)
