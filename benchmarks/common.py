@@ -89,7 +89,8 @@ def commit() -> str:
 
 def header() -> list[str]:
     """Comment lines for the top of a result: the command, the version and commit, the day, the machine."""
-    command = " ".join(["python", f"benchmarks/{Path(sys.argv[0]).name}", *sys.argv[1:]])
+    script = Path(sys.argv[0])
+    command = " ".join(["python", f"{script.resolve().parent.name}/{script.name}", *sys.argv[1:]])
     return [
         f"# command: {command}",
         f"# otprop {otprop.__version__}, commit {commit()}, {datetime.now(UTC):%Y-%m-%d}",

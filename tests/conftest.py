@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -35,3 +36,11 @@ def data_folder() -> Path:
     if _DATA_FOLDER is None:
         pytest.skip(_NO_DATA)
     return _DATA_FOLDER
+
+
+@pytest.fixture(scope="module")
+def few_trees() -> Iterator[None]:
+    """Forests of ten trees, for tests in which larger ones would only take time."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("otprop.evidence.forest.N_TREES", 10)
+        yield

@@ -21,13 +21,7 @@ def expected(estimator):
     return EXPECTED | dict.fromkeys(WEIGHTS, AS_NEIGHBORS if estimator.cost == "diffusion" else AS_HIDDEN)
 
 
-@pytest.fixture(scope="module", autouse=True)
-def few_trees():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.forest.N_TREES", 10)
-        yield
-
-
+@pytest.mark.usefixtures("few_trees")
 @pytest.mark.filterwarnings("ignore:The transport plan did not reach tol", "ignore:y holds -1 and 1 only")
 @parametrize_with_checks(
     [

@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
+from otprop import OTP
 from otprop._labels import encode_labels
 
 COLUMNS = {
@@ -111,3 +112,8 @@ def test_labels_of_two_types_are_refused():
 def test_a_missing_value_beside_a_marker_of_ones_own_is_refused():
     with pytest.raises(ValueError, match=r"None beside the marker unlabeled='\?'"):
         encode_labels(["a", "?", None], unlabeled="?")
+
+
+def test_the_class_one_beside_the_missing_value_of_pandas_is_labelled():
+    y = pd.array([1, None, None, 1], dtype="Int64")
+    assert OTP(evidence=None).fit([[0.0], [1.0], [2.0], [3.0]], y).transduction_.tolist() == [1, 1, 1, 1]

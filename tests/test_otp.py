@@ -24,19 +24,14 @@ from sklearn.preprocessing import StandardScaler
 from otprop import OTP
 from tests.estimators import balanced, geometry, hide, nearness
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 WAYS = {"default": OTP, "geometry": geometry, "nearness": nearness, "balanced": balanced}
 QUICK = {name: way for name, way in WAYS.items() if name != "default"}
 
 all_ways = pytest.mark.parametrize("way", WAYS.values(), ids=WAYS)
 quick_ways = pytest.mark.parametrize("way", QUICK.values(), ids=QUICK)  # where a forest would only take time
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_trees():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.forest.N_TREES", 25)
-        yield
 
 
 @pytest.fixture(scope="module")

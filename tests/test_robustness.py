@@ -8,33 +8,16 @@ import numpy as np
 import pytest
 from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from scipy.stats import ortho_group
 from sklearn.exceptions import ConvergenceWarning
 
 from otprop import OTP
 from tests.estimators import balanced
+from tests.strategies import tables
 
 # y of -1 and 1 only is warned of, rightly
 pytestmark = pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
-
-
-@st.composite
-def tables(draw, max_rows=25):
-    """Rows with duplicates and constant features, at any scale, and any pattern of labels."""
-    n_rows = draw(st.integers(2, max_rows))
-    n_features = draw(st.integers(1, 4))
-    X = draw(arrays(float, (n_rows, n_features), elements=st.floats(-1, 1, width=32)))
-    if draw(st.booleans()):
-        X[:, 0] = 1.0
-    if draw(st.booleans()):
-        X[n_rows // 2 :] = X[0]
-    X = X * 10.0 ** draw(st.integers(-150, 150))
-    n_classes = draw(st.integers(1, 4))
-    y = draw(arrays(int, n_rows, elements=st.integers(-1, n_classes - 1)))
-    assume((y != -1).any())
-    return X, y
 
 
 def check(model, X, y):

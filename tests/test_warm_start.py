@@ -13,16 +13,13 @@ from sklearn.datasets import load_iris
 
 from otprop import OTP, FitCancelledError
 
+pytestmark = pytest.mark.usefixtures("few_trees")
+
 
 @pytest.fixture(scope="module")
 def iris():
     X, y = load_iris(return_X_y=True)
     return X, y
-
-
-@pytest.fixture(autouse=True)
-def few_trees(monkeypatch):
-    monkeypatch.setattr("otprop.evidence.forest.N_TREES", 10)
 
 
 def labels(y, n, seed):

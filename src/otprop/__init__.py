@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from otprop._progress import FitCancelledError
     from otprop.propagation.rounds import Round
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 __all__ = ["OTP", "FitCancelledError", "Round", "__version__", "label", "suggest"]
 
 _HOMES = {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from numbers import Real
 from threading import Event
 from typing import Any, Self
 
@@ -687,9 +688,9 @@ class OTP(Propagator):
 
 
 def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
-    """Larger in dense regions: the inverse distance to a near neighbour; None without a neighbour graph."""
+    """Larger in dense regions: minus the distance to a near neighbour; None without a neighbour graph."""
     graphs = [] if fit.geometry is None else list(fit.geometry.graphs.values())
-    return 1.0 / graphs[-1].scales if graphs and graphs[-1].scales is not None else None
+    return -graphs[-1].scales if graphs and graphs[-1].scales is not None else None
 
 
 def _log_round(round_: Round, level: int) -> None:
@@ -758,9 +759,13 @@ def _warn_if_asymmetric(matrix: np.ndarray) -> None:
             return
 
 
+def _is_minus_one(marker: Any) -> bool:
+    return isinstance(marker, Real) and marker == -1  # NA is neither equal nor unequal to anything
+
+
 def _warn_if_minus_one_is_a_class(labels: Labels) -> None:
     """Labels -1 and 1 are a usual way to write two classes, but -1 means unlabelled here."""
-    if labels.classes.tolist() == [1] and len(labels.unlabeled) and labels.marker == -1:
+    if labels.classes.tolist() == [1] and len(labels.unlabeled) and _is_minus_one(labels.marker):
         warn(
             "y holds -1 and 1 only. -1 marks an unlabelled row here, so every row gets the class 1. If both are "
             "classes, name another marker with the parameter `unlabeled`."

@@ -15,6 +15,7 @@ ALWAYS = {"otprop._base", "otprop._labels"}  # in the fingerprint of every metho
 WITHOUT_INFLUENCE = {
     "otprop._validation": "refuses parameters, changes none",
     "otprop._progress": "shows the rounds",
+    "otprop._saving": "names classes for model files",
     "otprop._warnings": "warns",
     "otprop.loop.label_issues": "reads what the fit found",
     "otprop.loop.suggestions": "reads what the fit found",

@@ -519,3 +519,70 @@ def test_boosted_trees_as_plain_arrays_answer_as_scikit_learn_does():
     new = rng.normal(size=(50, 6)) + 1
     kept = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(kept.predict_proba(new), model.predict_proba(new))
+
+
+def made_up_features(text, kind):
+    number = objects(text)["table.number"]["state"]
+    used = objects(text)["table.features"]["state"]["_used"]
+    if kind == "a flag of many columns":
+        number["flagged"] = 2**40
+    elif kind == "names that are none":
+        used[0]["state"]["names"] = 3
+    elif kind == "no columns":
+        del objects(text)["table.features"]["state"]["_used"]
+    else:
+        used.pop()
+
+
+@pytest.mark.parametrize("kind", ["a flag of many columns", "names that are none", "no columns", "a column less"])
+def test_features_that_do_not_fit_together_are_refused_when_loaded(content, kind):
+    with pytest.raises(ModelError, match="the model is damaged or no model of otprop"):
+        loaded(edited(content, lambda text: made_up_features(text, kind)))
+
+
+def with_array(content, change):
+    """The same model with the first array changed for which `change` returns another."""
+    parts = members(content)
+    for name, part in parts.items():
+        new = change(np.load(io.BytesIO(part))) if name.endswith(".npy") else None
+        if new is not None:
+            buffer = io.BytesIO()
+            np.save(buffer, new)
+            return zipped({**parts, name: buffer.getvalue()})
+    raise AssertionError("no array was changed")
+
+
+def test_an_array_of_another_shape_is_no_message_of_numpy(content):
+    """It once was 'column ... operands could not be broadcast together'."""
+    vector = with_array(content, lambda array: array[:-1] if array.ndim == 1 and array.dtype.kind == "f" else None)
+    with pytest.raises(ModelError, match=r"the model is damaged \(\w+ while it labelled the rows\)\.$"):
+        predict_table(loaded(vector), mixed(20))
+
+
+def test_complex_numbers_are_refused(content):
+    with pytest.raises(ModelError, match="is no plain array"):
+        loaded(with_array(content, lambda array: array.astype(complex) if array.dtype.kind == "f" else None))
+
+
+@pytest.mark.parametrize("kind", ["a8", "O", "|V8", "i4,f8", 3])
+def test_a_scalar_of_no_known_type_is_refused(content, kind):
+    def change(text):
+        objects(text)["otp"]["state"]["epsilon_"] = {"scalar": [kind, 1]}
+
+    with pytest.raises(ModelError, match="it holds a scalar of no known type"):
+        loaded(edited(content, change))
+
+
+@pytest.mark.parametrize("found", [np.full((20, 2), 0.7), np.tile([-1.0, 2.0], (20, 1)), np.full((20, 2), np.nan)])
+def test_what_is_no_probability_is_refused(content, found, monkeypatch):
+    model = loaded(content)
+    monkeypatch.setattr(type(model.estimator), "predict_with_confidence", lambda self, X: (found, np.ones(20)))
+    with pytest.raises(ModelError, match="the model is damaged: what it gives are no probabilities"):
+        predict_table(model, mixed(20))
+
+
+def test_a_confidence_above_one_is_refused(content, monkeypatch):
+    model, answer = loaded(content), (np.full((20, 2), 0.5), np.full(20, 1.5))
+    monkeypatch.setattr(type(model.estimator), "predict_with_confidence", lambda self, X: answer)
+    with pytest.raises(ModelError, match="its confidence is no probability"):
+        predict_table(model, mixed(20))

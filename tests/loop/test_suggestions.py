@@ -95,3 +95,10 @@ def test_what_cannot_be_suggested_is_said(clouds):
         pickle.loads(pickle.dumps(model)).suggest()
     with pytest.raises(AttributeError, match="suggest"):
         OTP.paper().fit(X, y).suggest()
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e300, 1.7e308])
+def test_the_unit_of_many_columns_does_not_matter(size):
+    X = np.random.default_rng(0).uniform(-1, 1, size=(50, 100))
+    plain, other = (suggest_rows(X * unit, np.arange(50), 5) for unit in (1.0, size))
+    assert [each.row for each in other] == [each.row for each in plain]

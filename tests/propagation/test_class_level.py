@@ -8,9 +8,8 @@ from dataclasses import replace
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from hypothesis import HealthCheck, assume, given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.datasets import load_iris, make_moons
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.exceptions import ConvergenceWarning
@@ -23,16 +22,13 @@ from otprop import OTP
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.propagation.rounds import certainty
 from tests.estimators import geometry, hide, nearness
+from tests.strategies import tables
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-pytestmark = pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")  # rightly
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_trees():
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.forest.N_TREES", 25)
-        yield
+pytestmark = [
+    pytest.mark.usefixtures("few_trees"),
+    pytest.mark.filterwarnings("ignore:y holds -1 and 1 only"),  # rightly
+]
 
 
 @pytest.fixture(scope="module")
@@ -385,7 +381,7 @@ def test_equally_many_labels_a_class_do_not_hide_how_large_the_classes_are(share
     right = (model.transduction_ == truth)[left].mean()
     known = OTP(class_prior=shares).fit(X, y)
     assert right > (known.transduction_ == truth)[left].mean() - 0.03
-    assert abs(model.confidence_[left].mean() - right) < 0.08
+    assert abs(model.confidence_[left].mean() - right) < 0.09
 
 
 def test_a_cluster_that_no_label_reaches_is_labelled_without_confidence():
@@ -406,7 +402,7 @@ def test_where_no_label_can_be_hidden_the_log_says_that_confidence_is_not_calibr
     X, _, y = blobs(n_labels=1)
     with caplog.at_level("WARNING", logger="otprop"):
         geometry().fit(X, y)
-        assert "confidence_ is not calibrated: no label could be held out" in caplog.text
+        assert "confidence_ is not calibrated: no label drawn at random could be held out" in caplog.text
         caplog.clear()
         X, _, y = blobs(n_labels=2)
         geometry().fit(X, y)
@@ -519,7 +515,7 @@ def test_a_row_that_no_label_reaches_is_not_of_the_first_class():
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (np.ones((4, 3)), r"X must be a square matrix, a line and a column for every row; got \(4, 3\)"),
+        (np.ones((4, 3)), r"X must be a square matrix with one row and one column per row; got \(4, 3\)"),
         (np.eye(4) - np.ones((4, 4)), "X holds the negative affinity -1.0"),
     ],
 )
@@ -544,22 +540,6 @@ def test_several_separate_groups_of_rows_are_no_trouble():
 
 
 # --- any finite table
-
-
-@st.composite
-def tables(draw, max_rows=25):
-    """Rows with duplicates and constant features, at any scale, and any pattern of labels."""
-    n_rows = draw(st.integers(2, max_rows))
-    n_features = draw(st.integers(1, 4))
-    X = draw(arrays(float, (n_rows, n_features), elements=st.floats(-1, 1, width=32)))
-    if draw(st.booleans()):
-        X[:, 0] = 1.0
-    if draw(st.booleans()):
-        X[n_rows // 2 :] = X[0]
-    X = X * 10.0 ** draw(st.integers(-150, 150))
-    y = draw(arrays(int, n_rows, elements=st.integers(-1, draw(st.integers(0, 3)))))
-    assume((y != -1).any())
-    return X, y
 
 
 @SETTINGS

@@ -54,6 +54,18 @@ def test_the_unit_of_the_rows_does_not_matter_to_a_metric(table, size):
     np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
 
 
+@pytest.mark.parametrize("metric", ["mahalanobis", "seuclidean"])
+@pytest.mark.parametrize("size", [1e-300, 1e-150, 1e160, 1e300])
+def test_metrics_that_standardise_the_rows_do_not_depend_on_their_unit(table, size, metric):
+    X, y = table
+    plain, other = (check(OTP(cost=metric, marginals="balanced").fit(X * unit, y), len(X)) for unit in (1.0, size))
+    np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
+    np.testing.assert_allclose(
+        other.predict_proba((X + 0.1) * size), plain.predict_proba(X + 0.1), rtol=1e-5, atol=1e-9
+    )
+    assert np.isfinite(other.predict_proba(np.full((1, 4), 1e308))).all()
+
+
 @pytest.mark.parametrize("sparse", [False, True])
 @pytest.mark.parametrize("marginals", ["balanced", "class"])
 @pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])
@@ -130,6 +142,14 @@ def test_weights_that_differ_by_more_than_a_float_holds_are_solved():
 def test_the_votes_of_equal_rows_do_not_overflow():
     labeled = LabeledRows(np.arange(3), np.array([0, 1, 1]), np.full(3, 1.5e308))
     np.testing.assert_allclose(labeled.votes([0, 1, 2], 2), [1 / 3, 2 / 3])
+
+
+@pytest.mark.parametrize("code", [2, 10**6])
+def test_a_code_that_is_no_class_is_an_error(code):
+    """Such as one from a damaged model: above 2**62, bincount would write out of bounds."""
+    labeled = LabeledRows(np.arange(3), np.array([0, 1, code]), np.ones(3))
+    with pytest.raises(IndexError):
+        labeled.votes([0, 1, 2], 2)
 
 
 # Rows

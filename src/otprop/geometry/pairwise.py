@@ -20,6 +20,8 @@ Metric = Callable[[np.ndarray, np.ndarray], float]
 UNSCALED_RANGE = 1e-30, 1e30  # magnitudes that float32 holds: others need a scale
 SCALE_ROWS = 256  # rows whose costs determine the scale of a metric
 LARGEST_COST = 1e300
+FAR = 1e100  # new rows farther than this from zero, in units of the training rows, are no farther
+STANDARDISED = ("seuclidean", "mahalanobis")
 METRICS = (
     *("sqeuclidean", "euclidean", "cityblock", "cosine", "correlation", "chebyshev", "canberra", "braycurtis"),
     *("manhattan", "minkowski", "seuclidean", "mahalanobis", "l1", "l2", "hamming", "jaccard", "dice"),
@@ -44,9 +46,13 @@ class MetricCost:
     """Costs by a metric of scikit-learn, or a callable of two rows."""
 
     scale = 1.0
+    _unit = 1.0  # of the rows, for metrics whose values do not depend on it
 
     def __init__(self, rows: Any, metric: str | Metric, name: str = "cost") -> None:
-        self.rows, self.metric, self.name = narrow_indices(rows), metric, name
+        self.metric, self.name = metric, name
+        if metric in STANDARDISED:
+            self._unit = _scale_for(max_abs(rows))
+        self.rows = rows = self._in_unit(narrow_indices(rows))
         self._parameters: dict[str, np.ndarray] = {}
         if metric == "seuclidean":  # these two depend on all rows
             self._parameters["V"] = np.maximum(np.var(rows, axis=0, ddof=1), np.finfo(float).tiny)
@@ -56,8 +62,14 @@ class MetricCost:
             sample = np.arange(min(rows.shape[0], SCALE_ROWS))
             self.scale = _scale_for(float(self.columns(sample[:1])(sample).max()))
 
+    def _in_unit(self, rows: Any) -> Any:
+        if self._unit == 1.0:
+            return rows
+        with np.errstate(over="ignore"):
+            return np.clip(rows / self._unit, -FAR, FAR)
+
     def columns(self, reference: np.ndarray, new: Any = None) -> Columns:
-        rows = self.rows if new is None else narrow_indices(new)
+        rows = self.rows if new is None else self._in_unit(narrow_indices(new))
         others = self.rows[reference]
 
         def block(numbers: np.ndarray) -> np.ndarray:

@@ -65,7 +65,8 @@ class LabeledRows:
     def votes(self, places: Any, n_classes: int) -> np.ndarray:
         """Weighted class shares of the labelled rows at these positions."""
         weights = self.weights[places] / self.weights[places].max()  # their sum does not overflow
-        found = np.bincount(self.codes[places], weights, minlength=n_classes)
+        found = np.zeros(n_classes)
+        np.add.at(found, self.codes[places], weights)  # unlike bincount, checks codes, which may come from a file
         return np.asarray(found / weights.sum())
 
 

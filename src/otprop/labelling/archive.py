@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Iterator
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
@@ -32,6 +33,7 @@ from otprop.labelling import _legacy
 
 TEXT = "model.json"
 SCALAR_TYPES = {"float32": np.float32, "float64": np.float64}
+SCALAR_KIND = re.compile(r"[<>|=][biufcmMSU]\d+(\[\w+\])?")
 BYTES_AT_ONCE = 2**24
 WORTH_HALVING = 2**16  # entries from which on float64 that float32 can hold is written so
 
@@ -192,10 +194,10 @@ class _Reader:
         return self._built[key]
 
     def _read_scalar(self, node: Any) -> Any:
-        kind = np.dtype(node["scalar"][0])
-        if kind.hasobject:
+        kind = str(node["scalar"][0])
+        if not SCALAR_KIND.fullmatch(kind):
             raise ArchiveError("it holds a scalar of no known type")
-        return kind.type(self.value(node["scalar"][1]))
+        return np.dtype(kind).type(self.value(node["scalar"][1]))
 
     def _read_float(self, node: Any) -> float:
         return float(node["float"])
@@ -365,7 +367,7 @@ def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0
         shape, fortran, kind = read(member)
         left = info.file_size - member.tell()
-        if kind.hasobject or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
+        if kind.hasobject or kind.kind == "c" or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
             raise ArchiveError(f"its part {name} is no plain array of the size it says")
         found = np.empty(math.prod(shape), dtype=kind)
         for start in range(0, left, BYTES_AT_ONCE):

@@ -19,12 +19,14 @@ import numpy as np
 
 from otprop.files import Reading, Table, write_atomic
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
+from otprop.table.errors import ColumnError
 from otprop.table.features import Features
 from otprop.table.target import Target
 from otprop.table.values import pandas
 
 FORMAT = 3
 KIND = "otprop model"
+MAX_DEVIATION = 1e-6  # of the sum of class probabilities from one
 PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change the predictions
 
 
@@ -158,6 +160,7 @@ def _read(archive: ZipFile, name: str) -> SavedModel:
     features, estimator = (root.get("features"), root.get("estimator")) if isinstance(root, dict) else (None, None)
     if not isinstance(features, Features) or not hasattr(estimator, "predict_proba"):
         raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
+    features.check_fitted()
     versions = {str(package): str(number) for package, number in header["versions"].items()}
     return SavedModel(
         features,
@@ -188,26 +191,31 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     if len(frame) == 0:
         confidence = np.empty(0) if model.has_confidence else None
         return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes))), confidence
+    model.features.check_frame(frame)
     distributions = np.zeros((len(frame), len(model.classes)))
     try:
-        vectors = model.features.transform(frame)
-    except (ValueError, MemoryError):  # about the cells of the table
-        raise
-    except Exception as error:
-        raise _damaged(error) from error
-    try:
-        if model.has_confidence:
-            found, confidence = model.estimator.predict_with_confidence(vectors)
-        else:
-            found, confidence = model.estimator.predict_proba(vectors), None
-        distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
-    except MemoryError:
+        with np.errstate(all="ignore"):  # what comes of numbers that a file made up is checked below
+            vectors = model.features.transform(frame)
+            if model.has_confidence:
+                found, confidence = model.estimator.predict_with_confidence(vectors)
+            else:
+                found, confidence = model.estimator.predict_proba(vectors), None
+            distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
+    except (ColumnError, MemoryError):  # about the cells of the table, or their number
         raise
     except Exception as error:  # attributes that a file made up
         raise _damaged(error) from error
-    if not np.isfinite(distributions).all() or (confidence is not None and not np.isfinite(confidence).all()):
-        raise ModelError("the model is damaged: it gives probabilities that are no numbers.")
+    _check_probabilities(distributions, confidence)
     return distributions.argmax(axis=1), distributions, confidence
+
+
+def _check_probabilities(distributions: np.ndarray, confidence: np.ndarray | None) -> None:
+    """Refuse what only a damaged model gives."""
+    sound = np.isfinite(distributions).all() and (distributions >= 0).all()
+    if not sound or np.abs(distributions.sum(axis=1) - 1).max() > MAX_DEVIATION:
+        raise ModelError("the model is damaged: what it gives are no probabilities.")
+    if confidence is not None and not ((confidence >= 0) & (confidence <= 1)).all():
+        raise ModelError("the model is damaged: its confidence is no probability.")
 
 
 def _damaged(error: Exception) -> ModelError:

@@ -142,6 +142,8 @@ def _ranks(values: np.ndarray) -> np.ndarray:
 
 def _for_clustering(rows: Any, seed: int) -> np.ndarray:
     """Dense rows of bounded width and size."""
+    exponent = np.clip(np.frexp(abs(rows).max())[1], -1021, 1023)
+    rows = rows / np.ldexp(1.0, exponent)  # exact, and sums of the largest numbers do not overflow
     if rows.shape[1] > MAX_FEATURES:
         rows = GaussianRandomProjection(MAX_FEATURES, random_state=seed).fit_transform(rows)
     rows = np.asarray(rows.toarray() if hasattr(rows, "toarray") else rows, dtype=np.float64)

@@ -9,6 +9,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.table.columns import Block, Encoder
+from otprop.table.errors import CellError
 from otprop.table.numbers import NumberEncoder
 from otprop.table.values import has_blanks, is_missing, pandas, shown, spread_out, texts_of
 
@@ -86,22 +87,22 @@ class EmbeddingEncoder(Encoder):
             for place, name in enumerate(column.columns):
                 try:
                     found[:, place] = _bounded(NumberEncoder().read(column[name]))
-                except ValueError as error:
-                    raise ValueError(f"{error} (column {name!r})") from None
+                except CellError as error:
+                    raise CellError(f"{error} (column {name!r})") from None
             return found
         cells = column.to_numpy(dtype=object)
         known = [place for place, cell in enumerate(cells) if not is_missing(cell)]
         sizes = {np.size(cells[place]) for place in known}
         size = getattr(self, "size", max(sizes, default=0))
         if sizes - {size}:
-            raise ValueError(f"holds arrays of {min(sizes - {size})} numbers, where {size} are expected")
+            raise CellError(f"holds arrays of {min(sizes - {size})} numbers, where {size} are expected")
         self.size = size
         found = np.full((len(cells), size), np.nan, dtype=np.float32)
         for place in known:
             try:
                 found[place] = _bounded(np.asarray(cells[place], dtype=np.float64).ravel())
             except (TypeError, ValueError):
-                raise ValueError(f"holds {shown(cells[place])}, where arrays of numbers are expected") from None
+                raise CellError(f"holds {shown(cells[place])}, where arrays of numbers are expected") from None
         return found
 
     def missing(self, values: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from otprop._saving import saved_as
+from otprop.table.errors import CellError
 from otprop.table.values import example, pandas, spread_out, texts_of
 
 FLAG = "missing"
@@ -87,7 +88,7 @@ class BooleanEncoder(Encoder):
         truth = values.map(lambda value: np.nan if value is None else self.WORDS.get(str(value).strip().lower(), 2.0))
         found = truth.to_numpy(dtype=np.float64)
         if (found == 2.0).any():
-            raise ValueError(f"holds {example(column, found == 2.0)}, where true and false are expected")
+            raise CellError(f"holds {example(column, found == 2.0)}, where true and false are expected")
         return np.asarray(found)
 
     def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
@@ -145,7 +146,7 @@ class DateEncoder(Encoder):
             column = pd.to_datetime(cells, errors="coerce", utc=True, format="ISO8601")
             wrong = np.asarray(column.isna()) & ~np.asarray(given.isna())
             if wrong.any():
-                raise ValueError(f"holds {example(given, wrong)}, where dates are expected")
+                raise CellError(f"holds {example(given, wrong)}, where dates are expected")
         if column.dt.tz is not None:
             column = column.dt.tz_convert("UTC").dt.tz_localize(None)
         return column.to_numpy(dtype="datetime64[us]")
@@ -201,7 +202,7 @@ class TimeEncoder(Encoder):
                 found[row] = value.hour + value.minute / 60 + (value.second + value.microsecond / 1e6) / 3600
         wrong = np.isnan(found) & ~np.asarray(column.isna())
         if wrong.any():
-            raise ValueError(f"holds {example(column, wrong)}, where times of day are expected")
+            raise CellError(f"holds {example(column, wrong)}, where times of day are expected")
         return found
 
     def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:

@@ -53,6 +53,10 @@ class RequestError(ParameterError):
         return type(self), (self.parameter, self.reason, *([self.value] if self.has_value else []))
 
 
+class CellError(ValueError):
+    """A cell is not what its column holds; the message goes on after the name of the column."""
+
+
 class ColumnError(ValueError):
     """A column cannot be used.
 

@@ -13,7 +13,7 @@ from otprop._saving import saved_as
 from otprop.files import listed
 from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import Encoder
-from otprop.table.errors import MOST_NAMED, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
+from otprop.table.errors import MOST_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
 
@@ -136,7 +136,7 @@ class Features:
         self
         """
         self.__dict__.pop("feature_names", None)
-        self._check_columns(frame)
+        self.check_frame(frame)
         if len(frame) == 0:
             raise ValueError("the table has no rows.")
         uses: dict[str, ColumnUse] = {name: _left_out(name, why) for name, why in self._reasons().items()}
@@ -178,7 +178,7 @@ class Features:
         -------
         ndarray of float32, shape (n_rows, n_features), finite
         """
-        self._check_columns(frame)
+        self.check_frame(frame)
         found = np.empty((len(frame), len(self.feature_names)), dtype=np.float32)
         starts = np.cumsum([0, *(one.encoder.width for one in self._used)])
         plain = set()
@@ -219,7 +219,7 @@ class Features:
                 used[place].encoder, shares[place] = encoder, share
         for place, one in enumerate(used):
             if np.isnan(shares[place]):
-                shares[place] = _call(one.encoder.fit, one, frame)
+                shares[place] = _call(one.encoder.fit, one, frame, ValueError)
         return shares
 
     def _filled_with_label(self, frame: Any, given: np.ndarray | None, vector: Sequence[str]) -> list[str]:
@@ -246,6 +246,13 @@ class Features:
                 reasons[name] = "not among the columns asked for"
         return reasons
 
+    def check_fitted(self) -> None:
+        """Raise an error unless the parts of a fitted object, which may come from a file, fit together."""
+        widths = [one.encoder.width for one in self._used]
+        texts = all(isinstance(name, str) for name in self.wanted)
+        if not texts or min(widths, default=0) < 0 or sum(widths) != len(self.feature_names):
+            raise ValueError("the columns and the features do not agree.")
+
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
 
@@ -261,7 +268,13 @@ class Features:
                 f"{listed(lacking, MOST_NAMED)}; it has {listed(names, MOST_NAMED)}."
             )
 
-    def _check_columns(self, frame: Any) -> None:
+    def check_frame(self, frame: Any) -> None:
+        """Refuse a frame that lacks columns or has several of one name.
+
+        Parameters
+        ----------
+        frame : pandas.DataFrame
+        """
         counts = Counter(str(name) for name in frame.columns)
         twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
@@ -282,10 +295,11 @@ def _use_of(used: _Used, missing: float) -> ColumnUse:
     return ColumnUse(used.title, encoder.role, why, encoder.width)
 
 
-def _call(method: Any, used: _Used, frame: Any) -> Any:
+def _call(method: Any, used: _Used, frame: Any, errors: type[Exception] = CellError) -> Any:
+    """Call a method of an encoder with its column; name the column in `errors`."""
     try:
         return method(frame[used.names] if used.whole else frame[used.names[0]])
-    except ValueError as error:
+    except errors as error:
         raise ColumnError(used.title, f"column {used.title!r} {error}.") from None
 
 

@@ -9,6 +9,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.table.columns import Encoder
+from otprop.table.errors import CellError
 from otprop.table.values import example, pandas, spread_out
 
 LIMIT = 3.0  # of squashed numbers, in quartile ranges: outliers keep their side, not their distance
@@ -29,7 +30,7 @@ class NumberEncoder(Encoder):
         numbers = pd.to_numeric(column, errors="coerce")
         wrong = np.asarray(numbers.isna()) & ~np.asarray(column.isna())
         if wrong.any():
-            raise ValueError(f"holds {example(column, wrong)}, where numbers are expected")
+            raise CellError(f"holds {example(column, wrong)}, where numbers are expected")
         return np.asarray(numbers.to_numpy(dtype=np.float64, na_value=np.nan))
 
     def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:

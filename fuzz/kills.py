@@ -1,0 +1,129 @@
+"""`otprop label` stopped at random moments: its outputs are absent or whole, its input is as it was.
+
+At least 100 SIGKILLs, 50 SIGTERMs and 50 SIGINTs, whatever the time. A third of the signals is sent while a file is
+written, the others at any moment from the start of the interpreter on.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+
+from harness import Run, check
+from otprop.labelling.model import load_model
+
+LEAST = {signal.SIGKILL: 100, signal.SIGTERM: 50, signal.SIGINT: 50}
+STATUS = {signal.SIGTERM: (143, -signal.SIGTERM), signal.SIGINT: (130, -signal.SIGINT), signal.SIGKILL: (-9,)}
+SCRIPT = [sys.executable, "-c", "import sys; from otprop.cli import main; sys.exit(main())"]  # as the installed script
+OUTPUTS = ("out.csv", "out.model", "out.html")
+Rng = np.random.Generator
+
+
+def make_input(path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kinds = rng.integers(3, size=300)
+    rows = [
+        f"{rng.normal(4 * kind):.3f},{rng.normal(kind):.3f},{'abc'[kind] if rng.random() < 0.1 else ''}"
+        for kind in kinds
+    ]
+    path.write_text("\n".join(["x,z,kind", *rows]) + "\n")
+
+
+def start(folder: Path) -> subprocess.Popen[str]:
+    names = {"-o": "out.csv", "--save": "out.model", "--report": "out.html"}
+    outputs = [word for flag, name in names.items() for word in (flag, str(folder / name))]
+    command = [*SCRIPT, "label", str(folder / "in.csv"), "--target", "kind", "--method", "ls", "--force", *outputs]
+    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+
+
+def wait_for_part(folder: Path, process: subprocess.Popen[str]) -> None:
+    """Wait until a temporary file is there."""
+    while process.poll() is None and not any(name.endswith(".part") for name in os.listdir(folder)):
+        time.sleep(0.0002)
+
+
+def check_outputs(folder: Path, before: dict[str, bytes], table: bytes, source: bytes) -> bool:
+    """Whether the table is written; fail where any file is neither as before nor whole."""
+    check((folder / "in.csv").read_bytes() == source, "the input was changed")
+    found = {name: (folder / name).read_bytes() for name in OUTPUTS if (folder / name).exists()}
+    check(set(before) <= set(found), "an output that was there is gone")
+    for name, content in found.items():
+        if content == before.get(name):
+            continue
+        if name == "out.csv":
+            check(content == table, "the table is not whole")
+        elif name == "out.model":
+            load_model(folder / name)
+        else:
+            check(content.rstrip().endswith(b"</html>"), "the page is not whole")
+    return found.get("out.csv") == table
+
+
+def example(sent: signal.Signals, rng: Rng, whole: float, table: bytes, source: bytes) -> str:
+    """Send one signal; return what came of it."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "in.csv").write_bytes(source)
+        before = {output: b"old" for output in OUTPUTS if rng.random() < 0.3}
+        for output, content in before.items():
+            (folder / output).write_bytes(content)
+        writing = rng.random() < 1 / 3
+        process = start(folder)
+        if writing:
+            wait_for_part(folder, process)
+            time.sleep(rng.choice([0.0, rng.uniform(0, 0.005), rng.uniform(0, 0.6 * whole)]))
+        else:
+            time.sleep(rng.uniform(0, 1.05 * whole))
+        process.send_signal(sent)
+        try:
+            error = process.communicate(timeout=60)[1]
+        finally:
+            process.kill()
+        done = check_outputs(folder, before, table, source)
+        parts = [path.name for path in folder.iterdir() if path.name.endswith(".part")]
+        status = process.returncode
+        if sent == signal.SIGKILL:
+            check(status in (0, *STATUS[sent]), f"status {status}: {error}")
+        else:
+            check(not parts, f"left after {sent.name}: {parts}")
+            check(status in (0, *STATUS[sent]), f"status {status} after {sent.name}: {error}")
+        check(status != 0 or done, f"status 0 without the table: {error}")
+        if status > 0:
+            check(error.count("\n") == 1 and error.startswith("otprop"), f"no message of one line: {error!r}")
+        if parts:  # what a killed process left, the next one removes
+            again = start(folder)
+            again.communicate()
+            check(not any(path.name.endswith(".part") for path in folder.iterdir()), f"{parts} stay for ever")
+        if status == 0:
+            return f"{sent.name}: ended before it, or done all the same"
+        when = "before the command began" if status < 0 and sent != signal.SIGKILL else "ended by it"
+        return f"{sent.name}: {when}, {'table written' if done else 'no table written'}"
+
+
+def run(options: Run) -> None:
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        make_input(folder / "in.csv")
+        source = (folder / "in.csv").read_bytes()
+        begin = time.monotonic()
+        check(start(folder).wait() == 0, "the command fails")
+        whole, table = time.monotonic() - begin, (folder / "out.csv").read_bytes()
+    order = [sent for sent, n in LEAST.items() for _ in range(n)]
+    order = [order[place] for place in np.random.default_rng(options.seed).permutation(len(order))]
+    end, number = time.monotonic() + options.seconds, options.first
+    last = len(order) if options.examples is None else options.first + options.examples
+    while number < last or (options.examples is None and time.monotonic() < end):
+        sent = order[number % len(order)]
+        options.count("examples")
+        try:
+            options.count(example(sent, np.random.default_rng([options.seed, number]), whole, table, source))
+        except Exception as error:
+            options.fail(number, repr(error))
+        number += 1
