@@ -70,23 +70,7 @@ def read_corrections(
     drawn: set[int] = set()
     notes: list[str] = []
     for part in given if isinstance(given, (list, tuple)) else [given]:
-        if isinstance(part, Corrections):
-            rows = [(row, label, row in part.drawn) for row, label in part.labels.items()]
-        elif isinstance(part, Mapping):
-            rows = [(_checked_row(row, 0, table, parameter), label, False) for row, label in part.items()]
-        elif isinstance(part, (str, PathLike)):
-            rows = _read_rows(read_table(Path(part)), table, target, parameter, notes)
-        elif hasattr(part, "iloc") and not is_frame(part):
-            positions = _positions(part.index, frame, parameter)
-            rows = [
-                (_checked_row(row, 0, table, parameter), label, False)
-                for row, label in zip(positions, part, strict=True)
-            ]
-        elif is_frame(part):
-            rows = _read_rows(table_of_frame(part), table, target, parameter, notes)
-        else:
-            kind = type(part).__name__
-            raise RequestError(parameter, f"must be a file, a DataFrame or a mapping of rows to labels; got a {kind}.")
+        rows = _rows_of(part, table, target, parameter, frame, notes)
         for row, label, is_drawn in rows:
             label = label.item() if isinstance(label, np.generic) else label
             if label is None or type(label).__name__ == "NAType" or label != label or not str(label).strip():
@@ -100,10 +84,30 @@ def read_corrections(
     return Corrections(found, frozenset(drawn), notes)
 
 
+def _rows_of(
+    part: Any, table: Table, target: str, parameter: str, frame: Any, notes: list[str]
+) -> list[tuple[int, Any, bool]]:
+    """Row from 0, label and whether it was drawn, for every label of a file, a DataFrame, a Series or a mapping."""
+    if isinstance(part, (str, PathLike)):
+        return _read_rows(read_table(Path(part)), table, target, parameter, notes)
+    if is_frame(part):
+        source = table_of_frame(part)
+        source.origin = f"the DataFrame of {parameter}"
+        return _read_rows(source, table, target, parameter, notes)
+    if isinstance(part, Mapping):
+        items = list(part.items())
+    elif hasattr(part, "iloc"):
+        items = list(zip(_positions(part.index, frame, parameter), part, strict=True))
+    else:
+        kind = type(part).__name__
+        raise RequestError(parameter, f"must be a file, a DataFrame or a mapping of rows to labels; got a {kind}.")
+    return [(_checked_row(row, 0, table, parameter), label, False) for row, label in items]
+
+
 def _read_rows(
     source: Table, table: Table, target: str, parameter: str, notes: list[str]
 ) -> list[tuple[int, Any, bool]]:
-    """Row from 0, label and whether it was drawn, for every row of a table of corrections."""
+    """The same, for every row of a table of corrections."""
     names = set(source.names)
     column = LABEL if LABEL in names and (names <= WITH_LABEL or target not in names) else target
     if ROW not in names or column not in names or column == ROW:

@@ -56,12 +56,12 @@ def suggest_next(
 
 
 def _typicality(vectors: Any, request: Any) -> np.ndarray | None:
-    """Larger in dense regions: the inverse distance to a near neighbour."""
+    """Larger in dense regions: minus the distance to a near neighbour."""
     k = min(N_NEIGHBORS, vectors.shape[0] - 1)
     if k < 1:
         return None
     neighbors = NeighborIndex(vectors, request.metric or "euclidean", n_jobs=request.jobs).graph(k)
-    return np.asarray(1.0 / local_scales(neighbors))
+    return -local_scales(neighbors)
 
 
 def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = None) -> Any:
