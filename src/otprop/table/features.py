@@ -67,7 +67,7 @@ class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 
     Numbers are scaled robustly, categories and truth values become indicators, dates a line and cycles, text the main
-    directions of its words (skrub's StringEncoder), embeddings stay as they are but for a common scale; each column
+    directions of its words (tf-idf, reduced), embeddings stay as they are but for a common scale; each column
     weighs about as much as any other (`otprop.table.columns` says how). Missing values are put in the middle and
     flagged. Constant columns and identifiers are left out, unless `only` names them.
 
