@@ -26,7 +26,7 @@ _SAME_NAMES = {
         "fill",
     ),
     *("force", "format", "ignore", "jobs", "map", "max_bytes", "merge_labels", "method", "metric", "numeric_classes"),
-    *("prefix", "probabilities", "quote", "report", "seed", "target", "unlabeled"),
+    *("prefix", "probabilities", "quote", "report", "seed", "target", "text_model", "unlabeled"),
 }
 
 

@@ -68,6 +68,7 @@ def add_parser(commands: Any) -> None:
     add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
     add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
     add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
+    add("--text-model", metavar="PATH", help="vectors of text by a local sentence-transformers folder or .onnx file")
     add("--method", default="otp", metavar="NAME", help="otp or a method of the benchmark: ls, trees, ...")
     add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
     add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")

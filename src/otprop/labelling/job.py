@@ -35,6 +35,7 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     embedding: str | None = None
+    text_model: Any = None
     unlabeled: Sequence[str] = ()
     merge_labels: bool = False
     numeric_classes: bool = False
@@ -180,6 +181,7 @@ def prepare(table: Table, request: Request) -> Job:
         only=request.features,
         ignore=[name for name in request.ignore if name not in previous],
         embedding=request.embedding,
+        text_model=request.text_model,
     )
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
     return Job(table, request, target, features, estimator, previous, list(empty))

@@ -191,7 +191,7 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     distributions = np.zeros((len(frame), len(model.classes)))
     try:
         vectors = model.features.transform(frame)
-    except (ValueError, MemoryError):  # about the cells of the table
+    except (ValueError, MemoryError, ImportError):  # about the cells of the table, or its text model
         raise
     except Exception as error:
         raise _damaged(error) from error

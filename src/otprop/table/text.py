@@ -20,7 +20,7 @@ WORDS: dict[str, Any] = {"analyzer": "word", "ngram_range": (1, 1)}
 PIECES: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4)}
 
 
-class _TextColumn(Encoder):
+class TextColumn(Encoder):
     """A column of text: each different text is encoded once."""
 
     role = "text"
@@ -44,7 +44,7 @@ class _TextColumn(Encoder):
 
 
 @saved_as("table.text")
-class TextEncoder(_TextColumn):
+class TextEncoder(TextColumn):
     """Text by tf-idf of words and of pieces of words, reduced together, fitted on a sample of the texts.
 
     Attributes
@@ -64,7 +64,9 @@ class TextEncoder(_TextColumn):
         texts = texts[texts.str.len().cumsum() <= max(FIT_CHARACTERS, len(texts.iloc[0]))]
         has_words = bool(texts.str.contains(r"\w\w", regex=True).any())
         self.words, self.damped = by_words and has_words, True
-        sample, self.more_words, self.more_idf = texts.tolist(), [], None
+        self.more_words: list[str] = []
+        self.more_idf: np.ndarray | None = None
+        sample = texts.tolist()
         self.terms, self.idf, counts = _terms(sample, WORDS if self.words else PIECES)
         found = self._weighted(counts, self.idf)
         if has_words and not self.words:
