@@ -27,6 +27,7 @@ def label(
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
     embedding: str | None = None,
+    text_model: Any = None,
     unlabeled: Sequence[str] = (),
     merge_labels: bool = False,
     numeric_classes: bool = False,
@@ -60,6 +61,10 @@ def label(
         Columns to leave out.
     embedding : str or None
         The prefix of columns that are one vector.
+    text_model : str, path, transformer, callable or None
+        What makes vectors of text: the folder of a local sentence-transformers model, an ``.onnx`` file with its
+        ``tokenizer.json`` beside it, a scikit-learn transformer (fitted, or fitted here on the texts), or a function
+        from a list of texts to a 2-D array. None for words and pieces of words. Nothing is downloaded.
     unlabeled : sequence of str
         Cells with one of these texts are unlabelled, beside the empty ones.
     merge_labels : bool
@@ -121,6 +126,7 @@ def label(
         features=features,
         ignore=ignore,
         embedding=embedding,
+        text_model=text_model,
         unlabeled=unlabeled,
         merge_labels=merge_labels,
         numeric_classes=numeric_classes,

@@ -16,7 +16,6 @@ from otprop.table.features import Features
 from otprop.table.numbers import NumberEncoder
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 N = 120
 
@@ -244,17 +243,23 @@ def test_texts_alike_are_near():
     assert apart[~same].mean() > 2 * apart[same].mean()
 
 
-def test_text_is_what_skrub_makes_of_it_but_for_the_scale():
-    from skrub import StringEncoder
+def test_text_is_tf_idf_of_words_and_pieces_of_words_reduced_to_unit_vectors():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_union
 
-    frame = mixed()
-    X = fitted(frame[["note"]], only=["note"]).transform(frame[["note"]])[:, :30]
-    known = frame["note"].notna().to_numpy()
-    texts = frame["note"][known].drop_duplicates().reset_index(drop=True)
-    encoder = StringEncoder(random_state=0).set_output(transform="pandas")
-    theirs = encoder.fit(texts).transform(frame["note"][known].reset_index(drop=True)).to_numpy()
-    ours, theirs = (found - found.mean(axis=0) for found in (X[known], theirs))
-    np.testing.assert_allclose(ours / ours.std(), theirs / theirs.std(), atol=1e-3)
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefghij"), 6)) for _ in range(20)]
+    texts = [" ".join(rng.choice(words[: 5 + row % 15], 12)) for row in range(90)]
+    options = {"sublinear_tf": True, "min_df": 2}
+    theirs = make_union(TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), **options), TfidfVectorizer(**options))
+    matrix = theirs.fit_transform(texts).toarray()
+    expected = matrix @ np.linalg.svd(matrix, full_matrices=False)[2][:30].T
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    _, X = one(texts)
+    assert X.shape == (90, 30)
+    ours, expected = (part - part.mean(axis=0) for part in (X.astype(float), expected))
+    ours, expected = ours / ours.std(), expected / expected.std()
+    np.testing.assert_allclose(ours @ ours.T, expected @ expected.T, atol=0.05)
 
 
 def test_an_embedding_keeps_its_proportions():

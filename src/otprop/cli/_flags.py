@@ -37,6 +37,7 @@ _SAME_NAMES = {
         "report",
         "seed",
         "target",
+        "text_model",
         "unlabeled",
     ),
 }

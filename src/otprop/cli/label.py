@@ -63,6 +63,7 @@ def add_parser(commands: Any) -> None:
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_target_options(parser)
+    add("--text-model", metavar="PATH", help="vectors of text by a local sentence-transformers folder or .onnx file")
     add("--method", default="otp", metavar="NAME", help="otp or a method of the benchmark: ls, trees, ...")
     add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
     add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")

@@ -5,6 +5,8 @@ Each line: the path in the file, the id of the class now, and attributes that ha
 
 from __future__ import annotations
 
+from typing import Any
+
 LAST_FORMAT = 2
 
 CLASSES: dict[str, tuple[str, dict[str, str]]] = {
@@ -105,5 +107,8 @@ CLASSES: dict[str, tuple[str, dict[str, str]]] = {
     "sklearn.tree._classes.ExtraTreeClassifier": ("sklearn.extra_tree", {}),
 }
 
-DEFAULTS = {"otp.class_predictor": {"unseen": 0.0}}  # by id: attributes that those models do not have
+DEFAULTS: dict[str, dict[str, Any]] = {  # by id: attributes that those models do not have
+    "otp.class_predictor": {"unseen": 0.0},
+    "table.text": {"damped": False, "more_words": [], "more_idf": None},
+}
 UNUSED_METHODS = {("otprop.geometry.measures.Vectors", "enter")}  # bound methods that no class needs any more

@@ -38,6 +38,7 @@ class Request:
     features: Sequence[str] | None = None
     ignore: Sequence[str] = ()
     embedding: str | None = None
+    text_model: Any = None
     unlabeled: Sequence[str] = ()
     merge_labels: bool = False
     numeric_classes: bool = False
@@ -231,6 +232,7 @@ def prepare(
         only=request.features,
         ignore=[name for name in ignore if name not in previous],
         embedding=request.embedding,
+        text_model=request.text_model,
     )
     if request.chosen is not None and not is_class_level(estimator):
         notes.append(Hint("without effect: ", "chosen", after=f"; {request.method} does not estimate its error"))

@@ -201,7 +201,7 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
             else:
                 found, confidence = model.estimator.predict_proba(vectors), None
             distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
-    except (ColumnError, MemoryError):  # about the cells of the table, or their number
+    except (ColumnError, ImportError, MemoryError):  # about the table, or its text model
         raise
     except Exception as error:  # attributes that a file made up
         raise _damaged(error) from error

@@ -16,6 +16,8 @@ from otprop.table.columns import Encoder
 from otprop.table.errors import MOST_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
+from otprop.table.text import TextEncoder
+from otprop.table.text_model import TextModelEncoder, open_text_model
 
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
@@ -62,12 +64,12 @@ class _Used:
     whole: bool  # the encoder takes a frame of all the columns
 
 
-@saved_as("table.features")
+@saved_as("table.features", drops=("_text_model",))
 class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 
     Numbers are scaled robustly, categories and truth values become indicators, dates a line and cycles, text the main
-    directions of its words (skrub's StringEncoder), embeddings stay as they are but for a common scale; each column
+    directions of its words (tf-idf, reduced), embeddings stay as they are but for a common scale; each column
     weighs about as much as any other (`otprop.table.columns` says how). Missing values are put in the middle and
     flagged. Constant columns and identifiers are left out, unless `only` names them.
 
@@ -78,6 +80,7 @@ class Features:
     only : sequence of str or None, the columns to use, none but these; None for all
     ignore : sequence of str, columns not to use
     embedding : str or None, the prefix of columns that are one vector; they are used even where `only` is given
+    text_model : path, transformer, function or None, what makes vectors of text
 
     Attributes
     ----------
@@ -95,6 +98,7 @@ class Features:
         only: Sequence[str] | None = None,
         ignore: Sequence[str] = (),
         embedding: str | None = None,
+        text_model: Any = None,
     ) -> None:
         names = [str(name) for name in names]
         for parameter, asked in (("features", only or ()), ("ignore", ignore)):
@@ -105,6 +109,7 @@ class Features:
             raise RequestError("features", "this is the target; labels cannot be learnt from themselves.", target)
         self.names, self.target, self.only, self.ignore = names, target, only, list(ignore)
         self.prefix = embedding or None
+        self._text_model = None if text_model is None else open_text_model(text_model)
         self.notes: list[str] = []
         self._vector = [
             name for name in names if self.prefix and name.startswith(self.prefix) and name not in (target, *ignore)
@@ -151,6 +156,8 @@ class Features:
                 continue
             asked = self.only is not None and name in self.only
             found = WITH_LABEL if name in with_label else choose_encoder(frame[name], asked)
+            if isinstance(found, TextEncoder) and self._text_model is not None:
+                found = TextModelEncoder(self._text_model)
             if isinstance(found, str):
                 uses[name] = _left_out(name, found)
             else:
@@ -162,6 +169,8 @@ class Features:
         self._used = sorted((one for one in used if one.encoder.width), key=lambda one: place[one.names[0]])
         self.columns = [uses[name] for name in self.names if name in uses]
         self.notes = _notes_on(with_label)
+        if self._text_model is not None and not any(use.role == "text" for use in self.columns):
+            self.notes.append(Hint("without effect: ", "text_model", after=", as no column holds text"))
         if not self._used:
             raise NoFeaturesError([f"{use.name!r} ({use.why})" for use in self.columns])
         self.feature_names = [name for one in self._used for name in one.encoder.feature_names(one.title)]

@@ -11,9 +11,10 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from otprop.table.blocks import EmbeddingEncoder, TextEncoder
+from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TimeEncoder
 from otprop.table.numbers import NumberEncoder
+from otprop.table.text import TextEncoder
 from otprop.table.values import has_blanks, is_missing, texts_of
 
 MOST_CATEGORIES = 40  # with more different values a column is read as text

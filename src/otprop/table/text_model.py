@@ -1,0 +1,281 @@
+"""Text as the vectors of a model of the user's: a local sentence-transformers or ONNX model, or a Python object."""
+
+from __future__ import annotations
+
+import io
+import os
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+from otprop._saving import saved_as
+from otprop.files import write_atomic
+from otprop.table.columns import Block
+from otprop.table.errors import RequestError
+from otprop.table.text import LONGEST_TEXT, TEXT_WEIGHT, TextColumn, unit_rows
+from otprop.table.values import spread_out
+
+FIT_TEXTS = 5000
+TEXTS_AT_ONCE = 64
+MOST_TOKENS = 512
+MOST_NUMBERS = 4096  # of a vector
+CACHE = "OTPROP_TEXT_CACHE"  # environment variable: the folder of the cache; empty for none
+
+Encode = Callable[[list[str]], Any]
+
+
+@saved_as("table.local_text_model", drops=("_encode", "_known"))
+class LocalTextModel:
+    """A folder of sentence-transformers, or an ONNX file with its tokenizer.json; a saved model keeps path and digest.
+
+    Attributes
+    ----------
+    path : str
+    digest : str, sha256 of its files
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        place = Path(path).expanduser().absolute()
+        _refuse_unusable(place, path)
+        self.path, self.digest = str(place), _digest(place)
+
+    def __call__(self, texts: list[str]) -> np.ndarray:
+        """Vectors of unit length; those of texts that were encoded before come from the cache."""
+        if "_known" not in vars(self):
+            self._check_unchanged()
+            self._known = _read_cache(self._cache_file())
+        keys = [sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
+        new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
+        if new:
+            if "_encode" not in vars(self):
+                self._encode = _load(Path(self.path))
+            vectors = unit_rows(_checked(self._encode(list(new.values())), len(new))).astype(np.float32)
+            self._known.update(zip(new, vectors, strict=True))
+            _write_cache(self._cache_file(), self._known)
+        return np.stack([self._known[key] for key in keys])
+
+    def _check_unchanged(self) -> None:
+        place = Path(self.path)
+        if not place.exists():
+            raise ValueError(f"needs the text model {self.path}, which is not there")
+        if _digest(place) != self.digest:
+            raise ValueError(f"needs the text model {self.path}, which has changed since this model was saved")
+
+    def _cache_file(self) -> Path | None:
+        home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+        folder = os.environ.get(CACHE, f"{home}/otprop/text")
+        return Path(folder).expanduser() / f"{self.digest}.npz" if folder else None
+
+
+@saved_as("table.text_model")
+class TextModelEncoder(TextColumn):
+    """Text by a text model; `model` is a LocalTextModel, or an object of Python's, which no model file can hold."""
+
+    def __init__(self, model: Any) -> None:
+        self.model = model
+
+    def fit_values(self, values: Any, missing: np.ndarray) -> None:
+        texts = values[~missing].drop_duplicates().str.slice(0, LONGEST_TEXT)
+        self.n_texts = len(texts)
+        if hasattr(self.model, "transform"):
+            self.model = _fitted(self.model, texts.tolist())
+        found = self.encode_texts(spread_out(texts, FIT_TEXTS).tolist())
+        self.parts = [str(number) for number in range(found.shape[1])]
+        self.block = Block(found, TEXT_WEIGHT)
+
+    def encode_texts(self, texts: list[str]) -> np.ndarray:
+        encode: Encode = self.model.transform if hasattr(self.model, "transform") else self.model
+        found = _checked(encode(texts), len(texts))
+        if hasattr(self, "parts") and found.shape[1] != len(self.parts):
+            raise ValueError(
+                f"has vectors of {found.shape[1]} numbers by its text model, where it had {len(self.parts)}"
+            )
+        return found
+
+    def describe(self) -> str:
+        name = Path(self.model.path).name if isinstance(self.model, LocalTextModel) else _name_of(self.model)
+        return f"{self.n_texts} different texts, by {name} in {len(self.parts)} dimensions"
+
+
+def open_text_model(model: Any) -> Any:
+    """A text model from a path, a transformer or a function; raises RequestError where it is none of these."""
+    if isinstance(model, (str, os.PathLike)):
+        return LocalTextModel(model)
+    if callable(model) or hasattr(model, "transform"):
+        return model
+    accepted = "expected the path of a local model, a scikit-learn transformer, or a function of a list of texts."
+    raise RequestError("text_model", accepted, model)
+
+
+def _refuse_unusable(place: Path, asked: Any) -> None:
+    reason = ""
+    if not place.exists():
+        reason = "there is no such file or folder; a name is never downloaded: download the model, and name its folder."
+    elif place.is_file() and place.suffix != ".onnx":
+        reason = "expected the folder of a sentence-transformers model, or an .onnx file."
+    elif place.is_file() and not (place.parent / "tokenizer.json").exists():
+        reason = "there is no tokenizer.json beside it."
+    elif place.is_dir() and not (place / "modules.json").exists():
+        reason = "this folder has no modules.json: it is no sentence-transformers model; name an .onnx file instead."
+    if reason:
+        raise RequestError("text_model", reason, str(asked))
+
+
+def _digest(place: Path) -> str:
+    """The sha256 of the files of a model, by their names and contents."""
+    if place.is_dir():
+        paths = [path for path in sorted(place.rglob("*")) if path.is_file()]
+        paths = [path for path in paths if not any(part.startswith(".") for part in path.relative_to(place).parts)]
+    else:
+        paths = [place, place.parent / "tokenizer.json", *sorted(place.parent.glob(f"{place.name}?data"))]
+    whole = sha256()
+    for path in paths:
+        with path.open("rb") as file:
+            content = _file_digest(file)
+        whole.update(str(path.relative_to(place if place.is_dir() else place.parent)).encode() + b"\0" + content)
+    return whole.hexdigest()
+
+
+def _file_digest(file: Any) -> bytes:
+    found = sha256()
+    while part := file.read(2**20):
+        found.update(part)
+    return found.digest()
+
+
+def _load(place: Path) -> Encode:
+    with _offline():
+        return _load_sentence_transformer(place) if place.is_dir() else _load_onnx(place)
+
+
+@contextmanager
+def _offline() -> Iterator[None]:
+    """Nothing is downloaded while a model is loaded."""
+    names = ("HF_HUB_OFFLINE", "TRANSFORMERS_OFFLINE")
+    before = {name: os.environ.get(name) for name in names}
+    os.environ.update(dict.fromkeys(names, "1"))
+    try:
+        yield
+    finally:
+        for name, value in before.items():
+            if value is None:
+                os.environ.pop(name)
+            else:
+                os.environ[name] = value
+
+
+def _load_sentence_transformer(place: Path) -> Encode:
+    try:
+        from sentence_transformers import SentenceTransformer
+    except ImportError:
+        raise ImportError("a text model in a folder needs sentence-transformers: pip install it") from None
+    model = SentenceTransformer(str(place), local_files_only=True)
+    return lambda texts: model.encode(texts, show_progress_bar=False, convert_to_numpy=True)
+
+
+def _load_onnx(place: Path) -> Encode:
+    try:
+        import onnxruntime
+        from tokenizers import Tokenizer
+    except ImportError:
+        raise ImportError("an .onnx text model needs onnxruntime and tokenizers: pip install both") from None
+    session = onnxruntime.InferenceSession(str(place), providers=["CPUExecutionProvider"])
+    tokenizer = Tokenizer.from_file(str(place.parent / "tokenizer.json"))
+    longest = (tokenizer.truncation or {}).get("max_length", MOST_TOKENS)
+    tokenizer.enable_truncation(min(longest, MOST_TOKENS))
+    tokenizer.enable_padding()
+    outputs = [one.name for one in session.get_outputs()]
+    wanted = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
+    inputs = [one.name for one in session.get_inputs()]
+
+    def encode(texts: list[str]) -> np.ndarray:
+        found = []
+        order = sorted(range(len(texts)), key=lambda place: len(texts[place]))  # texts of one length: little padding
+        for start in range(0, len(order), TEXTS_AT_ONCE):
+            tokens = tokenizer.encode_batch([texts[place] for place in order[start : start + TEXTS_AT_ONCE]])
+            found.append(pooled(session, inputs, wanted, tokens))
+        return np.concatenate(found)[np.argsort(order)]
+
+    return encode
+
+
+def pooled(session: Any, inputs: list[str], output: str, tokens: list[Any]) -> np.ndarray:
+    """The vectors of tokenized texts: the mean over their tokens, where the model has one a token."""
+    mask = np.array([one.attention_mask for one in tokens], dtype=np.int64)
+    known = {
+        "input_ids": np.array([one.ids for one in tokens], dtype=np.int64),
+        "attention_mask": mask,
+        "token_type_ids": np.array([one.type_ids for one in tokens], dtype=np.int64),
+    }
+    unknown = [name for name in inputs if name not in known]
+    if unknown:
+        raise ValueError(f"needs a text model of the inputs {', '.join(known)}; this one has {unknown[0]!r}")
+    found = np.asarray(session.run([output], {name: known[name] for name in inputs})[0])
+    if found.ndim < 3:
+        return found
+    return np.asarray((found * mask[:, :, None]).sum(axis=1) / np.maximum(mask.sum(axis=1), 1)[:, None])
+
+
+def _fitted(transformer: Any, texts: list[str]) -> Any:
+    """The transformer, or a clone fitted on the texts."""
+    from sklearn.base import clone
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    try:
+        check_is_fitted(transformer)
+    except NotFittedError:
+        return clone(transformer).fit(texts)
+    except TypeError:  # no estimator of scikit-learn's
+        return transformer
+    return transformer
+
+
+def _checked(found: Any, n_texts: int) -> np.ndarray:
+    """Vectors as an array; raises ValueError where there is not one of finite numbers a text."""
+    shape = np.shape(found)
+    if len(shape) != 2 or shape[0] != n_texts or not 0 < shape[1] <= MOST_NUMBERS:
+        raise ValueError(
+            f"got an array of shape {shape} from its text model for {n_texts} texts; expected a vector of at most "
+            f"{MOST_NUMBERS} numbers for each (TruncatedSVD in a pipeline makes long ones short)"
+        )
+    vectors = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
+    if not np.isfinite(vectors).all():
+        raise ValueError("got vectors with infinity or NaN from its text model")
+    return vectors
+
+
+def _name_of(model: Any) -> str:
+    return str(getattr(model, "__name__", type(model).__name__))
+
+
+def _read_cache(path: Path | None) -> dict[bytes, np.ndarray]:
+    """Vectors by the sha256 of their texts; nothing where there is no sound file."""
+    if path is None or not path.exists():
+        return {}
+    try:
+        with np.load(path, allow_pickle=False) as stored:
+            keys, vectors = stored["keys"], stored["vectors"]
+        if keys.shape != (len(vectors), 32) or keys.dtype != np.uint8 or not np.isfinite(vectors).all():
+            return {}
+        return {key.tobytes(): vector for key, vector in zip(keys, vectors.astype(np.float32), strict=True)}
+    except Exception:  # a damaged file: the vectors are made again
+        return {}
+
+
+def _write_cache(path: Path | None, known: dict[bytes, np.ndarray]) -> None:
+    if path is None:
+        return
+    keys = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(-1, 32)
+    content = io.BytesIO()
+    np.savez(content, keys=keys, vectors=np.stack(list(known.values())))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        write_atomic(path, content.getvalue(), force=True)
+    except OSError:  # nobody needs the cache
+        return

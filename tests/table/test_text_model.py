@@ -1,0 +1,229 @@
+"""Text by a model of the user's: a transformer, a function, or local files; never a download."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from otprop.labelling.model import ModelError, load_model, predict_table, save_model
+from otprop.table import text_model
+from otprop.table.features import Features
+from otprop.table.text_model import LocalTextModel, pooled
+
+pd = pytest.importorskip("pandas")
+
+TEXTS = [
+    f"{'apple' if row % 2 else 'iron'} and {'pear' if row % 2 else 'gold'} {'x' * (row % 7)} number {row}"
+    for row in range(60)
+]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("OTPROP_TEXT_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def local(tmp_path, cache, monkeypatch):
+    """A folder that stands for a sentence-transformers model, whose calls are listed in `calls`."""
+    folder = tmp_path / "model"
+    folder.mkdir()
+    (folder / "modules.json").write_text("[]")
+    calls = []
+
+    def encode(texts):
+        calls.append(list(texts))
+        return lengths(texts)
+
+    monkeypatch.setattr(text_model, "_load", lambda place: encode)
+    return SimpleNamespace(folder=folder, calls=calls)
+
+
+def frame(texts=TEXTS):
+    return pd.DataFrame({"note": texts, "x": np.linspace(0, 1, len(texts)) ** 2})
+
+
+def lengths(texts):
+    return np.array([[len(text), text.count("a"), text.count("o"), 1.0] for text in texts])
+
+
+def features(model, table=None):
+    return Features(["note", "x"], text_model=model).fit(frame() if table is None else table)
+
+
+def test_a_function_makes_the_vectors_of_text():
+    found = features(lengths)
+    assert found.columns[0].role == "text"
+    assert found.columns[0].why == "60 different texts, by lengths in 4 dimensions"
+    X, raw = found.transform(frame())[:, :4].astype(float), lengths(TEXTS)
+    np.testing.assert_allclose(X - X.mean(axis=0), (raw - raw.mean(axis=0)) * _ratio(X, raw), atol=1e-4)
+    missing = found.transform(frame([None, "a new one"]))
+    np.testing.assert_array_equal(missing[0, :4], 0)
+
+
+def _ratio(X, raw):
+    return X[:, 0].std() / raw[:, 0].std()
+
+
+def test_an_unfitted_transformer_is_fitted_on_the_texts_and_itself_left_alone():
+    from sklearn.decomposition import TruncatedSVD
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import make_pipeline
+
+    transformer = make_pipeline(TfidfVectorizer(), TruncatedSVD(3, random_state=0))
+    found = features(transformer).transform(frame())
+    assert found.shape == (60, 4)
+    assert not hasattr(transformer[0], "vocabulary_")
+    again = features(transformer.fit(sorted(TEXTS))).transform(frame())
+    np.testing.assert_allclose(np.abs(again), np.abs(found), atol=1e-2)
+    assert features(TfidfVectorizer()).transform(frame()).shape[1] > 5  # a sparse matrix
+
+
+@pytest.mark.parametrize(
+    ("model", "message"),
+    [
+        (lambda texts: np.zeros(len(texts)), r"got an array of shape \(60,\) from its text model for 60 texts"),
+        (lambda texts: np.full((len(texts), 2), np.nan), "got vectors with infinity or NaN from its text model"),
+        (3, "text_model=3: expected the path of a local model"),
+        (
+            "all-MiniLM-L6-v2",
+            "text_model='all-MiniLM-L6-v2': there is no such file or folder; a name is never downloaded",
+        ),
+    ],
+)
+def test_what_makes_no_vectors_is_refused_with_a_sentence(model, message):
+    with pytest.raises(ValueError, match=message):
+        features(model)
+
+
+def test_a_path_that_is_no_model_is_refused(tmp_path):
+    (tmp_path / "a.onnx").write_bytes(b"")
+    (tmp_path / "a.bin").write_bytes(b"")
+    for path, message in (
+        (tmp_path, "this folder has no modules.json"),
+        (tmp_path / "a.bin", r"or an \.onnx file"),
+        (tmp_path / "a.onnx", "no tokenizer.json beside it"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            features(path)
+
+
+def test_each_text_is_encoded_once_and_read_from_the_cache_later(local, cache):
+    X = features(local.folder).transform(frame())
+    assert sum(map(len, local.calls)) == 60
+    assert len(list(cache.glob("*.npz"))) == 1
+    np.testing.assert_array_equal(features(str(local.folder)).transform(frame()), X)
+    assert sum(map(len, local.calls)) == 60
+    features(local.folder).transform(frame([*TEXTS, "a new one"]))
+    assert local.calls[-1] == ["a new one"]
+    next(cache.glob("*.npz")).write_bytes(b"damaged")
+    np.testing.assert_array_equal(features(local.folder).transform(frame()), X)
+
+
+def test_without_a_cache_nothing_is_written(local, cache, monkeypatch):
+    monkeypatch.setenv("OTPROP_TEXT_CACHE", "")
+    features(local.folder).transform(frame())
+    assert not cache.exists()
+    assert sum(map(len, local.calls)) == 60
+
+
+def test_another_model_has_another_cache(local, cache):
+    features(local.folder)
+    (local.folder / "weights").write_bytes(b"other")
+    features(local.folder)
+    assert len(list(cache.glob("*.npz"))) == 2
+
+
+def test_a_saved_model_asks_for_its_text_model_again(local, tmp_path):
+    job = _labelled(local.folder)
+    save_model(tmp_path / "a.model", job)
+    table = frame().drop(columns="x").assign(x=0.5)
+    codes, *_ = predict_table(load_model(tmp_path / "a.model"), table)
+    assert len(codes) == 60
+    (local.folder / "weights").write_bytes(b"other")
+    with pytest.raises(ValueError, match=r"column 'note' needs the text model .*, which has changed since"):
+        predict_table(load_model(tmp_path / "a.model"), table)
+    local.folder.rename(tmp_path / "elsewhere")
+    with pytest.raises(ValueError, match=r"column 'note' needs the text model .*model, which is not there"):
+        predict_table(load_model(tmp_path / "a.model"), table)
+
+
+def test_a_model_with_a_function_cannot_be_saved(tmp_path):
+    with pytest.raises(ModelError, match="this model cannot be saved: it holds a builtins"):
+        save_model(tmp_path / "a.model", _labelled(lengths))
+    assert not (tmp_path / "a.model").exists()
+
+
+def _labelled(model):
+    import otprop
+
+    kinds = [("fruit" if row % 2 else "metal") if row < 20 else None for row in range(60)]
+    return otprop.label(frame().assign(kind=kinds), "kind", text_model=model, jobs=1).job
+
+
+def test_a_table_without_text_says_that_the_model_has_no_effect():
+    found = Features(["x"], text_model=lengths).fit(pd.DataFrame({"x": np.random.default_rng(0).normal(size=20)}))
+    assert found.notes == ["without effect: text_model, as no column holds text"]
+
+
+@pytest.mark.parametrize(("library", "file"), [("sentence_transformers", "modules.json"), ("onnxruntime", "a.onnx")])
+def test_a_missing_library_is_named(library, file, tmp_path, cache):
+    if importlib.util.find_spec(library):
+        pytest.skip(f"{library} is installed")
+    (tmp_path / file).write_text("[]")
+    (tmp_path / "tokenizer.json").write_text("{}")
+    with pytest.raises(ImportError, match=library.replace("_", "-")):
+        features(tmp_path / file if file.endswith("onnx") else tmp_path)
+
+
+def test_vectors_of_tokens_are_averaged_without_the_padding():
+    tokens = [
+        SimpleNamespace(ids=[1, 2], attention_mask=[1, 1], type_ids=[0, 0]),
+        SimpleNamespace(ids=[3, 0], attention_mask=[1, 0], type_ids=[0, 0]),
+    ]
+    session = SimpleNamespace(run=lambda names, given: [given["input_ids"][:, :, None] * np.array([1.0, 10.0])])
+    found = pooled(session, ["input_ids", "attention_mask"], "out", tokens)
+    np.testing.assert_array_equal(found, [[1.5, 15.0], [3.0, 30.0]])
+    with pytest.raises(ValueError, match="this one has 'pixels'"):
+        pooled(session, ["pixels"], "out", tokens)
+
+
+def test_an_onnx_file_and_its_tokenizer_make_vectors(tmp_path, cache):
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    onnx = pytest.importorskip("onnx", reason="needs onnx, to make a model")
+    tokenizers = pytest.importorskip("tokenizers", reason="needs tokenizers")
+    words = {"[UNK]": 0, "apple": 1, "iron": 2, "pear": 3, "gold": 4}
+    tokenizer = tokenizers.Tokenizer(tokenizers.models.WordLevel(words, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = tokenizers.pre_tokenizers.Whitespace()
+    tokenizer.save(str(tmp_path / "tokenizer.json"))
+    helper, kinds = onnx.helper, onnx.TensorProto
+    table = helper.make_tensor("table", kinds.FLOAT, (5, 3), np.eye(5, 3).ravel().tolist())
+    graph = helper.make_graph(
+        [helper.make_node("Gather", ["table", "input_ids"], ["out"])],
+        "tiny",
+        [helper.make_tensor_value_info("input_ids", kinds.INT64, ["rows", "tokens"])],
+        [helper.make_tensor_value_info("out", kinds.FLOAT, ["rows", "tokens", 3])],
+        [table],
+    )
+    opsets = [helper.make_opsetid("", 17)]
+    onnx.save(helper.make_model(graph, opset_imports=opsets, ir_version=8), str(tmp_path / "tiny.onnx"))
+    found = LocalTextModel(tmp_path / "tiny.onnx")(["apple", "iron iron", "apple iron"])
+    np.testing.assert_allclose(found, [[0, 1, 0], [0, 0, 1], [0, 0.5**0.5, 0.5**0.5]], atol=1e-6)
+
+
+def test_the_command_takes_a_path_and_refuses_a_name(local, tmp_path, capsys):
+    from otprop.cli import main
+
+    kinds = ["fruit" if row % 2 else "metal" for row in range(20)] + [""] * 40
+    frame().assign(kind=kinds).to_csv(tmp_path / "t.csv", index=False)
+    arguments = ["label", str(tmp_path / "t.csv"), "--target", "kind", "-o", str(tmp_path / "o.csv"), "--json"]
+    assert main([*arguments, "--text-model", str(local.folder)]) == 0
+    json.loads(capsys.readouterr().out)
+    assert local.calls
+    assert main([*arguments, "--force", "--text-model", "some/name"]) == 2
+    assert "--text-model some/name: there is no such file or folder" in capsys.readouterr().err
