@@ -22,6 +22,7 @@ from otprop.labelling.model import load_model
 LEAST = {signal.SIGKILL: 100, signal.SIGTERM: 50, signal.SIGINT: 50}
 STATUS = {signal.SIGTERM: (143, -signal.SIGTERM), signal.SIGINT: (130, -signal.SIGINT), signal.SIGKILL: (-9,)}
 SCRIPT = [sys.executable, "-c", "import sys; from otprop.cli import main; sys.exit(main())"]  # as the installed script
+LATE = "ended before it, or done all the same"
 OUTPUTS = ("out.csv", "out.model", "out.html")
 Rng = np.random.Generator
 
@@ -102,12 +103,13 @@ def example(sent: signal.Signals, rng: Rng, whole: float, table: bytes, source: 
             again.communicate()
             check(not any(path.name.endswith(".part") for path in folder.iterdir()), f"{parts} stay for ever")
         if status == 0:
-            return f"{sent.name}: ended before it, or done all the same"
+            return f"{sent.name}: {LATE}"
         when = "before the command began" if status < 0 and sent != signal.SIGKILL else "ended by it"
         return f"{sent.name}: {when}, {'table written' if done else 'no table written'}"
 
 
 def run(options: Run) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # children of a background job would ignore it
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         make_input(folder / "in.csv")
@@ -127,3 +129,6 @@ def run(options: Run) -> None:
         except Exception as error:
             options.fail(number, repr(error))
         number += 1
+    for sent, n in LEAST.items():
+        if options.counts[f"{sent.name}: {LATE}"] > max(3, n / 3):
+            options.fail(options.first, f"{sent.name} has no effect")
