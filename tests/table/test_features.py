@@ -245,13 +245,15 @@ def test_texts_alike_are_near():
 
 def test_text_is_tf_idf_of_words_and_pieces_of_words_reduced_to_unit_vectors():
     from sklearn.feature_extraction.text import TfidfVectorizer
-    from sklearn.pipeline import make_union
+    from sklearn.pipeline import FeatureUnion
 
     rng = np.random.default_rng(0)
     words = ["".join(rng.choice(list("abcdefghij"), 6)) for _ in range(20)]
     texts = [" ".join(rng.choice(words[: 5 + row % 15], 12)) for row in range(90)]
-    options = {"sublinear_tf": True, "min_df": 2}
-    theirs = make_union(TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), **options), TfidfVectorizer(**options))
+    pieces = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), min_df=2)
+    theirs = FeatureUnion(
+        [("pieces", pieces), ("words", TfidfVectorizer(min_df=2))], transformer_weights={"words": 0.5}
+    )
     matrix = theirs.fit_transform(texts).toarray()
     expected = matrix @ np.linalg.svd(matrix, full_matrices=False)[2][:30].T
     expected /= np.linalg.norm(expected, axis=1, keepdims=True)

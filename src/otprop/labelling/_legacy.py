@@ -109,6 +109,6 @@ CLASSES: dict[str, tuple[str, dict[str, str]]] = {
 
 DEFAULTS: dict[str, dict[str, Any]] = {  # by id: attributes that those models do not have
     "otp.class_predictor": {"unseen": 0.0},
-    "table.text": {"damped": False, "more_words": [], "more_idf": None},
+    "table.text": {"unit": False, "more_words": [], "more_idf": None},
 }
 UNUSED_METHODS = {("otprop.geometry.measures.Vectors", "enter")}  # bound methods that no class needs any more

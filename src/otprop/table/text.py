@@ -16,6 +16,7 @@ FIT_TEXTS, FIT_CHARACTERS = 20_000, 2_000_000
 LONGEST_TEXT = 5000  # characters of a cell that are read
 MANY_TEXTS = 100_000  # from so many different texts on, words alone, without pieces of words
 TEXT_WIDTH, TEXT_WEIGHT = 30, 2.0  # the same text in two rows must not outdo all other columns
+MORE_WORDS = 0.5  # the weight of words beside pieces of words
 WORDS: dict[str, Any] = {"analyzer": "word", "ngram_range": (1, 1)}
 PIECES: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4)}
 
@@ -53,7 +54,7 @@ class TextEncoder(TextColumn):
     terms, idf : the terms and their inverse document frequencies
     more_words, more_idf : the words that are used beside pieces of words, and theirs
     directions : ndarray of shape (n_terms, n_parts) or None, where there are few terms
-    damped : bool, the logarithm of counts is used and every vector has unit length; not so in models of version 0.1.0
+    unit : bool, every vector has unit length; not so in models of version 0.1.0
     """
 
     def fit_values(self, values: Any, missing: np.ndarray) -> None:
@@ -63,33 +64,24 @@ class TextEncoder(TextColumn):
         texts = texts.iloc[:: max(1, -(-len(texts) // FIT_TEXTS))].str.slice(0, LONGEST_TEXT)
         texts = texts[texts.str.len().cumsum() <= max(FIT_CHARACTERS, len(texts.iloc[0]))]
         has_words = bool(texts.str.contains(r"\w\w", regex=True).any())
-        self.words, self.damped = by_words and has_words, True
+        self.words, self.unit = by_words and has_words, True
         self.more_words: list[str] = []
         self.more_idf: np.ndarray | None = None
         sample = texts.tolist()
         self.terms, self.idf, counts = _terms(sample, WORDS if self.words else PIECES)
-        found = self._weighted(counts, self.idf)
+        found = _weighted(counts, self.idf)
         if has_words and not self.words:
             self.more_words, self.more_idf, counts = _terms(sample, WORDS)
-            found = sp.hstack([found, self._weighted(counts, self.more_idf)], format="csr")
+            found = sp.hstack([found, MORE_WORDS * _weighted(counts, self.more_idf)], format="csr")
         self._fit_directions(found)
         self.block = Block(self._reduced(found), TEXT_WEIGHT)
 
     def encode_texts(self, texts: list[str]) -> np.ndarray:
-        found = self._weighted(_counts(texts, self.terms, WORDS if self.words else PIECES), self.idf)
+        found = _weighted(_counts(texts, self.terms, WORDS if self.words else PIECES), self.idf)
         if self.more_words:
-            found = sp.hstack([found, self._weighted(_counts(texts, self.more_words, WORDS), self.more_idf)], "csr")
+            words = MORE_WORDS * _weighted(_counts(texts, self.more_words, WORDS), self.more_idf)
+            found = sp.hstack([found, words], format="csr")
         return self._reduced(found)
-
-    def _weighted(self, counts: Any, idf: Any) -> Any:
-        """Tf-idf of unit length."""
-        from sklearn.preprocessing import normalize
-
-        found = counts.astype(np.float64)
-        if self.damped:
-            found.data = 1.0 + np.log(found.data)
-        found.data *= idf[found.indices]
-        return normalize(found, copy=False).astype(np.float32)
 
     def _fit_directions(self, found: Any) -> None:
         from sklearn.utils.extmath import randomized_svd
@@ -106,7 +98,7 @@ class TextEncoder(TextColumn):
         if self.directions is None:
             return np.asarray(found[:, : len(self.parts)].toarray(), dtype=np.float64)
         reduced = np.asarray(found @ self.directions, dtype=np.float64)
-        return unit_rows(reduced) if self.damped else reduced
+        return unit_rows(reduced) if self.unit else reduced
 
     def describe(self) -> str:
         pieces = "words" if self.words else "words and pieces of words" if self.more_words else "pieces of words"
@@ -135,3 +127,12 @@ def _counts(texts: list[str], terms: list[str], pieces: dict[str, Any]) -> Any:
     from sklearn.feature_extraction.text import CountVectorizer
 
     return CountVectorizer(vocabulary=terms, **pieces).transform(texts)
+
+
+def _weighted(counts: Any, idf: Any) -> Any:
+    """Tf-idf of unit length."""
+    from sklearn.preprocessing import normalize
+
+    found = counts.astype(np.float64)
+    found.data *= idf[found.indices]
+    return normalize(found, copy=False).astype(np.float32)
