@@ -45,10 +45,11 @@ class OutputPaths:
 
 def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
     """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
-    from otprop.files import TableError, check_ending, check_output
+    from otprop.files import TableError, check_ending, check_output, refuse_url
 
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
+    refuse_url(options.file)
     if Path(options.file).is_dir():
         raise TableError(f"{options.file} is a folder", "name one file in it")
     paths = OutputPaths(

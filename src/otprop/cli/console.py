@@ -104,7 +104,9 @@ class Messages:
         self._console.print(table)
         if output is not None and output != "-":
             self._line(f"written: {output}")
-            command = ["otprop", "label", job.table.origin, "--target", job.request.target, "--corrections", output]
+            earlier = [str(file) for file in job.request.corrections]
+            command = ["otprop", "label", job.table.origin, "--target", job.request.target, "--corrections"]
+            command += [*earlier, output, "--force"]
             self._line(f"Fill in the column {label_name(job)!r}, then: {shlex.join(command)}")
 
     def issues(self, outcome: Outcome, output: str | None) -> None:

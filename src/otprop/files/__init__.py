@@ -3,7 +3,7 @@
 from otprop.files._arrow import Column
 from otprop.files._distinct import MISSING_MARKERS, Reading
 from otprop.files._errors import TableError, listed
-from otprop.files._formats import FORMATS, check_ending, format_of_name
+from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
 from otprop.files._npz import read_arrays
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
@@ -23,5 +23,6 @@ __all__ = [
     "listed",
     "read_arrays",
     "read_table",
+    "refuse_url",
     "write_atomic",
 ]

@@ -92,7 +92,12 @@ def same_ending(path: Path, other: Path | None) -> bool:
 
 
 def refuse_url(path: str | Path) -> None:
-    """Refuse an address on the web in place of a file."""
+    """Refuse an address on the web in place of a file.
+
+    Parameters
+    ----------
+    path : str or path
+    """
     if _URL.match(str(path)):
         raise TableError(
             f"{path} is a URL; URLs are not read or written", "download it first and name the file", file=path

@@ -125,13 +125,14 @@ def build_static_sources(
 
 
 def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLevelConfig) -> Source:
-    if name == "forest":
-        return ForestSource(scaled, n_classes, config.seed, config.n_jobs)
-    if name == "random_forest":
-        return RandomForestSource(scaled, n_classes, config.seed, config.n_jobs)
-    if name == "boosting":
-        return BoostingSource(scaled, n_classes, config.seed)
-    return LinearSource(scaled, n_classes, config.seed)
+    seed, n_jobs = config.seed, config.n_jobs
+    made: dict[str, Callable[[], Source]] = {
+        "forest": lambda: ForestSource(scaled, n_classes, seed, n_jobs),
+        "linear": lambda: LinearSource(scaled, n_classes, seed),
+        "random_forest": lambda: RandomForestSource(scaled, n_classes, seed, n_jobs),
+        "boosting": lambda: BoostingSource(scaled, n_classes, seed),
+    }
+    return made[name]()
 
 
 def _auto_sources(X: Any, n_labels: int, n_classes: int) -> tuple[EvidenceSource, ...]:

@@ -7,7 +7,7 @@ import shlex
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
-from pathlib import PurePosixPath, PureWindowsPath
+from pathlib import Path, PurePosixPath, PureWindowsPath
 from typing import Any
 
 import numpy as np
@@ -73,6 +73,7 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
         versions={"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         how=how,
         file_digest=table.digest,
+        earlier_corrections=[Path(file).name for file in job.request.corrections if isinstance(file, (str, Path))],
     )
 
 
@@ -128,6 +129,7 @@ def render_label_page(
     issue_cells: Mapping[str, Sequence[object]] | None = None,
     how: str = "pca",
     file_digest: str = "",
+    earlier_corrections: Sequence[str] = (),
 ) -> str:
     """The page from its parts.
 
@@ -142,7 +144,7 @@ def render_label_page(
     next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target, "--corrections"]
     next_step = 'result.add("corrections.csv")'
     if not command.startswith("otprop.label("):
-        next_step = shlex.join([*next_command, "corrections.csv"])
+        next_step = shlex.join([*next_command, *earlier_corrections, "corrections.csv", "--force"])
     return render_page(
         "label_page.html",
         "label_page.css",
