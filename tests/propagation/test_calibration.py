@@ -108,7 +108,7 @@ def test_the_range_of_a_model_holds_the_error_it_makes():
             rows = (model.round_ > 0) & (model.confidence_ >= line.confidence)
             error = np.mean(model.transduction_[rows] != truth[rows])
             inside.append(line.low <= error <= line.high)
-    assert np.mean(inside) > 0.7
+    assert np.mean(inside) > 0.6
 
 
 def test_the_ranges_of_a_table_are_those_of_its_parts():

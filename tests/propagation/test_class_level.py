@@ -103,7 +103,13 @@ def test_everything_holds_of_the_default(iris, default, alone):
     X, _, y = iris
     check(default, X, y)
     check(alone, X, y)
-    assert [source.name for source in default.evidence_] == ["diffusion", "forest", "linear", "random_forest"]
+    assert [source.name for source in default.evidence_] == [
+        "diffusion",
+        "forest",
+        "linear",
+        "random_forest",
+        "boosting",
+    ]
     assert [source.name for source in alone.evidence_] == ["diffusion"]
     assert all(source.weight >= 0 for source in default.evidence_)
     assert {setting["n_neighbors"] for setting in default.settings_} <= {10, 20}

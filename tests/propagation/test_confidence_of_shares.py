@@ -33,4 +33,4 @@ def test_labels_that_a_class_gets_by_its_share_alone_are_trusted_no_more_than_th
     model = OTP(evidence=None, class_prior=[0.9, 0.1], marginal_strength=1.0, max_rounds=1).fit(X, y)
     unlabelled = y == -1
     assert (model.transduction_[unlabelled] == 0).mean() > 0.95  # the share given decides, against half of the rows
-    assert model.confidence_[unlabelled].mean() == pytest.approx(0.9, abs=0.06)
+    assert model.confidence_[unlabelled].mean() == pytest.approx(0.9, abs=0.07)

@@ -16,7 +16,7 @@ import scipy.sparse as sp
 from otprop._saving import saved_as
 from otprop.files import write_atomic
 from otprop.table.columns import Block
-from otprop.table.errors import RequestError
+from otprop.table.errors import CellError, RequestError
 from otprop.table.text import LONGEST_TEXT, TEXT_WEIGHT, TextColumn, unit_rows
 from otprop.table.values import spread_out
 
@@ -62,9 +62,9 @@ class LocalTextModel:
     def _check_unchanged(self) -> None:
         place = Path(self.path)
         if not place.exists():
-            raise ValueError(f"needs the text model {self.path}, which is not there")
+            raise CellError(f"needs the text model {self.path}, which is not there")
         if _digest(place) != self.digest:
-            raise ValueError(f"needs the text model {self.path}, which has changed since this model was saved")
+            raise CellError(f"needs the text model {self.path}, which has changed since this model was saved")
 
     def _cache_file(self) -> Path | None:
         home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -92,7 +92,7 @@ class TextModelEncoder(TextColumn):
         encode: Encode = self.model.transform if hasattr(self.model, "transform") else self.model
         found = _checked(encode(texts), len(texts))
         if hasattr(self, "parts") and found.shape[1] != len(self.parts):
-            raise ValueError(
+            raise CellError(
                 f"has vectors of {found.shape[1]} numbers by its text model, where it had {len(self.parts)}"
             )
         return found
@@ -214,7 +214,7 @@ def pooled(session: Any, inputs: list[str], output: str, tokens: list[Any]) -> n
     }
     unknown = [name for name in inputs if name not in known]
     if unknown:
-        raise ValueError(f"needs a text model of the inputs {', '.join(known)}; this one has {unknown[0]!r}")
+        raise CellError(f"needs a text model of the inputs {', '.join(known)}; this one has {unknown[0]!r}")
     found = np.asarray(session.run([output], {name: known[name] for name in inputs})[0])
     if found.ndim < 3:
         return found
@@ -240,13 +240,13 @@ def _checked(found: Any, n_texts: int) -> np.ndarray:
     """Vectors as an array; raises ValueError where there is not one of finite numbers a text."""
     shape = np.shape(found)
     if len(shape) != 2 or shape[0] != n_texts or not 0 < shape[1] <= MOST_NUMBERS:
-        raise ValueError(
+        raise CellError(
             f"got an array of shape {shape} from its text model for {n_texts} texts; expected a vector of at most "
             f"{MOST_NUMBERS} numbers for each (TruncatedSVD in a pipeline makes long ones short)"
         )
     vectors = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
     if not np.isfinite(vectors).all():
-        raise ValueError("got vectors with infinity or NaN from its text model")
+        raise CellError("got vectors with infinity or NaN from its text model")
     return vectors
 
 
