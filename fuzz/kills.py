@@ -1,7 +1,7 @@
 """`otprop label` stopped at random moments: its outputs are absent or whole, its input is as it was.
 
-At least 100 SIGKILLs, 50 SIGTERMs and 50 SIGINTs that reach the running command, whatever the time. A third of the signals is sent while a file is
-written, the others at any moment from the start of the interpreter on.
+At least 100 SIGKILLs, 50 SIGTERMs and 50 SIGINTs that reach the running command, whatever the time. A third of the
+signals is sent while a file is written, the others at any moment from the start of the interpreter on.
 """
 
 from __future__ import annotations
