@@ -96,6 +96,8 @@ def example(sent: signal.Signals, rng: Rng, whole: float, table: bytes, source: 
             check(status in (0, *STATUS[sent]), f"status {status}: {error}")
         else:
             check(not parts, f"left after {sent.name}: {parts}")
+            if "Failed to import the site module" in error:  # Python's own status before it runs anything
+                return f"{sent.name}: before the command began, no table written"
             check(status in (0, *STATUS[sent]), f"status {status} after {sent.name}: {error}")
         check(status != 0 or done, f"status 0 without the table: {error}")
         if status > 0:
