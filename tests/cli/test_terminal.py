@@ -148,10 +148,39 @@ def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_
         assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "out.csv"}
 
 
+SWALLOWED = """
+import os, signal, sys
+import otprop.cli.label as label
+from otprop.cli import main
+
+def importing(options, arguments):
+    try:
+        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
+        import time; time.sleep(30)
+    except KeyboardInterrupt:
+        raise ValueError("a compiled module cannot be imported") from None
+
+label.run_command = importing
+sys.exit(main(sys.argv[2:]))
+"""
+
+
+@pytest.mark.parametrize(("name", "status", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
+def test_a_signal_that_an_import_turns_into_another_error_is_still_a_signal(
+    lots: Path, name: str, status: int, word: str
+) -> None:
+    command = [sys.executable, "-c", SWALLOWED, name, "label", str(lots), *QUICK]
+    default = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    default += "sys.exit(subprocess.call(sys.argv[1:]))"  # a job in the background would ignore SIGINT
+    done = subprocess.run([sys.executable, "-c", default, *command], capture_output=True, text=True, check=False)
+    assert done.returncode == status
+    assert done.stderr.startswith(f"otprop label: {word}. No file was written")
+
+
 def test_the_handler_of_the_process_is_given_back(lots: Path) -> None:
-    before = signal.getsignal(signal.SIGTERM)
+    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
     assert main(["label", str(lots), *QUICK, "--dry-run", "--quiet"]) == 0
-    assert signal.getsignal(signal.SIGTERM) is before
+    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
 
 
 def test_a_loser_of_a_race_claims_nothing(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from otprop.cli._streams import Terminated, replace_closed_streams, sigterm_raises
+from otprop.cli._streams import Terminated, replace_closed_streams, signals_raise
 
 __all__ = ["main"]
 
@@ -25,7 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         143 terminated.
     """
     try:
-        with sigterm_raises():
+        with signals_raise():
             replace_closed_streams()
             from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
 

@@ -22,7 +22,7 @@ from otprop.cli._command import (
     near,
 )
 from otprop.cli._flags import error_text
-from otprop.cli._streams import Terminated, discard_unwritable_output, write_error
+from otprop.cli._streams import Terminated, discard_unwritable_output, interruption, write_error
 
 _EXAMPLE = """\
 example:
@@ -65,14 +65,13 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
         sys.stdout.flush()
         return status
     except KeyboardInterrupt as error:
-        status, word = (TERMINATED, "terminated") if isinstance(error, Terminated) else (INTERRUPTED, "interrupted")
-        written = _written(options)
-        sentence = f"interrupted. {written}" if written else options.interrupted
-        write_error(f"otprop {options.command}: {sentence.replace('interrupted', word, 1)}")
-        return status
+        return _stopped(options, error)
     except (BrokenPipeError, SystemExit):  # the reader of the output has left; rich exits then
         return READER_LEFT
     except Exception as error:
+        signalled = interruption(error)
+        if signalled is not None:
+            return _stopped(options, signalled)
         if getattr(options, "debug", False):
             traceback.print_exc()
         written = _written(options)
@@ -94,6 +93,15 @@ def _parse(given: list[str]) -> argparse.Namespace:
     if more:
         commands[options.command].error(f"there is no place for {' '.join(more)}; --help says what it takes.")
     return options
+
+
+def _stopped(options: argparse.Namespace, error: KeyboardInterrupt) -> int:
+    """Say that a signal stopped the command; its exit status."""
+    status, word = (TERMINATED, "terminated") if isinstance(error, Terminated) else (INTERRUPTED, "interrupted")
+    written = _written(options)
+    sentence = f"interrupted. {written}" if written else options.interrupted
+    write_error(f"otprop {options.command}: {sentence.replace('interrupted', word, 1)}")
+    return status
 
 
 def _written(options: argparse.Namespace) -> str:

@@ -23,22 +23,46 @@ class Terminated(KeyboardInterrupt):
     """The process received SIGTERM; handled like Ctrl-C wherever Ctrl-C is."""
 
 
+_received: list[KeyboardInterrupt] = []  # what the signals of this run have raised
+
+
 @contextmanager
-def sigterm_raises() -> Iterator[None]:
-    """Raise `Terminated` on SIGTERM, so that temporary files are removed; outside of the main thread do nothing."""
+def signals_raise() -> Iterator[None]:
+    """Raise `Terminated` on SIGTERM, so that temporary files are removed; outside of the main thread do nothing.
+
+    Compiled modules that are being imported turn a KeyboardInterrupt into errors of their own: what SIGTERM and Ctrl-C
+    have raised is kept, see `interruption`.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield
         return
 
     def stop(number: int, frame: FrameType | None) -> None:
-        signal.signal(signal.SIGTERM, signal.SIG_IGN)
-        raise Terminated
+        if number == signal.SIGTERM:
+            signal.signal(signal.SIGTERM, signal.SIG_IGN)
+        _received.append(Terminated() if number == signal.SIGTERM else KeyboardInterrupt())
+        raise _received[-1]
 
-    before = signal.signal(signal.SIGTERM, stop)
+    _received.clear()
+    before = {signal.SIGTERM: signal.signal(signal.SIGTERM, stop)}
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # neither ignored nor another's
+        before[signal.SIGINT] = signal.signal(signal.SIGINT, stop)
     try:
         yield
+    except Exception as error:
+        if _received:
+            raise _received[-1] from error
+        raise
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+
+def interruption(error: BaseException) -> KeyboardInterrupt | None:
+    """The signal that led to an error, if one did: the error itself, or what became another error on its way."""
+    if isinstance(error, KeyboardInterrupt):
+        return error
+    return _received[-1] if _received else None
 
 
 class _Closed(io.TextIOBase):
