@@ -421,7 +421,8 @@ def leaking(n: int = 200, n_given: int = 20):
     frame = mixed(n)[["age", "colour", "note"]]
     given = np.arange(n) % (n // n_given) == 0
     frame["reviewer"] = np.where(given, "anna", None)
-    frame["label_date"] = pd.to_datetime("2024-01-01") + pd.to_timedelta(np.where(given, np.arange(n), np.nan), "D")
+    days = pd.Series(pd.date_range("2024-01-01", periods=n), index=frame.index)
+    frame["label_date"] = days.where(given)
     frame["species_note"] = np.where(given & (np.arange(n) % 20 == 0), "looks like an old one", "")
     frame["nearly"] = np.where(given | (np.arange(n) == 7), 1.0 + np.arange(n), np.nan)
     frame["seldom"] = np.where(np.random.default_rng(1).random(n) < 0.1, 1.5, np.nan)

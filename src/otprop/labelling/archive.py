@@ -12,6 +12,7 @@ import json
 import math
 import re
 from collections.abc import Iterator
+from inspect import Parameter, signature
 from typing import Any, BinaryIO
 from zipfile import ZIP_STORED, ZipFile, ZipInfo
 
@@ -282,12 +283,21 @@ class _Reader:
         state = {renamed.get(key, key): self.value(each) for key, each in node["state"].items()}
         for key, each in state.items():
             _refuse_not_finite(key, each, saved)
-        vars(made).update({**(_legacy.DEFAULTS.get(saved.id, {}) if self._legacy else {}), **state})
+        defaults = _legacy.DEFAULTS.get(saved.id, {}) if self._legacy else {}
+        vars(made).update({**_missing_parameters(saved.kind), **defaults, **state})
         _check_sound(made, saved.id)
         return made
 
 
 KINDS = {name.removeprefix("_read_") for name in vars(_Reader) if name.startswith("_read_")}
+
+
+def _missing_parameters(kind: type) -> dict[str, Any]:
+    """Defaults of the parameters of a scikit-learn class: another version of it may have fewer or more of them."""
+    if not kind.__module__.startswith("sklearn."):
+        return {}
+    parameters = signature(kind).parameters.values()
+    return {one.name: one.default for one in parameters if one.default is not Parameter.empty}
 
 
 def _array_numbers(node: Any) -> Iterator[int]:
