@@ -239,7 +239,7 @@ def test_a_run_killed_again_and_again_ends_with_the_results_of_an_undisturbed_on
         "--percent",
         "10",
         "--splits",
-        "1",
+        "3",  # enough that no run ends before it is killed
         "--tuning",
         "honest",
         "oracle",
@@ -266,7 +266,7 @@ def test_a_run_killed_again_and_again_ends_with_the_results_of_an_undisturbed_on
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals are sent in another way there")
 def test_an_interrupted_run_says_that_it_can_go_on(table: Path, tmp_path: Path) -> None:
-    process = _start([*_arguments(table, tmp_path), "--methods", "otp-paper", "--splits", "5"])
+    process = _start([*_arguments(table, tmp_path), "--methods", "otp", "--splits", "20"])
     assert _wait_until_larger(tmp_path / "cells.jsonl", 0, process)
     process.send_signal(signal.SIGINT)
     assert process.wait(timeout=30) == 130
