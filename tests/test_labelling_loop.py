@@ -83,6 +83,41 @@ def test_labels_come_as_mapping_series_frame_or_file(frame: Any, first: Any, tmp
     assert result.table.loc["lot 33", "kind_source"] == "propagated"
 
 
+def test_mappings_and_label_issues_go_by_the_index_of_the_frame(frame: Any, tmp_path: Path) -> None:
+    frame = frame.assign(kind=frame["kind"].mask(frame.index == 1, "c"))  # the others say b
+    named = frame.set_axis(np.arange(90)[::-1])  # row 1 is called 88
+    result, plain = (otprop.label(one, "kind", settings=FAST) for one in (named, frame))
+    assert {issue.row for issue in result.label_issues} == {89 - issue.row for issue in plain.label_issues}
+    second = result.add({88: "b", 69: "a"})
+    assert second.table["kind_label"].tolist()[1] == "b"
+    assert second.table.loc[69, ["kind_label", "kind_source"]].tolist() == ["a", "corrected"]
+    frame.to_csv(tmp_path / "lots.csv", index=False)
+    of_file = otprop.label(tmp_path / "lots.csv", "kind", settings=FAST)  # no index: counted from 0
+    assert [issue.row for issue in of_file.label_issues] == [issue.row for issue in plain.label_issues]
+    assert of_file.add({1: "b"}).table["kind_label"].tolist()[1] == "b"
+    for wrong in (90, -1, "x", 1.5):
+        with pytest.raises(ParameterError, match=f"labels name the row {wrong!r}: .* has 90 rows, counted from 0"):
+            of_file.add({wrong: "a"})
+    twice = otprop.label(frame.set_axis([0] * 90), "kind", settings=FAST)
+    with pytest.raises(ParameterError, match=r"index of the DataFrame, which has equal entries\. Give"):
+        twice.add({0: "a"})
+    assert twice.add(pd.DataFrame({"row": [31], "label": ["b"]})).table["kind_source"].tolist()[30] == "corrected"
+
+
+def test_a_result_says_how_many_labels_it_needs(first: Any, frame: Any) -> None:
+    assert first.labels_needed(0.1) == first.model.labels_needed(0.1)
+    with pytest.raises(ParameterError, match="method '1nn' does not estimate its error"):
+        otprop.label(frame, "kind", method="1nn").labels_needed(0.1)
+
+
+def test_a_target_that_is_nearly_a_column_is_a_mistake(frame: Any) -> None:
+    with pytest.raises(ParameterError, match=r"no column 'kinds'; did you mean 'kind'\? A new column must"):
+        otprop.suggest(frame, "kinds")
+    with pytest.raises(ParameterError, match="did you mean 'kind'"):
+        otprop.label(frame, "Kind", corrections={3: "a", 4: "b"})
+    assert "ripeness" in otprop.suggest(frame, "ripeness", 3)
+
+
 def test_suggested_rows_that_are_filled_in_are_added(frame: Any, first: Any) -> None:
     suggested = first.suggest(10, random_share=0.3)
     assert list(suggested.columns) == ["row", "reason", "kind", *frame.columns.drop("kind"), "file_digest"]
@@ -179,10 +214,8 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         return pd.DataFrame({"row": [number], "label": [label], **{name: [cell] for name, cell in more.items()}})
 
     wrong: list[tuple[Any, str]] = [
-        ({90: "a"}, r"labels name the row 90: the DataFrame has 90 rows, counted from 0\."),
-        ({-1: "a"}, "labels name the row -1"),
-        ({"x": "a"}, "labels name the row 'x'"),
-        ({1.5: "a"}, "labels name the row 1.5"),
+        ({90: "a", 3: "b"}, r"labels name rows that the index of the DataFrame does not have: 90\."),
+        ({-1: "a", "x": "a", 1.5: "a"}, r"does not have: -1, 'x', 1\.5\."),
         (row(91), r"labels name the row 91: .* counted from 1, without the header\."),
         (row(0), "labels name the row 0"),
         ([{3: "a"}, {3: "b"}], r"labels have two labels for row 4 \(counted from 1\), 'a' and 'b': keep one\."),
@@ -190,15 +223,18 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         (pd.DataFrame({"rows": [1], "label": ["a"]}), "must have a column 'row'"),
         (pd.Series({"lot 3": "a"}), "index of the DataFrame does not have: 'lot 3'"),
         ({}, "labels hold no label"),
-        ({3: None, 4: " "}, "labels hold no label"),
-        (7, "labels must be a file, a DataFrame or a mapping of rows to labels; got a int"),
+        ({3: None, 4: " "}, "labels hold no label: every label of the dict is empty"),
+        (row(5, label=""), "labels hold no label: every label of the DataFrame is empty"),
+        (7, "labels must say which row gets which label: a mapping such as .*; got 7 of type int"),
+        ([1, 2], "labels must say which row gets which label: a mapping such as .*; got 1 of type int"),
     ]
     for labels, sentence in wrong:
         with pytest.raises(ParameterError, match=sentence) as caught:
             first.add(labels)
         assert caught.value.parameter == "labels"
     for options, sentence in (
-        ({"corrections": {90: "a"}}, "corrections name the row 90"),
+        ({"corrections": {90: "a"}}, "corrections name rows that the index of the DataFrame does not have: 90"),
+        ({"corrections": first.suggest(3)}, "corrections hold no label: every label of the DataFrame is empty"),
         ({"chosen": "picked"}, "chosen='picked': there is no column 'picked'"),
         ({"chosen": [True]}, "chosen has 1 values, the DataFrame has 90 rows"),
         ({"chosen": "colour"}, "chosen must tell chosen labels .* the column 'colour' holds 'green', 'red', 'yellow'"),

@@ -12,10 +12,10 @@ import numpy as np
 
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import write_atomic
-from otprop.labelling.corrections import read_corrections
+from otprop.labelling.corrections import has_index, read_corrections
 from otprop.labelling.job import Job
 from otprop.labelling.model import save_model
-from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
+from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.output_columns import (
     OutputColumns,
@@ -27,6 +27,7 @@ from otprop.labelling.output_columns import (
 )
 from otprop.labelling.review import rows_to_review
 from otprop.loop.label_issues import LabelIssue
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.table.errors import RequestError
 from otprop.table.frame import take_rows, with_columns
@@ -98,8 +99,15 @@ class LabelResult:
 
     @property
     def label_issues(self) -> list[LabelIssue]:
-        """Given labels that the evidence contradicts, the most doubtful first; rows are counted from 0."""
-        return self.outcome.label_issues
+        """Given labels that the evidence contradicts, the most doubtful first.
+
+        ``row`` is the entry of the index of the DataFrame, as in the mappings that `add` takes; for a file, and for
+        polars, rows are counted from 0.
+        """
+        issues = self.outcome.label_issues
+        if not has_index(self.frame):
+            return issues
+        return [replace(issue, row=self.frame.index[issue.row]) for issue in issues]
 
     def suggest(self, n: int = 20, *, random_share: float = 0.2) -> Any:
         """The rows to label next: uncertain and typical rows of different regions, and some drawn at random.
@@ -118,6 +126,19 @@ class LabelResult:
         suggestions = suggest_next(self.job, n, random_share=random_share)
         return rows_to_fill_in(self.job, suggestions, self.frame)
 
+    def labels_needed(self, error: float) -> LabelsNeeded:
+        """How many more labels to an error of the new labels: an estimate with its 90 % interval.
+
+        Parameters
+        ----------
+        error : float between 0 and 1
+
+        Returns
+        -------
+        LabelsNeeded, with ``value``, ``low`` and ``high``
+        """
+        return needed_for(self.job, error)
+
     def add(self, labels: Any, *, drawn: bool = False, progress: ProgressCallback = no_progress) -> LabelResult:
         """Label the table again with more labels, or with other ones; features and neighbours are not made again.
 
@@ -126,10 +147,11 @@ class LabelResult:
 
         Parameters
         ----------
-        labels : mapping, Series, DataFrame or path
-            A mapping from rows, counted from 0, to labels; a Series with the index of the DataFrame that was labelled;
-            or a DataFrame or file with a column `row`, counted from 1, and a column `label` or one with the name of the
-            target: what `suggest` returns or the page downloads. Empty labels are not used.
+        labels : mapping, Series, DataFrame or path, or a list of these
+            A mapping or a Series from rows to labels, rows being named as in the index of the DataFrame that was
+            labelled, or counted from 0 where there is none (a file, polars); or a DataFrame or file with a column
+            `row`, counted from 1, and a column `label` or one with the name of the target: what `suggest` returns or
+            the page downloads. Empty labels are not used.
         drawn : bool, the rows were drawn at random
         progress : callable, as in `otprop.label`
 
@@ -140,7 +162,7 @@ class LabelResult:
         table, target = self.job.table, self.job.request.target
         later = read_corrections(labels, table, target, "labels", self.frame)
         if not later.labels:
-            raise RequestError("labels", "hold no label.")
+            raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
         if drawn:
             later = replace(later, drawn=frozenset(later.labels))
         job = self.job.with_labels(later, "labels")

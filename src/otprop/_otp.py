@@ -25,6 +25,7 @@ from otprop._validation import ParameterError, check_count, check_number
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.loop.label_issues import find_label_issues
+from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
 from otprop.propagation.class_level import ClassLevelFit
@@ -435,7 +436,7 @@ class OTP(Propagator):
         return coverage_table(self.confidence_[self.round_ > 0], self.error_)
 
     @available_if(_has_confidence)
-    def suggest(self, n: int = 20, *, random_share: float = 0.2) -> list[Suggestion]:
+    def suggest(self, n: int = 20, *, random_share: float = 0.2, candidates: Any = None) -> list[Suggestion]:
         """Rows to label next: uncertain and typical rows of different regions, and some drawn at random.
 
         Parameters
@@ -444,6 +445,9 @@ class OTP(Propagator):
             At most so many; fewer where fewer rows are unlabelled.
         random_share : float in [0, 1]
             Share of the suggestions that is drawn at random, from which the expected error can be estimated.
+        candidates : array-like of int or None
+            The rows that may be suggested, labelled ones left out; None for all. Rows drawn at random among some rows
+            tell the error of these alone.
 
         Returns
         -------
@@ -454,19 +458,57 @@ class OTP(Propagator):
         check_number("random_share", random_share, least=0, most=1)
         if not hasattr(self, "_rows"):
             raise RuntimeError("suggest() needs the rows, which copies and saved models do not keep: fit again.")
-        candidates = np.flatnonzero(self.round_ != 0)
-        if len(candidates) == 0:
-            raise ValueError("every row has a given label: there is no row to suggest.")
+        allowed = np.flatnonzero(self.round_ != 0)
+        if candidates is not None:
+            allowed = allowed[np.isin(allowed, _checked_rows(candidates, len(self.round_)))]
+        if len(allowed) == 0:
+            whose = "row" if candidates is None else "row of `candidates`"
+            raise ValueError(f"every {whose} has a given label: there is no row to suggest.")
         if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
             raise ValueError(f"suggest() needs the features of the rows, which cost={self.cost!r} does not have.")
         return suggest_rows(
             self._rows,
-            candidates,
+            allowed,
             n,
             distributions=self.label_distributions_,
             typicality=self._typicality,
             random_share=random_share,
-            seed=len(candidates),
+            seed=len(allowed),
+        )
+
+    @available_if(_has_confidence)
+    def labels_needed(self, error: float) -> LabelsNeeded:
+        """How many more labels to an error of the unlabelled rows: an estimate with its range.
+
+        It goes by ``expected_error_`` with its range and by how errors fell with more labels on other tables, rows
+        being labelled that `suggest` names. The range is wide: how fast the error falls on this table, no fit shows.
+
+        Parameters
+        ----------
+        error : float between 0 and 1
+
+        Returns
+        -------
+        LabelsNeeded
+            With ``value`` and the 90 % interval, ``low`` and ``high``, each at most the number of unlabelled rows.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from otprop import OTP
+        >>> X = np.vstack([np.random.default_rng(0).normal(c, 1, size=(60, 2)) for c in (0, 2)])
+        >>> y = np.full(120, -1)
+        >>> y[::10] = np.arange(12) // 6
+        >>> needed = OTP().fit(X, y).labels_needed(0.02)
+        >>> 0 <= needed.low <= needed.value <= needed.high <= 108
+        True
+        """
+        check_is_fitted(self)
+        check_number("error", error, above=0, below=1)
+        n_labels = int(np.count_nonzero(self.round_ == 0))
+        estimate = self.error_
+        return estimate_labels_needed(
+            error, estimate.expected, estimate.concentration, n_labels, len(self.round_) - n_labels
         )
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
@@ -705,6 +747,18 @@ def _log_round(round_: Round, level: int) -> None:
         round_.source_error,
         round_.seconds,
     )
+
+
+def _checked_rows(candidates: Any, n_rows: int) -> np.ndarray:
+    """Row numbers from 0 that exist."""
+    rows = np.asarray(candidates)
+    if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
+        raise ParameterError("candidates", f"must be a list of row numbers; got {rows.dtype} of shape {rows.shape}.")
+    if rows.size and (rows.min() < 0 or rows.max() >= n_rows):
+        raise ParameterError(
+            "candidates", f"name rows from {rows.min()} to {rows.max()}; X has {n_rows} rows, counted from 0."
+        )
+    return rows
 
 
 def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:

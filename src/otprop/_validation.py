@@ -83,9 +83,9 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
-def did_you_mean(name: Any, known: Iterable[str], most: int = 1) -> str:
+def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
     """The end of a sentence on an unknown name: up to `most` similar known names; empty where none is similar."""
     known = list(known)
-    near = get_close_matches(name, known, n=most) if isinstance(name, str) else []
+    near = get_close_matches(name, known, n=most, cutoff=cutoff) if isinstance(name, str) else []
     near = near or [each for each in known if isinstance(name, str) and each.lower() == name.lower()][:most]
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -100,6 +101,42 @@ def test_suggested_rows_are_filled_in_and_given_back(lots: Path, out: Path, caps
     assert [after[int(row["row"]) - 1]["kind_source"] for row in rows] == ["propagated"] + ["corrected"] * 9
 
 
+def test_the_next_command_has_the_options_that_decide_what_it_sees(
+    lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = lots.with_name("rows.csv")
+    options = ["--ignore", "colour", "lot", "--unlabeled", "--", "--unlabeled", "?", "--metric", "manhattan"]
+    assert run("suggest", lots, "-n", "2", "-o", str(path), *options, "--delimiter", ",", "--goal", "0.05") == 0
+    printed = capsys.readouterr().err
+    command = next(line for line in printed.splitlines() if line.startswith("Fill in")).partition("then: otprop ")[2]
+    assert "label to an expected error of 0.05 (likely " in printed.replace("labels", "label")
+    rows = read_rows(path)
+    write_rows(path, [row | {"kind": kind_of(row["row"])} for row in rows])
+    assert main([*shlex.split(command), "-o", str(lots.with_name("out.csv")), *FAST, "--json"]) == 0
+    summary = json.loads(capsys.readouterr().out)
+    roles = {use["name"]: use["why"] for use in summary["columns"]}
+    assert "ignore" in roles["colour"]
+    assert summary["parameters"]["metric"] == "manhattan"
+    assert summary["corrected"] == 2
+
+
+def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run("suggest", lots, "-n", "2", "--json", "--goal", "0.1", target="ripeness") == 0
+    printed = capsys.readouterr()
+    found = json.loads(printed.out)
+    assert found["notes"][-1] == f"{lots} has no column 'ripeness' yet"
+    assert "labels_needed" not in found
+    assert "note: without effect: --goal; there are no two classes yet" in printed.err
+    assert run("suggest", lots, "-n", "2", "--json", "--goal", "0.1") == 0
+    needed = json.loads(capsys.readouterr().out)["labels_needed"]
+    assert needed["error"] == 0.1
+    assert 0 <= needed["low"] <= needed["value"] <= needed["high"] <= 108
+    assert run("check", lots, "--json", "--delimiter", ",") == 0
+    assert "column 'lot' has leading zeros, so it is read as text" in json.loads(capsys.readouterr().out)["notes"]
+    assert run("suggest", lots, target="knd") == 2
+    assert "--target knd: there is no column 'knd'; did you mean 'kind'? A new column" in capsys.readouterr().err
+
+
 def test_a_file_without_labels_is_labelled_by_suggested_rows(lots: Path, out: Path) -> None:
     bare, path = lots.with_name("bare.csv"), lots.with_name("rows.csv")
     write_rows(bare, [{name: row[name] for name in ("lot", "weight", "colour")} for row in read_rows(lots)])
@@ -157,7 +194,9 @@ def test_labels_that_look_wrong_are_listed_and_corrected(
     assert (found["50"]["given"], found["50"]["suggested"], found["50"]["label"]) == ("c", "b", "")
     assert float(found["50"]["probability"]) > 0.5
     assert len(json.loads(printed.out)["label_issues"]) == len(found)
-    assert "120 labels given, 120 of them judged by the others" in printed.err
+    assert "120 labels given, 120 of them judged by the others; " in printed.err
+    assert " wrong (with a probability of 20% or more)." in printed.err
+    assert "labels that the others contradict, the most doubtful first:" in printed.err
     write_rows(path, [row | {"label": row["suggested"]} for row in found.values()])
     assert label(lots, out, "--corrections", str(path)) == 0  # nothing to propagate, but labels to write
     assert [read_rows(out)[n]["kind_label"] for n in (49, 70)] == ["b", "b"]
@@ -209,6 +248,11 @@ def test_bad_corrections_are_one_line_and_nothing_is_written(
     assert (
         "--corrections have two labels for row 20 (counted from 1), 'a' and 'b': keep one." in capsys.readouterr().err
     )
+    path.write_text("row,label\n20,\n21, \n")
+    assert label(lots, out, "--corrections", str(path)) == 2
+    assert (
+        f"--corrections hold no label: every label of {path} is empty. Fill them in first." in capsys.readouterr().err
+    )
     path.write_text("row,colour\n20,a\n")
     assert label(lots, out, "--corrections", str(path)) == 2
     assert "must have a column 'row' and its labels in 'label' or 'kind'" in capsys.readouterr().err
@@ -227,6 +271,7 @@ def test_bad_requests_for_rows_are_one_line(lots: Path, capsys: pytest.CaptureFi
     for options, sentence in (
         (["-n", "0"], "-n must be"),
         (["--random-share", "2"], "--random-share must be"),
+        (["--goal", "2"], "--goal must be"),
         (["--corrections", "none.csv"], "none.csv"),
     ):
         assert run("suggest", lots, *options) == 2

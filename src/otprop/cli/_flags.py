@@ -13,6 +13,7 @@ _OTHER_NAMES = {
     "path": "-o",
     "model": "--save",
     "n": "-n",
+    "goal": "--goal",
 }
 _SAME_NAMES = {
     *(

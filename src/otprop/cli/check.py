@@ -7,7 +7,7 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text
+from otprop.cli._flags import error_text, hint_text
 from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
@@ -82,6 +82,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     messages.issues(outcome, options.output)
     if options.json:
         counts = {"given": int(outcome.given.sum()), "judged": outcome.n_judged}
-        found = {"target": options.target, **counts, "label_issues": issue_list(outcome)}
+        notes = [hint_text(note) for note in job.notes]
+        found = {"target": options.target, **counts, "label_issues": issue_list(outcome), "notes": notes}
         write_json({"input": table.origin, "output": options.output, **found})
     return 0

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
+    from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
 
 MOST_CLASSES = 12  # lines of the table; the rest are summed up
@@ -89,8 +90,10 @@ class Messages:
         if paths.table != "-":
             self._line(f"written: {paths.table} (the table)")
 
-    def suggestions(self, job: Job, suggestions: Sequence[Suggestion], output: str | None) -> None:
-        """The rows to label next, and why."""
+    def suggestions(
+        self, job: Job, suggestions: Sequence[Suggestion], output: str | None, next_command: Sequence[str]
+    ) -> None:
+        """The rows to label next, why, and the command that takes them once they are filled in."""
         table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
         table.add_column("row", justify="right")
         table.add_column("reason")
@@ -104,20 +107,24 @@ class Messages:
         self._console.print(table)
         if output is not None and output != "-":
             self._line(f"written: {output}")
-            earlier = [str(file) for file in job.request.corrections]
-            command = ["otprop", "label", job.table.origin, "--target", job.request.target, "--corrections"]
-            command += [*earlier, output, "--force"]
-            self._line(f"Fill in the column {label_name(job)!r}, then: {shlex.join(command)}")
+            self._line(f"Fill in the column {label_name(job)!r}, then: {shlex.join(next_command)}")
+
+    def labels_needed(self, goal: float, needed: LabelsNeeded) -> None:
+        """How many more labels to an expected error."""
+        range_ = f"likely {needed.low} to {needed.high}"
+        self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:.2g} ({range_}).")
 
     def issues(self, outcome: Outcome, output: str | None) -> None:
         """The given labels that look wrong."""
         issues, n_given = outcome.label_issues, int(outcome.given.sum())
         n_wrong = len(outcome.wrong_looking)
-        self._line(
-            f"{n_given} labels given, {outcome.n_judged} of them judged by the others: {len(issues)} contradicted, "
-            f"{n_wrong} with a probability of at least {LOOKS_WRONG:.0%} to be wrong."
-        )
-        if issues:
+        text = f"{counted(n_given, 'label')} given, {outcome.n_judged} of them judged by the others"
+        if not issues:
+            self._line(f"{text}; none is contradicted.")
+        else:
+            looks = "none looks wrong" if not n_wrong else f"{n_wrong} look{'s' if n_wrong == 1 else ''} wrong"
+            self._line(f"{text}; {looks} (with a probability of {LOOKS_WRONG:.0%} or more).")
+            self._line(f"{counted(len(issues), 'label')} that the others contradict, the most doubtful first:")
             table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
             table.add_column("row", justify="right")
             table.add_column("given", overflow="fold")

@@ -7,7 +7,7 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text
+from otprop.cli._flags import error_text, flag, hint_text
 from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
@@ -33,13 +33,19 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 """
 
 
+_PASSED_ON = (  # to `otprop label`, so that it sees the same labels and columns
+    *("unlabeled", "merge_labels", "numeric_classes", "chosen", "features", "ignore", "embedding", "metric", "seed"),
+    *("jobs", "format", "delimiter", "quote", "encoding", "decimal", "max_bytes"),
+)
+
+
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     parser = add_command(
         commands,
         "suggest",
         run_command,
-        usage="suggest FILE --target COLUMN [-n N] [-o OUT] [options]",
+        usage="suggest FILE --target COLUMN [-n N] [-o OUT] [--goal E] [options]",
         text=_EXAMPLE,
         interrupted=INTERRUPTED,
     )
@@ -54,6 +60,7 @@ def add_parser(commands: Any) -> None:
         help="write these rows, to be filled in: CSV, Excel, ...; - for standard output",
     )
     add("--random-share", type=float, default=0.2, metavar="P", help="share of the rows drawn at random; default: 0.2")
+    add("--goal", type=float, metavar="E", help="say how many more labels an expected error of E takes: 0.02, ...")
     add_target_options(parser)
     add_reading_options(parser)
     add_writing_options(parser)
@@ -63,10 +70,10 @@ def add_parser(commands: Any) -> None:
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, find the rows, write and print them; returns the exit status."""
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop._validation import ParameterError
+    from otprop._validation import ParameterError, check_number
     from otprop.cli.console import Messages
     from otprop.labelling.job import prepare
-    from otprop.labelling.next_rows import best_classes, rows_to_fill_in, suggest_next
+    from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in, suggest_next
     from otprop.table.errors import ColumnError, NoFeaturesError
     from otprop.table.frame import write_frame
 
@@ -78,7 +85,11 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         except (ValueError, TypeError) as error:
             raise UsageError(error_text(error)) from error
         try:
+            if options.goal is not None:
+                check_number("goal", options.goal, above=0, below=1)
             found = suggest_next(job, options.n, random_share=options.random_share, progress=progress)
+            fitted = len(job.target.classes) > 1
+            needed = needed_for(job, options.goal) if options.goal is not None and fitted else None
         except (ParameterError, ColumnError, NoFeaturesError) as error:
             raise UsageError(error_text(error)) from error
         if paths is not None:
@@ -88,7 +99,11 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     messages.notes(job.notes)
     if len(found) < options.n:
         messages.notes([f"{options.n} rows were wanted, {len(found)} are unlabelled"])
-    messages.suggestions(job, found, options.output)
+    if options.goal is not None and needed is None:
+        messages.notes(["without effect: --goal; there are no two classes yet to learn from"])
+    messages.suggestions(job, found, options.output, next_command(options))
+    if needed is not None:
+        messages.labels_needed(options.goal, needed)
     if options.json:
         rows = [
             {
@@ -99,5 +114,22 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             }
             for one in found
         ]
-        write_json({"input": table.origin, "output": options.output, "target": options.target, "suggestions": rows})
+        summary: dict[str, Any] = {"input": table.origin, "output": options.output, "target": options.target}
+        if needed is not None:
+            summary["labels_needed"] = {"error": options.goal, **needed._asdict()}
+        write_json({**summary, "suggestions": rows, "notes": [hint_text(note) for note in job.notes]})
     return 0
+
+
+def next_command(options: argparse.Namespace) -> list[str]:
+    """The `otprop label` that takes the rows once they are filled in, with the options that decide what it sees."""
+    command = ["otprop", "label", options.file, "--target", options.target]
+    for name in _PASSED_ON:
+        value, option = getattr(options, name), flag(name)
+        if name == "unlabeled":
+            command += [f"{option}={word}" for word in value]
+        elif isinstance(value, list):
+            command += [option, *value] if value else []
+        elif value is True or (value is not None and value is not False and (name, value) != ("seed", 0)):
+            command += [option] if value is True else [option, str(value)]
+    return [*command, "--corrections", *options.corrections, options.output or "OUT", "--force"]

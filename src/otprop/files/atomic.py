@@ -153,7 +153,8 @@ def _reporting(path: str | Path) -> Iterator[None]:
     except BrokenPipeError:
         raise
     except OSError as error:
-        raise TableError(f"cannot write {path}: {one_line(error)}", "it is unchanged", file=path) from error
+        left = "it is unchanged" if os.path.lexists(path) else "nothing was written"
+        raise TableError(f"cannot write {path}: {one_line(error)}", left, file=path) from error
     except ValueError as error:
         if isinstance(error, TableError) or "null" not in str(error):
             raise

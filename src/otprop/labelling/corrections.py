@@ -55,8 +55,9 @@ def read_corrections(
     ----------
     given : path, DataFrame, mapping of row to label, Series, or a list of these
         A file or a DataFrame has a column `row`, counted from 1, and the labels in `label` or in a column with the name
-        of the target; `reason` ("random": drawn) and `file_digest` where it knows them. The rows of a mapping are
-        counted from 0, those of a Series named as in the index of `frame`. Empty labels are left out.
+        of the target; `reason` ("random": drawn) and `file_digest` where it knows them. The rows of a mapping or a
+        Series are named as in the index of `frame`, or counted from 0 where it has none. Empty labels are left out,
+        but not all of them may be empty.
     table : Table, which they are of
     target : str
     parameter : str, for messages
@@ -71,9 +72,12 @@ def read_corrections(
     notes: list[str] = []
     for part in given if isinstance(given, (list, tuple)) else [given]:
         rows = _rows_of(part, table, target, parameter, frame, notes)
+        if rows and all(_is_empty(label) for _, label, _ in rows):
+            where = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
+            raise RequestError(parameter, f"hold no label: every label of {where} is empty. Fill them in first.")
         for row, label, is_drawn in rows:
             label = label.item() if isinstance(label, np.generic) else label
-            if label is None or type(label).__name__ == "NAType" or label != label or not str(label).strip():
+            if _is_empty(label):
                 continue
             if row in found and str(found[row]) != str(label):
                 both = f"{str(found[row])!r} and {str(label)!r}"
@@ -95,13 +99,23 @@ def _rows_of(
         source.origin = f"the DataFrame of {parameter}"
         return _read_rows(source, table, target, parameter, notes)
     if isinstance(part, Mapping):
-        items = list(part.items())
+        names, labels = list(part), list(part.values())
     elif hasattr(part, "iloc"):
-        items = list(zip(_positions(part.index, frame, parameter), part, strict=True))
+        names, labels = list(part.index), list(part)
     else:
-        kind = type(part).__name__
-        raise RequestError(parameter, f"must be a file, a DataFrame or a mapping of rows to labels; got a {kind}.")
-    return [(_checked_row(row, 0, table, parameter), label, False) for row, label in items]
+        raise RequestError(
+            parameter,
+            "must say which row gets which label: a mapping such as {17: 'Elstar'}, a Series, a DataFrame, a file, or "
+            f"a list of these; got {part!r} of type {type(part).__name__}.",
+        )
+    places = _positions(names, frame, parameter)
+    rows = places if places is not None else [_checked_row(name, 0, table, parameter) for name in names]
+    return [(row, label, False) for row, label in zip(rows, labels, strict=True)]
+
+
+def _is_empty(label: Any) -> bool:
+    """Whether a cell holds no label."""
+    return label is None or type(label).__name__ == "NAType" or bool(label != label) or not str(label).strip()
 
 
 def _read_rows(
@@ -129,25 +143,33 @@ def _read_rows(
     rows = [_checked_row(cell, 1, table, parameter) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
-    n_empty = sum(label is None or not str(label).strip() for _, label, _ in found)
+    n_empty = sum(_is_empty(label) for _, label, _ in found)
     if n_empty:
         notes.append(f"{source.origin}: {n_empty} of {source.n_rows} rows have no label and are not used")
     return found
 
 
-def _positions(index: Any, frame: Any, parameter: str) -> list[Any]:
-    """The rows of a Series, counted from 0."""
-    if frame is None or not hasattr(frame, "index"):
-        return list(index)
+def has_index(frame: Any) -> bool:
+    """Whether rows are named by the index of this frame: one of pandas, and not a file or a frame of polars."""
+    return frame is not None and hasattr(frame, "index")
+
+
+def _positions(names: list[Any], frame: Any, parameter: str) -> list[int] | None:
+    """Rows from 0 of entries of the frame's index; None where rows are counted and not named."""
+    if not has_index(frame):
+        return None
     if not frame.index.is_unique:
         raise RequestError(
-            parameter, "cannot be a Series: the index of the DataFrame has equal entries. Use a mapping."
+            parameter,
+            "cannot name rows by the index of the DataFrame, which has equal entries. Give a DataFrame with a column "
+            f"{ROW!r}, counted from 1, and a column {LABEL!r}.",
         )
-    found = frame.index.get_indexer(index)
-    if (found < 0).any():
-        unknown = listed([entry for entry, place in zip(index, found, strict=True) if place < 0], LISTED)
-        raise RequestError(parameter, f"name rows that the index of the DataFrame does not have: {unknown}.")
-    return list(found)
+    places = {entry: place for place, entry in enumerate(frame.index)}
+    unknown = [repr(name) for name in names if name not in places]
+    if unknown:
+        text = listed(unknown, LISTED, quoted=False)
+        raise RequestError(parameter, f"name rows that the index of the DataFrame does not have: {text}.")
+    return [places[name] for name in names]
 
 
 def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:

@@ -23,6 +23,7 @@ from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_nam
 from otprop.table.features import LEFT_OUT, ColumnUse, Features
 from otprop.table.target import Target, read_target
 
+LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
 MOST_SHARES = 20  # classes whose shares are listed for a person
 _CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
 _WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
@@ -262,8 +263,10 @@ def _target_with(
         cells = table.cells(request.target).copy()
     elif corrections.labels or allow_few:
         cells = np.full(table.n_rows, None, dtype=object)
-        near = did_you_mean(request.target, table.names)
-        notes.append(f"{table.origin} has no column {request.target!r} yet{near}")
+        if did_you_mean(request.target, table.names, cutoff=LIKE_A_COLUMN):
+            why = f"{unknown_name('column', request.target, table.names)} A new column must be less like it."
+            raise RequestError("target", why, request.target)
+        notes.append(f"{table.origin} has no column {request.target!r} yet")
     else:
         raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
     if not corrections.labels:

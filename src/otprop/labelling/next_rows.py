@@ -14,6 +14,7 @@ from otprop.geometry.affinity import local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.labelling.corrections import DIGEST, LABEL, REASON, ROW
 from otprop.labelling.job import Job, is_class_level
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.table.errors import RequestError
 from otprop.table.frame import take_rows, with_columns
@@ -62,6 +63,13 @@ def _typicality(vectors: Any, request: Any) -> np.ndarray | None:
         return None
     neighbors = NeighborIndex(vectors, request.metric or "euclidean", n_jobs=request.jobs).graph(k)
     return -local_scales(neighbors)
+
+
+def needed_for(job: Job, error: float) -> LabelsNeeded:
+    """How many more labels to an error of the unlabelled rows, of a job that was run."""
+    if not is_class_level(job.estimator):
+        raise RequestError("method", f"{job.request.method!r} does not estimate its error.")
+    return job.estimator.labels_needed(error)
 
 
 def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = None) -> Any:

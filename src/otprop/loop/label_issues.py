@@ -22,13 +22,13 @@ class LabelIssue:
 
     Attributes
     ----------
-    row : int
+    row : int, counted from 0; in `LabelResult.label_issues` the entry of the DataFrame's index
     given : the label in y
     suggested : the most probable class without it
     probability : float, that the given label is wrong
     """
 
-    row: int
+    row: Any
     given: Any
     suggested: Any
     probability: float

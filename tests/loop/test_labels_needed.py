@@ -1,0 +1,63 @@
+"""How many more labels to an error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from sklearn.datasets import make_blobs
+
+from otprop import OTP
+from otprop._validation import ParameterError
+from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
+
+
+def needed(goal: float, expected: float = 0.2, known: float = 50, n_labels: int = 50, n_rows: int = 10_000):
+    return estimate_labels_needed(goal, expected, known, n_labels, n_rows)
+
+
+def test_a_smaller_error_takes_more_labels():
+    found = [needed(goal) for goal in (0.3, 0.2, 0.1, 0.05, 0.01)]
+    for more, fewer in zip(found[1:], found, strict=False):
+        assert more.value >= fewer.value
+        assert more.low >= fewer.low
+        assert more.high >= fewer.high
+    assert found[2].low > 0
+    assert found[-1].value > 1000
+
+
+def test_an_error_that_is_likely_reached_takes_none_but_perhaps_some():
+    found = needed(0.21)
+    assert (found.low, found.value) == (0, 0)
+    assert found.high > 0
+    assert needed(0.5) == LabelsNeeded(0, 0, 0)
+
+
+def test_the_less_is_known_the_wider_the_range():
+    well, badly, unknown = (needed(0.1, known=known) for known in (1000, 10, 0))
+    assert well.low > badly.low >= unknown.low == 0
+    assert well.value > 0
+    assert unknown.high == 10_000
+
+
+def test_no_more_rows_are_asked_for_than_there_are():
+    assert needed(0.001, n_rows=80).value == 80
+    assert needed(0.001, n_rows=0) == LabelsNeeded(0, 0, 0)
+
+
+def test_the_estimate_grows_with_the_labels_behind_it():
+    fifty, hundred = needed(0.15), needed(0.15, n_labels=100)
+    assert abs(hundred.value - 2 * fifty.value) <= 2
+
+
+def test_a_fitted_model_says_how_many_labels_it_needs():
+    X, y = make_blobs([100] * 3, centers=2 * np.eye(3), random_state=0)
+    shown = np.where(np.arange(len(y)) % 10 == 0, y, -1)
+    model = OTP(evidence=None).fit(X, shown)
+    assert model.labels_needed(0.9) == LabelsNeeded(0, 0, 0)
+    found = model.labels_needed(model.expected_error_ / 4)
+    assert 0 < found.low <= found.value <= found.high <= (shown < 0).sum()
+    assert OTP(evidence=None).fit(X, y).labels_needed(0.1) == LabelsNeeded(0, 0, 0)
+    for wrong in (0, 1, "half", float("nan")):
+        with pytest.raises(ParameterError, match=r"^error must be"):
+            model.labels_needed(wrong)
+    assert not hasattr(OTP.paper(), "labels_needed")
