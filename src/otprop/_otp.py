@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from numbers import Real
 from threading import Event
 from typing import Any, Self
@@ -24,7 +25,7 @@ from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
-from otprop.loop.label_issues import find_label_issues
+from otprop.loop.label_issues import find_label_issues, label_trust
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
@@ -100,6 +101,10 @@ class OTP(Propagator):
         How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
         Rows with less confidence than this stay unlabelled: the marker in ``transduction_``.
+    label_noise : None or "auto", default=None
+        "auto": given labels that a first pass doubts (as in ``label_issues_``, with a probability of 0.05 and more)
+        count less, by the probability that they are right, and a warning says how many. They stay as they are in
+        ``transduction_``. It takes two fits. Not with "balanced".
     max_rounds : "auto", int or None, default="auto"
         The last of these rounds labels all that is left. None: as many as it takes. "auto": 20, or None with
         "balanced".
@@ -159,6 +164,9 @@ class OTP(Propagator):
     label_issues_ : list of LabelIssue
         Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,
         ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged. Not with "balanced".
+    label_weights_ : ndarray of shape (n_rows,)
+        How much each label counts, before ``sample_weight``: 1, or less where ``label_noise`` doubts a given label. Not
+        with "balanced".
     expected_error_ : float
         Expected share of wrong labels among the unlabelled rows, from held-out labels that had no part in what they
         judge, from the class probabilities, and from how both erred on other tables. It holds where the labels were
@@ -215,6 +223,7 @@ class OTP(Propagator):
         n_neighbors: int | str = "auto",
         diffusion: float | str = "auto",
         abstain_below: float | None = None,
+        label_noise: str | None = None,
         max_rounds: int | str | None = "auto",
         min_round_share: float = 0.0,
         tol: float = 1e-6,
@@ -237,6 +246,7 @@ class OTP(Propagator):
         self.n_neighbors = n_neighbors
         self.diffusion = diffusion
         self.abstain_below = abstain_below
+        self.label_noise = label_noise
         self.max_rounds = max_rounds
         self.min_round_share = min_round_share
         self.tol = tol
@@ -318,9 +328,16 @@ class OTP(Propagator):
         key = geometry_key(X, fit.config) if self.warm_start else None
         kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
         geometry = kept if key is not None and key == kept_key else None
+        self.label_weights_ = np.ones(len(labels.codes))
         try:
             on_round = self._on_round(len(labels.unlabeled))
-            fit.fit(X, labels, weights, on_round, chosen=chosen, geometry=geometry)
+            used = geometry
+            if self.label_noise is not None:
+                first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
+                first.fit(X, labels, weights, lambda round_: False, chosen=chosen, geometry=geometry)
+                used = fit.geometry = first.geometry
+                self._doubt_labels(first)
+            fit.fit(X, labels, weights * self.label_weights_, on_round, chosen=chosen, geometry=used)
         finally:
             if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
                 self._kept_geometry = key, fit.geometry
@@ -354,6 +371,17 @@ class OTP(Propagator):
         if not held_out.drawn.any() and len(labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         self._set_results(fit, labels, codes)
+
+    def _doubt_labels(self, first: ClassLevelFit) -> None:
+        """Have labels count less that look wrong in a first pass, and say so."""
+        held_out = first.evidence.held_out
+        self.label_weights_[held_out.rows] = label_trust(first.held_out_probabilities, held_out.codes)
+        n_doubted = int(np.count_nonzero(self.label_weights_ < 1))
+        if n_doubted:
+            warn(
+                f"{n_doubted} of {int(held_out.counts.sum())} given labels are doubtful and count less: see "
+                "label_issues_ and label_weights_."
+            )
 
     def _set_results(self, fit: ClassLevelFit | RowLevelFit, labels: Labels, codes: np.ndarray) -> None:
         """Set the attributes that both kinds of fit have."""

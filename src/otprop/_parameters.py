@@ -42,6 +42,11 @@ def _check_boolean(name: str, value: Any) -> None:
         raise ParameterError(name, f"must be True or False; got {value!r}.")
 
 
+def _check_label_noise(name: str, value: Any) -> None:
+    if value is not None and not (isinstance(value, str) and value == "auto"):
+        raise ParameterError(name, f"must be None or 'auto'; got {value!r}.")
+
+
 def _check_n_jobs(name: str, value: Any) -> None:
     if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
         raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
@@ -101,6 +106,7 @@ CONSTRAINTS: dict[str, Check] = {
     "n_neighbors": partial(check_count, words=("auto",)),
     "diffusion": partial(check_number, above=0, below=1, words=("auto",)),
     "abstain_below": partial(check_number, least=0, most=1, words=(None,)),
+    "label_noise": _check_label_noise,
     "max_rounds": partial(check_count, words=("auto", None)),
     "min_round_share": partial(check_number, least=0, most=1),
     "tol": partial(check_number, above=0, most=1),
@@ -136,7 +142,9 @@ def _check_balanced(params: Parameters) -> None:
         )
     other = "marginals='balanced'"
     _refuse_unused(params, other, evidence="auto" if params["evidence"] is not None else None, metric="euclidean")
-    _refuse_unused(params, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None)
+    _refuse_unused(
+        params, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None, label_noise=None
+    )
     if params["marginal_strength"] != 1:  # the marginals bind exactly
         _refuse_unused(params, other, marginal_strength="auto")
 

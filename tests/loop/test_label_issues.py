@@ -64,3 +64,50 @@ def test_flipped_labels_are_found_by_a_fit():
     assert [issue.suggested == y[issue.row] for issue in model.label_issues_[:8]].count(True) >= 7
     np.testing.assert_array_equal(np.sort(model.held_out_rows_), np.sort(rows))
     np.testing.assert_allclose(model.held_out_proba_.sum(axis=1), 1)
+
+
+@pytest.fixture(scope="module")
+def flipped_blobs():
+    """Blobs of which every fifth of 100 labels is wrong."""
+    X, y = make_blobs([150] * 4, centers=2.5 * np.eye(4), random_state=0)
+    rows = np.random.default_rng(1).choice(len(y), 100, replace=False)
+    shown = np.full(len(y), -1)
+    shown[rows] = y[rows]
+    shown[rows[:20]] = (y[rows[:20]] + 1) % 4
+    return X, y, shown, rows
+
+
+def test_doubtful_labels_count_less_stay_as_given_and_are_announced(flipped_blobs):
+    X, _, shown, rows = flipped_blobs
+    plain = OTP(evidence=None).fit(X, shown)
+    assert (plain.label_weights_ == 1).all()
+    with pytest.warns(UserWarning, match=r"\d+ of 100 given labels are doubtful and count less") as caught:
+        model = OTP(evidence=None, label_noise="auto", warm_start=True).fit(X, shown)
+    doubted = np.flatnonzero(model.label_weights_ < 1)
+    assert str(len(doubted)) in str(caught[0].message)
+    assert set(doubted) <= set(rows)
+    assert np.isin(doubted, rows[:20]).mean() > 0.7
+    np.testing.assert_array_equal(model.transduction_[rows], shown[rows])
+    assert model.label_weights_[rows[:20]].mean() < model.label_weights_[rows[20:]].mean() - 0.01
+    with pytest.warns(UserWarning, match="count less"):
+        again = model.fit(X, shown)  # with the geometry that was kept
+    assert again.reused_
+    weighted = OTP(evidence=None).fit(X, shown, sample_weight=model.label_weights_)
+    np.testing.assert_array_equal(again.label_distributions_, weighted.label_distributions_)
+
+
+def test_labels_that_nothing_contradicts_count_in_full(flipped_blobs):
+    X, y, _, rows = flipped_blobs
+    shown = np.full(len(y), -1)
+    shown[rows] = y[rows]
+    X = X + 20 * np.eye(4, X.shape[1])[y]
+    plain, careful = OTP(evidence=None).fit(X, shown), OTP(evidence=None, label_noise="auto").fit(X, shown)
+    np.testing.assert_array_equal(careful.label_distributions_, plain.label_distributions_)
+
+
+def test_label_noise_is_off_or_auto(flipped_blobs):
+    X, _, shown, _ = flipped_blobs
+    with pytest.raises(ValueError, match=r"^label_noise must be None or 'auto'; got 0\.1"):
+        OTP(label_noise=0.1).fit(X, shown)
+    with pytest.raises(ValueError, match=r"^label_noise='auto' has no meaning with marginals='balanced'"):
+        OTP.paper().set_params(label_noise="auto").fit(X, shown)

@@ -14,7 +14,7 @@ from otprop.cli._flags import flag, hint_text
 from otprop.cli._rich import Console, RichTable, Text
 from otprop.cli._streams import printable
 from otprop.labelling.next_rows import best_classes, label_name
-from otprop.labelling.outcome import LOOKS_WRONG
+from otprop.loop.label_issues import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from otprop.loop.label_issues import LabelIssue
+from otprop.loop.label_issues import LOOKS_WRONG, LabelIssue
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
-LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
 
 

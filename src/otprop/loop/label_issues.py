@@ -12,6 +12,8 @@ from otprop._saving import saved_as
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
 N_ITERATIONS = 50
 TAKEN_OFF = 0.8  # of the share of wrong labels; the classifiers have smoothed away the rest
+LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
+DOUBTED = 0.05  # probability of being wrong from which on a label counts less; the probabilities are cautious
 LEAST = 0.02  # of the probability of a class, that is left once the share of wrong labels is taken off
 
 
@@ -63,6 +65,12 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
         wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
         rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
     return np.asarray(wrong)
+
+
+def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """How much each given label counts: 1, or the probability that it is right where the others contradict it."""
+    wrong = wrong_label_probabilities(probabilities, codes)
+    return np.where((wrong >= DOUBTED) & (probabilities.argmax(axis=1) != codes), 1.0 - wrong, 1.0)
 
 
 def _without_wrong_labels(as_given: np.ndarray, share: float, n_classes: int) -> np.ndarray:
