@@ -328,7 +328,7 @@ class OTP(Propagator):
         key = geometry_key(X, fit.config) if self.warm_start else None
         kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
         geometry = kept if key is not None and key == kept_key else None
-        self.label_weights_ = np.ones(len(labels.codes))
+        trust = np.ones(len(labels.codes))
         try:
             on_round = self._on_round(len(labels.unlabeled))
             used = geometry
@@ -336,12 +336,13 @@ class OTP(Propagator):
                 first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
                 first.fit(X, labels, weights, lambda round_: False, chosen=chosen, geometry=geometry)
                 used = fit.geometry = first.geometry
-                self._doubt_labels(first)
-            fit.fit(X, labels, weights * self.label_weights_, on_round, chosen=chosen, geometry=used)
+                trust = _trust_in_labels(first)
+            fit.fit(X, labels, weights * trust, on_round, chosen=chosen, geometry=used)
         finally:
             if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
                 self._kept_geometry = key, fit.geometry
         self.reused_ = () if geometry is None else geometry.parts
+        self.label_weights_ = trust
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
         self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
@@ -371,17 +372,6 @@ class OTP(Propagator):
         if not held_out.drawn.any() and len(labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         self._set_results(fit, labels, codes)
-
-    def _doubt_labels(self, first: ClassLevelFit) -> None:
-        """Have labels count less that look wrong in a first pass, and say so."""
-        held_out = first.evidence.held_out
-        self.label_weights_[held_out.rows] = label_trust(first.held_out_probabilities, held_out.codes)
-        n_doubted = int(np.count_nonzero(self.label_weights_ < 1))
-        if n_doubted:
-            warn(
-                f"{n_doubted} of {int(held_out.counts.sum())} given labels are doubtful and count less: see "
-                "label_issues_ and label_weights_."
-            )
 
     def _set_results(self, fit: ClassLevelFit | RowLevelFit, labels: Labels, codes: np.ndarray) -> None:
         """Set the attributes that both kinds of fit have."""
@@ -755,6 +745,19 @@ class OTP(Propagator):
                 f"{self.epsilon_:.3g}), max_iter or tol.",
                 ConvergenceWarning,
             )
+
+
+def _trust_in_labels(first: ClassLevelFit) -> np.ndarray:
+    """How much each label counts after a first pass: those less that look wrong, with a warning."""
+    held_out, trust = first.evidence.held_out, np.ones(len(first.rounds.codes))
+    trust[held_out.rows] = label_trust(first.held_out_probabilities, held_out.codes)
+    n_doubted = int(np.count_nonzero(trust < 1))
+    if n_doubted:
+        n_labels = int(held_out.counts.sum())
+        warn(
+            f"{n_doubted} of {n_labels} given labels are doubtful and count less: see label_issues_ and label_weights_."
+        )
+    return trust
 
 
 def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
