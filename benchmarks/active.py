@@ -28,6 +28,7 @@ import error_prior
 from active_orders import FROM_NONE, ORDERS, State
 from common import RESULTS, argument_parser, load, mean, read_csv, write_csv
 from otprop import OTP
+from otprop.loop.labels_needed import estimate_labels_needed
 
 DEVELOPMENT = ("iris", "penguins_raw", "titanic", "crx", "mushroom", "splice", "churn", "hr", "storms", "oj", "tweets")
 APART = ("heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k", "attrition", "foods", "diamonds")
@@ -36,6 +37,7 @@ MOST_ROWS = 1000
 TEST_SHARE = 1 / 3
 SIZES = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300)
 ENOUGH = 0.95  # of the final accuracy under random labels
+GOALS = (0.8, 0.5, 0.25)  # parts of the expected error that `labels_needed` is asked for
 KEY = ("table", "start", "order", "seed")
 
 
@@ -192,6 +194,63 @@ def honesty(rows: list[dict[str, str]]) -> None:
         )
 
 
+def needed_honesty(rows: list[dict[str, str]]) -> None:
+    """Print how often the range of `labels_needed` holds along the walks of `ours`, for parts of the error."""
+    for title, tables in (("development tables", DEVELOPMENT), ("tables kept apart", APART)):
+        holds, widths = [], []
+        for walk in _walks(rows, tables):
+            for place, line in enumerate(walk):
+                n_labels, expected = int(line["labels"]), float(line["expected_error"])
+                known, n_left = float(line["concentration"]), int(line["rows"]) - n_labels
+                for goal in (part * expected for part in GOALS if known > 0 and expected > 0):
+                    needed = estimate_labels_needed(goal, expected, known, n_labels, n_left)
+                    least, most = _labels_taken(walk[place:], goal, n_left)
+                    holds.append(needed.low <= most and least <= needed.high)
+                    widths.append((needed.high + 1) / (needed.low + 1))
+        if holds:
+            print(
+                f"{title}: the 90 % range of labels_needed holds in {np.mean(holds):.1%} of {len(holds)} cases; its "
+                f"ends differ by a factor of {np.median(widths):.0f} in the median"
+            )
+
+
+def _walks(rows: list[dict[str, str]], tables: Iterable[str]) -> list[list[dict[str, str]]]:
+    """The lines of each walk of `ours`, in order."""
+    found: dict[tuple[str, ...], list[dict[str, str]]] = {}
+    for row in rows:
+        if row["order"] == "ours" and row["table"] in tables:
+            found.setdefault(tuple(row[name] for name in KEY), []).append(row)
+    return [sorted(walk, key=lambda row: int(row["labels"])) for walk in found.values()]
+
+
+def _labels_taken(walk: list[dict[str, str]], goal: float, n_left: int) -> tuple[int, int]:
+    """Between how many and how many more labels the real error fell to the goal."""
+    first, before = int(walk[0]["labels"]), 0
+    for line in walk:
+        now = int(line["labels"]) - first
+        if float(line["real_error"]) <= goal:
+            return before, now
+        before = now
+    return before, n_left
+
+
+def slopes(rows: list[dict[str, str]]) -> None:
+    """Print the slopes of the error over the labels in walks of `ours` on development tables, for `labels_needed`."""
+    found = []
+    for table in DEVELOPMENT:
+        here = [row for walk in _walks(rows, [table]) for row in walk if int(row["labels"]) >= 20]
+        if here:
+            sizes, errors = curve(here, "real_error")
+            if len(sizes) > 2:
+                found.append(-np.polyfit(np.log(sizes), np.log(np.maximum(errors, 1e-3)), 1)[0])
+    if len(found) > 2:
+        shape = np.mean(found) ** 2 / np.var(found)
+        print(
+            f"slopes of {len(found)} development tables: {np.round(np.sort(found), 2)}; Gamma distribution with shape "
+            f"{shape:.2f} and scale {np.mean(found) / shape:.2f}"
+        )
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     every = (*DEVELOPMENT, *APART)
@@ -221,6 +280,8 @@ def main() -> None:
         summary(rows, start, DEVELOPMENT, "development tables")
         summary(rows, start, APART, "tables kept apart")
     honesty(rows)
+    needed_honesty(rows)
+    slopes(rows)
 
 
 if __name__ == "__main__":

@@ -82,6 +82,21 @@ def test_a_fitted_model_suggests_rows_and_the_same_ones_again(clouds):
     assert 3 in {int(y[one.row]) for one in found}  # the class without a label
 
 
+def test_only_some_rows_may_be_suggested(clouds):
+    X, y = clouds
+    shown = np.where(np.arange(len(X)) % 40 < 2, y, -1)
+    model = OTP(evidence=None).fit(X, shown)
+    allowed = np.arange(0, 200)
+    rows = [one.row for one in model.suggest(30, candidates=allowed)]
+    assert len(rows) == 30
+    assert set(rows) <= set(allowed.tolist()) - set(np.flatnonzero(shown >= 0).tolist())
+    with pytest.raises(ValueError, match="every row of `candidates` has a given label"):
+        model.suggest(3, candidates=[0, 1])
+    for wrong in ([0.5], [[1]], [400], [-1]):
+        with pytest.raises(ValueError, match=r"^candidates "):
+            model.suggest(3, candidates=wrong)
+
+
 def test_what_cannot_be_suggested_is_said(clouds):
     X, y = clouds
     model = OTP(evidence=None).fit(X, y)
