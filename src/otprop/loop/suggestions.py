@@ -14,7 +14,8 @@ from sklearn.random_projection import GaussianRandomProjection
 MAX_CLUSTERED = 10_000  # rows that are clustered; of more, the most uncertain half and a random half
 MAX_FEATURES = 64  # more are projected at random before clustering
 MIN_UNCERTAINTY = 1e-3
-UNCERTAINTY_POWER = 2.0  # how much more an uncertain row counts in the clustering
+UNCERTAINTY_POWER = 3.0  # how much more an uncertain row counts in the clustering, with very many labels
+LABELS_PER_CLASS = 10.0  # labels a class at which the power is half of that
 RANDOM, UNCERTAIN, TYPICAL = "random", "uncertain", "typical"
 
 
@@ -46,6 +47,7 @@ def suggest_rows(
     n: int,
     *,
     distributions: np.ndarray | None = None,
+    n_labels: int | None = None,
     typicality: np.ndarray | None = None,
     random_share: float = 0.2,
     seed: int = 0,
@@ -53,10 +55,11 @@ def suggest_rows(
     """Choose `n` rows to label.
 
     The unlabelled rows are clustered into as many regions as rows are wanted, each row weighted by its uncertainty
-    (Zhdanov 2019); of every region the row with the largest product of uncertainty and typicality is suggested. Without
-    class probabilities all rows are equally uncertain, and the typical rows of different regions come first (Hacohen,
-    Dekel and Weinshall 2022). A share of the suggestions is drawn at random, spread over the list, so that expected
-    errors can be estimated from them.
+    (Zhdanov 2019); of every region the row with the largest product of uncertainty and typicality is suggested. The
+    class probabilities of few labels are no guide, and where classes overlap uncertain rows teach little: uncertainty
+    counts the more, the more labels there are. Without class probabilities all rows are equally uncertain, and the
+    typical rows of different regions come first (Hacohen, Dekel and Weinshall 2022). A share of the suggestions is
+    drawn at random, spread over the list, so that expected errors can be estimated from them.
 
     Parameters
     ----------
@@ -64,6 +67,7 @@ def suggest_rows(
     candidates : ndarray of int, the unlabelled rows
     n : int
     distributions : ndarray of shape (n_rows, n_classes) or None, class probabilities of all rows
+    n_labels : int or None, labels that these were learnt from; None for very many
     typicality : ndarray of shape (n_rows,) or None, larger in dense regions
     random_share : float in [0, 1]
     seed : int
@@ -76,11 +80,15 @@ def suggest_rows(
     n = min(n, len(candidates))
     n_random = round(random_share * n)
     uncertainty = np.ones(len(X) if not hasattr(X, "shape") else X.shape[0])
+    power = UNCERTAINTY_POWER
     if distributions is not None:
         uncertainty = label_uncertainty(distributions)
+        if n_labels is not None:
+            power *= n_labels / (n_labels + LABELS_PER_CLASS * distributions.shape[1])
     drawn = rng.choice(candidates, n_random, replace=False)
     left = np.setdiff1d(candidates, drawn)
-    picked = _pick(X, left, n - n_random, uncertainty, typicality, rng)
+    weights = np.maximum(uncertainty, MIN_UNCERTAINTY) ** power
+    picked = _pick(X, left, n - n_random, weights, typicality, rng)
     reason = TYPICAL if distributions is None else UNCERTAIN
     known = distributions is not None
     found = [(int(row), reason) for row in picked]
@@ -101,21 +109,23 @@ def _pick(
     X: Any,
     candidates: np.ndarray,
     n: int,
-    uncertainty: np.ndarray,
+    weights: np.ndarray,
     typicality: np.ndarray | None,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """`n` of the candidates from different regions, the most valuable first."""
+    """`n` of the candidates from different regions of the weighted rows, the most valuable first."""
     if n == 0:
         return np.empty(0, dtype=np.intp)
     if len(candidates) > MAX_CLUSTERED:
         half = MAX_CLUSTERED // 2
-        order = np.argsort(-uncertainty[candidates], kind="stable")
+        order = np.argsort(-weights[candidates], kind="stable")
         candidates = np.concatenate(
             [candidates[order[:half]], rng.choice(candidates[order[half:]], half, replace=False)]
         )
-    doubt = np.maximum(uncertainty[candidates], MIN_UNCERTAINTY)
-    value = doubt if typicality is None else doubt * _ranks(typicality[candidates])
+    weights = weights[candidates]
+    value = np.sqrt(weights)
+    if typicality is not None:
+        value = value * _ranks(typicality[candidates])
     if n >= len(candidates):
         return candidates[np.argsort(-value, kind="stable")]
     seed = int(rng.integers(2**31 - 1))
@@ -123,10 +133,10 @@ def _pick(
     model = KMeans(n, n_init=1, max_iter=50, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than asked for, where rows are equal
-        region = model.fit_predict(rows, sample_weight=doubt**UNCERTAINTY_POWER)
+        region = model.fit_predict(rows, sample_weight=weights)
     order = np.lexsort((-value, region))
     first = order[np.flatnonzero(np.diff(region[order], prepend=-1))]  # the most valuable row of every region
-    mass = np.bincount(region, doubt**UNCERTAINTY_POWER, minlength=n)
+    mass = np.bincount(region, weights, minlength=n)
     first = first[np.argsort(-mass[region[first]], kind="stable")]
     rest = np.setdiff1d(order, first)
     more = rest[np.argsort(-value[rest], kind="stable")][: n - len(first)]  # equal rows make fewer regions
