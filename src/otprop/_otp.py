@@ -290,8 +290,8 @@ class OTP(Propagator):
         chosen : array-like of bool of shape (n_rows,) or None
             Rows whose label was picked, such as doubtful rows that were reviewed or suggested, and not drawn at random;
             values of unlabelled rows are not used. Their labels are used like the others to label rows, but they are
-            no sample: class shares, confidence and expected error are learnt from the other labels alone, and so are
-            the weights of the sources where at least 20 of those can be held out. Not with "balanced".
+            no sample: confidence and expected error are learnt from the other labels alone, and so are class shares
+            and the weights of the sources where at least 20 of those can be held out. Not with "balanced".
         **metadata : dict
             Routed to the classifiers in ``evidence`` that request it, with
             ``sklearn.set_config(enable_metadata_routing=True)``.

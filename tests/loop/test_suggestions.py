@@ -117,3 +117,12 @@ def test_the_unit_of_many_columns_does_not_matter(size):
     X = np.random.default_rng(0).uniform(-1, 1, size=(50, 100))
     plain, other = (suggest_rows(X * unit, np.arange(50), 5) for unit in (1.0, size))
     assert [each.row for each in other] == [each.row for each in plain]
+
+
+def test_a_few_labels_drawn_at_random_do_not_decide_the_shares_of_a_model_with_many_chosen_ones():
+    X, y = make_blobs([200, 200], centers=[[0, 0], [1.5, 0]], random_state=0)
+    shown = np.full(len(y), -1)
+    chosen = np.zeros(len(y), dtype=bool)
+    drawn, picked = [0, 200, 201, 202, 203, 204], [*range(1, 10), *range(210, 219)]
+    shown[drawn + picked], chosen[picked] = y[drawn + picked], True
+    assert 0.3 < OTP(evidence=None).fit(X, shown, chosen=chosen).class_prior_[0] < 0.7

@@ -12,7 +12,7 @@ MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save 
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # labels from which on two folds of five are enough
-MIN_DRAWN = 20  # labels drawn at random from which on chosen ones do not weight the sources
+MIN_DRAWN = 20  # labels drawn at random from which on chosen ones neither weight the sources nor tell the shares
 MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone; more where classes have few
 MAX_LEAVE_ONE_OUT_MANY_CLASSES = 500  # each one costs as much as a class
 
@@ -48,9 +48,14 @@ class HeldOut:
         return self.n_folds == len(self.rows)
 
     @property
+    def enough_drawn(self) -> bool:
+        """Whether labels drawn at random are enough to learn from them alone."""
+        return np.count_nonzero(self.drawn) >= MIN_DRAWN
+
+    @property
     def weighting(self) -> np.ndarray:
         """Which labels the sources are weighted on: those drawn at random, since chosen ones are harder; all if few."""
-        return self.drawn if np.count_nonzero(self.drawn) >= MIN_DRAWN else np.ones(len(self.rows), dtype=bool)
+        return self.drawn if self.enough_drawn else np.ones(len(self.rows), dtype=bool)
 
     @property
     def group(self) -> np.ndarray:
