@@ -100,10 +100,8 @@ class ClassLevelFit:
         counts, drawn_counts = (
             np.bincount(shown[rows], minlength=n_classes).astype(np.float64) for rows in (shown >= 0, drawn)
         )
-        # a few labels drawn at random tell the shares worse than many that were chosen
-        sampled = drawn_counts if self.evidence.held_out.enough_drawn else counts
-        self.prior = self._infer_prior(logits, labels, counts, sampled) if prior is None else prior
-        self.strength = auto_strength(sampled) if config.marginal_strength is None else config.marginal_strength
+        self.prior = self._infer_prior(logits, labels, counts, drawn_counts) if prior is None else prior
+        self.strength = auto_strength(drawn_counts) if config.marginal_strength is None else config.marginal_strength
         self.rounds = ClassLevelRounds(
             self.evidence,
             logits,
@@ -162,17 +160,24 @@ class ClassLevelFit:
             return in_user_units(source.epsilon or 1.0, self.geometry.cost.scale)
         return self.temperature
 
-    def _infer_prior(self, logits: np.ndarray, labels: Labels, counts: np.ndarray, sampled: np.ndarray) -> np.ndarray:
-        """The classes' shares of all rows: the labelled ones, and those inferred for the rest from `sampled` labels."""
+    def _infer_prior(
+        self, logits: np.ndarray, labels: Labels, counts: np.ndarray, drawn_counts: np.ndarray
+    ) -> np.ndarray:
+        """The classes' shares of all rows: the labelled ones, and those inferred for the rest.
+
+        Where labels were chosen, and few drawn at random, neither tell the shares, but the rows' mean probabilities do.
+        """
         left, held_out = labels.unlabeled, self.evidence.held_out
         reached = left[logits.min(axis=1)[left] > -np.inf]
         total = np.zeros(len(counts))
         for block in row_blocks(len(reached), rows_per_block(len(counts), BLOCK_ENTRIES)):
             total += softmax(tempered(logits[reached[block]], self.temperature), axis=1).sum(axis=0)
         mean = total / max(len(reached), 1)
-        shown = softmax(tempered(self.evidence.held_out_log_proba[held_out.weighting], self.temperature), axis=1)
-        drawn = counts_without_chosen(sampled, counts - sampled, len(left))
-        inferred = infer_shares(mean, len(reached), shown, held_out.codes[held_out.weighting], drawn)
+        inferred = mean
+        if held_out.enough_drawn or len(reached) == 0 or np.array_equal(counts, drawn_counts):
+            shown = softmax(tempered(self.evidence.held_out_log_proba[held_out.drawn], self.temperature), axis=1)
+            drawn = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left))
+            inferred = infer_shares(mean, len(reached), shown, held_out.codes[held_out.drawn], drawn)
         total = counts + len(left) * inferred
         return np.asarray(total / total.sum())
 
