@@ -28,6 +28,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "commands",
+    "later_pages",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold classes
@@ -52,6 +53,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,  # its page loads scripts from elsewhere
     "show_signature": False,
     "plot_gallery": True,
     "abort_on_example_error": False,

@@ -259,12 +259,11 @@ def mnist_speed() -> str:
 @figure
 def many_rows() -> str:
     """Time and memory by number of rows."""
-    head = ["data", "rows", "features", "labels", "seconds", "gigabytes", "accuracy"]
+    more = ["features", "labels", "seconds", "gigabytes", "accuracy"]
     return table(
-        head,
+        ["data", "rows", *more],
         (
-            [row["data"], thousands(int(row["rows"])), row["features"], row["labels"], row["seconds"]]
-            + [row["gigabytes"], row["accuracy"]]
+            [row["data"], thousands(int(row["rows"])), *(row[column] for column in more)]
             for row in read_results("scale.csv")
         ),
     )
@@ -325,10 +324,9 @@ def solver_speed() -> str:
         sign = "> " if cut else ""
         rounds, error = row["pot_rounds"], f"{float(row['pot_error']):.0e}".replace("e-0", "e-")
         pot = f"{sign}{row['pot_seconds']}" + (f", cut off in round {rounds} at error {error}" if cut else "")
-        rows.append(
-            [name, f"{row['percent']} %", f"{float(row['epsilon_over_nn']):g}", row["otprop_seconds"], pot]
-            + [sign + row["ratio_all"], sign + row["ratio_solver"], row["memory_ratio"]]
-        )
+        case = [name, f"{row['percent']} %", f"{float(row['epsilon_over_nn']):g}"]
+        ratios = [sign + row["ratio_all"], sign + row["ratio_solver"], row["memory_ratio"]]
+        rows.append([*case, row["otprop_seconds"], pot, *ratios])
     head = ["data", "labelled", "epsilon / nn", "otprop", "POT", "all", "solver", "peak memory / largest cost"]
     return table(head, rows)
 

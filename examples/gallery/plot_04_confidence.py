@@ -41,4 +41,5 @@ plt.show()
 
 careful = OTP(abstain_below=0.95).fit(X, y)
 labelled = (careful.transduction_ != -1) & (y < 0)
-print(f"at 0.95: {labelled.sum()} of {(y < 0).sum()} rows labelled, {np.mean(careful.transduction_[labelled] != truth[labelled]):.1%} wrong")
+wrong_share = np.mean(careful.transduction_[labelled] != truth[labelled])
+print(f"at 0.95: {labelled.sum()} of {(y < 0).sum()} rows labelled, {wrong_share:.1%} wrong")

@@ -2,8 +2,8 @@
 A mixed table from a DataFrame
 ==============================
 
-Numbers, categories, dates, free text and gaps, as tables are. :func:`otprop.label` makes features of the columns, leaves
-out identifiers and constants, labels the rows and says what it did.
+Numbers, categories, dates, free text and gaps, as tables are. :func:`otprop.label` makes features of the columns,
+leaves out identifiers and constants, labels the rows and says what it did.
 """
 
 from pathlib import Path
