@@ -81,8 +81,13 @@ def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
 
 
 def thousands(number: float) -> str:
-    """A whole number with blanks between the thousands."""
-    return f"{round(number):,}".replace(",", " ")
+    """A whole number with blanks, at which no line is broken, between the thousands."""
+    return f"{round(number):,}".replace(",", "\u00a0")
+
+
+def code(name: str) -> str:
+    """The name of a method, marked as code if it is a call."""
+    return f"`{name}`" if "(" in name else name
 
 
 # tables.csv: otprop label on mixed tables
@@ -244,7 +249,7 @@ def mnist() -> str:
     rows = read_results("few_labels.csv")
     methods, labels = sorted({row["method"] for row in rows}), sorted({int(row["labels"]) for row in rows})
     methods.sort(key=lambda method: -few_labels(method, labels[0]))
-    lines = [[f"`{m}`" if "(" in m else m, *(f"{few_labels(m, n):.3f}" for n in labels)] for m in methods]
+    lines = [[code(m), *(f"{few_labels(m, n):.3f}" for n in labels)] for m in methods]
     return table(["accuracy, mean of five splits", *(f"{thousands(n)} labels" for n in labels)], lines)
 
 
@@ -252,8 +257,8 @@ def mnist() -> str:
 def mnist_speed() -> str:
     """Seconds on MNIST."""
     rows = [row for row in read_results("speed_default.csv") if row["data"] == "mnist70k"]
-    head = ["70 000 images, 1 % of the labels", "seconds", "accuracy"]
-    return table(head, ([f"`{row['method']}`", row["seconds"], row["accuracy"]] for row in rows))
+    head = ["1 % of the labels", "seconds", "accuracy"]
+    return table(head, ([code(row["method"]), row["seconds"], row["accuracy"]] for row in rows))
 
 
 @figure

@@ -6,6 +6,7 @@ Algorithm 1 of the paper, round by round: triangles are labelled rows, circles g
 round labels them. :meth:`otprop.OTP.paper` is the algorithm as printed, with every plan solved to its tolerance.
 """
 
+import matplotlib.pyplot as plt
 import numpy as np
 from sklearn.datasets import make_blobs
 
@@ -25,4 +26,5 @@ for record in model.rounds_[:4]:
     )
 print(f"{len(model.rounds_)} rounds, {np.mean(model.transduction_ == truth):.0%} of the labels are right")
 
-figure = plot_rounds(model, X)
+plt.figure(plot_rounds(model, X))
+plt.show()

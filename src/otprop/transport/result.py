@@ -13,7 +13,7 @@ from otprop.transport.kernel import Kernel
 
 @dataclass(frozen=True)
 class TransportResult:
-    """The solution of Eq. 9 as potentials, ``plan_ij = exp((f_i + g_j - C_ij) / epsilon)``.
+    """The plan of entropic transport as potentials (Eq. 9), ``plan_ij = exp((f_i + g_j - C_ij) / epsilon)``.
 
     Attributes
     ----------
