@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import warnings
+from importlib.util import find_spec
 from pathlib import Path
 
 import matplotlib as mpl
@@ -45,10 +46,16 @@ numpydoc_show_class_members = False
 numpydoc_show_inherited_class_members = False
 numpydoc_xref_param_type = False
 
+NEEDED = {"plot_16_dask_array": ("otprop.dask", "distributed"), "plot_17_network": ("otprop.deep", "torch")}
+left_out = [script for script, packages in NEEDED.items() if not all(map(find_spec, packages))]
+for script in left_out:
+    print(f"left out of the gallery: {script}.py, which needs {' and '.join(NEEDED[script])}", file=sys.stderr)
+
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
+    "ignore_pattern": "|".join([r"__init__\.py", *left_out]),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -75,6 +82,7 @@ html_extra_path = ["llms.txt"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
+html_show_search_summary = False  # it fetches the pages, which browsers refuse for pages from a disk
 html_theme_options = {
     "logo": {"text": "otprop"},
     "navbar_end": ["theme-switcher"],

@@ -13,7 +13,8 @@ import pandas as pd
 
 import otprop
 
-folder = next(path / "examples" for path in Path.cwd().resolve().parents if (path / "examples").is_dir())
+here = Path.cwd()
+folder = next(path / "examples" for path in (here, *here.parents) if (path / "examples").is_dir())
 lots = pd.read_csv(folder / "orchard.csv")
 print(lots[["weight", "colour", "picked", "remarks", "variety"]].head(3).to_string())
 
@@ -22,8 +23,6 @@ print(lots[["weight", "colour", "picked", "remarks", "variety"]].head(3).to_stri
 
 result = otprop.label(lots, target="variety")
 print(result)
-for note in result.notes:
-    print("-", note)
 
 # %%
 # The table comes back with the label, its certainty and confidence, the round and the source of each row. The truth is
