@@ -29,7 +29,7 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "commands",
-    "later_pages",
+    "optional_pages",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold classes
@@ -49,7 +49,7 @@ numpydoc_xref_param_type = False
 NEEDED = {"plot_16_dask_array": ("otprop.dask", "distributed"), "plot_17_network": ("otprop.deep", "torch")}
 left_out = [script for script, packages in NEEDED.items() if not all(map(find_spec, packages))]
 for script in left_out:
-    print(f"left out of the gallery: {script}.py, which needs {' and '.join(NEEDED[script])}", file=sys.stderr)
+    sys.stderr.write(f"left out of the gallery: {script}.py, which needs {' and '.join(NEEDED[script])}\n")
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",

@@ -9,7 +9,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-LATER = ("studio.md", "many-rows.md", "networks.md")  # may be missing; docs/_ext/later_pages.py leaves them out then
+LATER = ("studio.md", "many-rows.md", "networks.md")  # may be missing; docs/_ext/optional_pages.py leaves them out then
 OTHER_CODE = {*LATER, "loop.md"}  # their code needs a server, a cluster, a network or an answer of the reader
 TABLE_OF_CONTENTS = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 FENCE = re.compile(r"^( *)(`{3,})(\{?[\w-]*\}?)[^\n]*\n(.*?)^\1\2 *$", re.DOTALL | re.MULTILINE)
