@@ -1,4 +1,4 @@
-.PHONY: demo docs figures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -97,6 +97,10 @@ docs: $(VENV)/.docs-ready  ## the site, with its gallery run, in docs/_build/htm
 	$(RUN) tools/write_figures.py --check
 	OMP_NUM_THREADS=1 $(RUN) -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(RUN) tools/check_site.py docs/_build/html
+
+pictures: $(VENV)/.test-ready  ## the pictures of the start page and of the studio, the latter by Chromium
+	$(RUN) tools/start_picture.py
+	$(RUN) tools/studio_pictures.py
 
 figures: $(VENV)/.test-ready  ## the tables of figures in the documents, from benchmarks/results
 	$(RUN) tools/write_figures.py
