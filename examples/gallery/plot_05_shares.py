@@ -15,7 +15,7 @@ from sklearn.ensemble import RandomForestClassifier
 from otprop import OTP
 
 X, truth = make_classification(
-    1500, n_features=10, n_informative=5, weights=[0.9], class_sep=1.0, flip_y=0, random_state=3
+    1500, n_features=10, n_informative=5, weights=[0.9], class_sep=1.5, flip_y=0, random_state=3
 )
 given = np.concatenate([np.flatnonzero(truth == k)[:20] for k in (0, 1)])
 y = np.full(len(X), -1)

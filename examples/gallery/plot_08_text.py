@@ -38,7 +38,9 @@ print(f"{(table['topic_label'] == messages['truth']).mean():.1%} of the labels a
 # A local model that knows the language (``text_model=``) is the next step where words alone do not tell the classes
 # apart; nothing is ever downloaded.
 
-counts = pd.crosstab(table["truth"], table["topic_label"]).reindex(columns=list(PATTERNS), fill_value=0)
+counts = pd.crosstab(table["truth"], table["topic_label"]).reindex(
+    index=list(PATTERNS), columns=list(PATTERNS), fill_value=0
+)
 figure, axis = plt.subplots(figsize=(4.6, 3.8), layout="constrained")
 axis.imshow(counts, cmap="Blues")
 for (line, column), count in np.ndenumerate(counts.to_numpy()):

@@ -39,5 +39,5 @@ for name, label_rows in methods.items():
     means = np.reshape(scores, (len(shares), -1)).mean(axis=1)
     axis.plot([f"{share:.0%}" for share in shares], means, marker="o", label=name)
 axis.set(xlabel="rows labelled", ylabel="NMI on the unlabelled rows, mean of four splits")
-axis.legend()
+figure.legend(loc="outside upper center", ncols=2)
 plt.show()
