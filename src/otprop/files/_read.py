@@ -28,6 +28,16 @@ def check_reading(*, delimiter: str | None = None, quote: str | None = None, enc
     ------
     ParameterError
         Its `parameter` is the name of the argument.
+
+    Examples
+    --------
+    >>> from otprop.files import check_reading
+    >>> check_reading(delimiter=";", encoding="utf-8")
+    >>> try:
+    ...     check_reading(encoding="no such encoding")
+    ... except ValueError as error:
+    ...     print(error.parameter)
+    encoding
     """
     find_dialect(b"a", delimiter, quote, 0, None)
     to_utf8(b"", encoding, "")

@@ -24,7 +24,7 @@ from otprop.files.atomic import write_atomic
 
 
 class Table(ABC):
-    """A table from a file, which can be written back as it was, with columns added.
+    r"""A table from a file, which can be written back as it was, with columns added.
 
     Parameters
     ----------
@@ -51,6 +51,16 @@ class Table(ABC):
         The columns that have no name in the file and were given one.
     unread : dict of str to str
         Arrays of an NPZ file that cannot be read as columns, each with the reason.
+
+    Examples
+    --------
+    >>> import io
+    >>> from otprop.files import read_table
+    >>> table = read_table(io.BytesIO(b"weight,kind\n1.50,light\n9.1,\n"))
+    >>> table.kind, table.n_rows, table.names
+    ('csv', 2, ['weight', 'kind'])
+    >>> table.cells("weight").tolist(), table.frame()["weight"].tolist()  # as in the file, and as numbers
+    (['1.50', '9.1'], [1.5, 9.1])
     """
 
     names: list[str]
