@@ -82,6 +82,10 @@ def test_no_output_can_be_read_by_more_people_than_the_input(lots: Path) -> None
     options = ["-o", str(outputs[0]), "--report", str(outputs[1]), "--save", str(outputs[2]), "--quiet"]
     assert main(["label", str(lots), *QUICK, *options]) == 0
     assert [stat.S_IMODE(path.stat().st_mode) for path in outputs] == [0o600] * 3
+    for command in ("suggest", "check"):  # their outputs hold rows and labels of the input
+        found = lots.with_name(f"{command}.csv")
+        assert main([command, str(lots), "--target", "kind", "-o", str(found), "--quiet"]) == 0
+        assert stat.S_IMODE(found.stat().st_mode) == 0o600
     lots.chmod(0o644)
     assert main(["label", str(lots), *QUICK, "-o", str(lots.with_name("open.csv")), "--quiet"]) == 0
     assert stat.S_IMODE(lots.with_name("open.csv").stat().st_mode) == 0o644
