@@ -16,7 +16,7 @@ import pytest
 
 from otprop.cli import main
 from otprop.cli._streams import printable
-from tests.cli.conftest import read_rows
+from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children
 
 pytest.importorskip("pyarrow")
 
@@ -98,11 +98,11 @@ def test_sigterm_is_answered_like_ctrl_c(lots: Path) -> None:
     os.mkfifo(pipe)  # it waits for the rows, so that the moment is known
     command = [*SCRIPT, "label", str(pipe), *QUICK, "-o", str(out), "--force"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb") as rows:
+    with open_to_reader(pipe, process) as rows:
         rows.write(lots.read_bytes()[:100])
         rows.flush()
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert process.returncode == 143
     assert err == "otprop label: terminated. No file was written; an output that was there before is as it was.\n"
     assert out.read_text() == "precious"
@@ -110,7 +110,7 @@ def test_sigterm_is_answered_like_ctrl_c(lots: Path) -> None:
 
 
 WRITING = """
-import os, signal, sys
+import signal, sys
 import otprop.files._table as table
 from otprop.cli import main
 
@@ -119,8 +119,7 @@ def stopped(table, out, added, *anything, **more):
     def half(file):
         file.write(b"half a table")
         file.flush()
-        os.kill(os.getpid(), signal.SIGTERM)
-        import time; time.sleep(30)
+        signal.raise_signal(signal.SIGTERM)
     write_atomic(out, half, True)
 
 table.Table.write = stopped
@@ -131,7 +130,7 @@ sys.exit(main(sys.argv[1:]))
 def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(lots: Path) -> None:
     out, model = lots.with_name("out.csv"), lots.with_name("kinds.model")
     command = [sys.executable, "-c", WRITING, "label", str(lots), *QUICK, "-o", str(out), "--save", str(model)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, f"otprop label: terminated. Written before that: {model}.\n")
     assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "kinds.model"}
 
@@ -153,14 +152,13 @@ def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_
 
 
 SWALLOWED = """
-import os, signal, sys
+import signal, sys
 import otprop.cli.label as label
 from otprop.cli import main
 
 def importing(options, arguments):
     try:
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-        import time; time.sleep(30)
+        signal.raise_signal(getattr(signal, sys.argv[1]))
     except KeyboardInterrupt:
         raise ValueError("a compiled module cannot be imported") from None
 
@@ -174,9 +172,8 @@ def test_a_signal_that_an_import_turns_into_another_error_is_still_a_signal(
     lots: Path, name: str, status: int, word: str
 ) -> None:
     command = [sys.executable, "-c", SWALLOWED, name, "label", str(lots), *QUICK]
-    default = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    default += "sys.exit(subprocess.call(sys.argv[1:]))"  # a job in the background would ignore SIGINT
-    done = subprocess.run([sys.executable, "-c", default, *command], capture_output=True, text=True, check=False)
+    with sigint_reaches_children():
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert done.stderr.startswith(f"otprop label: {word}. No file was written")
 
