@@ -119,6 +119,7 @@ def test_the_page_shows_the_command_and_the_rows(lots: Path, tmp_path: Path) -> 
     text = page.read_text(encoding="utf-8")
     assert "otprop label" in text
     assert "lots.csv" in text
+    assert str(tmp_path) not in text  # names of files only: a page goes to other people
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert "https://" not in text
     assert re.search(r"None, used: a 0\.\d+, b 0\.\d+, c 0\.\d+", text)  # the classes' shares by name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -53,6 +54,14 @@ def test_names_from_a_file_print_no_escapes(lots: Path, capsys: pytest.CaptureFi
         out, err = capsys.readouterr()
         assert "x1b" in err or "u202e" in err
         assert not {"\x1b", "\u202e", "\u2066"} & set(out + err)
+    for command in ("suggest", "check"):
+        assert (
+            main([command, str(hostile), "--target", target, "-o", str(lots.with_name(f"{ESCAPE}.csv")), "--force"])
+            == 0
+        )
+        out, err = capsys.readouterr()
+        assert r"\x1b[31mred" in err
+        assert not {"\x1b", "\u202e", "\u2066"} & set(out + err)
     model = lots.with_name("kinds.model")
     assert main(["label", str(hostile), "--target", target, "--force", "--save", str(model)]) == 0
     capsys.readouterr()
@@ -73,6 +82,19 @@ def test_a_file_name_that_is_no_utf_8_can_be_summed_up(lots: Path) -> None:
     assert os.fsencode(found["input"]) == name
     assert os.fsencode(found["output"]) == os.fsencode(lots.parent) + b"/lots\xff.labelled.csv"
     assert rb"lots\udcff" in done.stderr
+
+
+def test_a_packed_file_that_grows_too_large_is_refused_with_the_option_that_allows_it(
+    lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = lots.with_name("packed.csv.gz")
+    packed.write_bytes(gzip.compress(lots.read_bytes()))
+    for command in ("label", "suggest", "check"):
+        assert main([command, str(packed), "--target", "kind", "--max-bytes", "1000"]) in (1, 2)
+        err = capsys.readouterr().err
+        assert "has more than 1,000 bytes once it is unpacked" in err
+        assert "allow more with --max-bytes" in err
+    assert main(["label", str(packed), *QUICK, "--max-bytes", "100000", "--quiet"]) == 0
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
