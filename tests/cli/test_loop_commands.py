@@ -16,7 +16,6 @@ from otprop.files import TableError, read_table
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 FAST = ["--set", "evidence=None"]
 
