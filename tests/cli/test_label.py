@@ -239,6 +239,22 @@ def test_what_was_written_before_a_failure_is_named(
     assert capsys.readouterr().err.endswith(f"No space left on device. Written before that: {model}, {page}.\n")
 
 
+@pytest.mark.parametrize(("ending", "words"), [("xlsx", "cannot be in an Excel cell"), ("npz", "name of an array")])
+def test_a_format_that_cannot_hold_the_table_is_refused_before_the_work(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, ending: str, words: str
+) -> None:
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+    lots.write_text(lots.read_text().replace("red", "\x1bred").replace("weight", "kg/lot"))
+    monkeypatch.delattr("otprop.labelling.job.Job.run")  # it is not called
+    model, page = lots.with_name("kinds.model"), lots.with_name("page.html")
+    outputs = ["-o", str(lots.with_name(f"out.{ending}")), "--save", str(model), "--report", str(page)]
+    for more in ([], ["--dry-run"]):
+        assert _label(lots, *outputs, *more) == 2
+        assert words in capsys.readouterr().err
+    assert list(lots.parent.iterdir()) == [lots]
+
+
 def test_a_page_that_fails_leaves_nothing_behind(
     lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

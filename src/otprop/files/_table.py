@@ -21,6 +21,8 @@ from otprop.files._output import write_output
 from otprop.files._parse import parse, parse_like, reading_of
 from otprop.files._writers import Writer, arrow_writer
 
+_LIMITED = ("xlsx", "npz")  # formats that do not hold every value
+
 
 class Table(ABC):
     """A table from a file, which can be written back as it was, with columns added.
@@ -130,6 +132,23 @@ class Table(ABC):
         except TableError:
             return False
         return True
+
+    def check_writable(self, out: str | Path | BinaryIO) -> None:
+        """Refuse an output whose format cannot hold the table, before any work is done.
+
+        Parameters
+        ----------
+        out : str, path or binary stream
+            As in `write`.
+
+        Raises
+        ------
+        TableError
+            The name stands for Excel or NPZ, and a cell or a name does not fit.
+        """
+        kind = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
+        if kind in _LIMITED and kind != self.kind:
+            arrow_writer(self._arrow(), kind)
 
     def write(
         self,
