@@ -44,7 +44,23 @@ def write_arrow(
     mode_like: str | Path | None = None,
     written: list[Path] | None = None,
 ) -> None:
-    """Write an Arrow table, which may have no rows, in the format of the name; else and to a stream as CSV."""
+    """Write an Arrow table, which may have no rows, in the format of the name; else and to a stream as CSV.
+
+    Parameters
+    ----------
+    whole : pyarrow.Table
+        What to write.
+    out : str, path or binary stream
+        Where to write; a file appears in one step, compressed if its name ends in `.gz` or `.zst`.
+    force : bool
+        Whether an existing file may be replaced.
+    excel_safe : bool
+        In CSV and TSV, no text cell starts a formula, as in `Table.write`.
+    mode_like : str, path or None
+        A file whose permissions a new output does not exceed: the one that the rows are from.
+    written : list of path or None
+        The path of the output is appended to it as soon as the file is in place.
+    """
     format = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
     write = arrow_writer(whole, format or "csv", excel_safe)
     write_output(out, write, force, mode_like=mode_like, written=written)
