@@ -52,6 +52,7 @@ def read_table(
     decimal: str | None = None,
     quote: str | None = None,
     max_bytes: int | None = None,
+    origin: str | None = None,
 ) -> Table:
     r"""Read a table from a file or a binary stream, plain or compressed with gzip or zstd.
 
@@ -73,6 +74,8 @@ def read_table(
     max_bytes : int or None
         The largest size of a compressed file (.gz, .zst, NPZ, Excel, Parquet, Feather) once it is decompressed; if
         None, 200 times its compressed size, and at least 256 MiB.
+    origin : str or None
+        What messages call the source; None for its path, or "standard input".
 
     Returns
     -------
@@ -100,7 +103,7 @@ def read_table(
     007;1,5;a;a
     008;2,5;;b
     """
-    file = read_input(source, format, max_bytes)
+    file = read_input(source, format, max_bytes, origin)
     import_optional("pyarrow")
     import_optional("pandas")
     if file.format in ("parquet", "feather"):
