@@ -50,7 +50,7 @@ class HeldOut:
     @property
     def enough_drawn(self) -> bool:
         """Whether labels drawn at random are enough to learn from them alone."""
-        return np.count_nonzero(self.drawn) >= MIN_DRAWN
+        return bool(np.count_nonzero(self.drawn) >= MIN_DRAWN)
 
     @property
     def weighting(self) -> np.ndarray:
