@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import average_precision_score
 
 from otprop import OTP
-from otprop.loop.label_issues import wrong_label_probabilities
+from otprop.loop.label_issues import label_trust, wrong_label_probabilities
 
 
 def test_labels_that_contradict_sure_probabilities_are_wrong():
@@ -111,3 +111,16 @@ def test_label_noise_is_off_or_auto(flipped_blobs):
         OTP(label_noise=0.1).fit(X, shown)
     with pytest.raises(ValueError, match=r"^label_noise='auto' has no meaning with marginals='balanced'"):
         OTP.paper().set_params(label_noise="auto").fit(X, shown)
+
+
+def test_labels_of_a_hard_class_count_in_full():
+    probabilities = np.tile([0.98, 0.01, 0.01], (60, 1))
+    codes = np.zeros(60, dtype=int)
+    codes[:3] = 1  # all contradicted: a rare class
+    codes[3:10] = 2
+    probabilities[4:10] = [0.01, 0.01, 0.98]  # one of seven contradicted
+    trust = label_trust(probabilities, codes)
+    assert (trust[:3] == 1).all()
+    assert trust[3] < 0.9
+    assert (trust[4:] == 1).all()
+    assert len(label_trust(np.empty((0, 3)), np.empty(0, dtype=int))) == 0

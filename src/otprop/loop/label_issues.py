@@ -79,9 +79,18 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
 
 
 def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """How much each given label counts: 1, or the probability that it is right where the others contradict it."""
+    """How much each given label counts: 1, or the probability that it is right where the others contradict it.
+
+    A class of which half of the labels are contradicted is rare or hard, and not mislabelled: its labels count in full.
+    """
+    if len(codes) == 0:
+        return np.ones(0)
     wrong = wrong_label_probabilities(probabilities, codes)
-    return np.where((wrong >= DOUBTED) & (probabilities.argmax(axis=1) != codes), 1.0 - wrong, 1.0)
+    contradicted = probabilities.argmax(axis=1) != codes
+    n_classes = probabilities.shape[1]
+    counts, n_contradicted = (np.bincount(codes[rows], minlength=n_classes) for rows in (slice(None), contradicted))
+    is_hard = 2 * n_contradicted >= counts
+    return np.where((wrong >= DOUBTED) & contradicted & ~is_hard[codes], 1.0 - wrong, 1.0)
 
 
 def _without_wrong_labels(as_given: np.ndarray, share: float, n_classes: int) -> np.ndarray:
