@@ -1,0 +1,121 @@
+"""A killed run goes on after its last finished round."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick
+
+torch = pytest.importorskip("torch", reason=NO_TORCH)
+pytest.importorskip("safetensors", reason=NO_TORCH)
+
+from otprop.deep import CheckpointError  # noqa: E402
+
+KILLED = """
+import os, signal, sys
+from tests.deep.bars import bars, partly_labelled, quick
+X, truth = bars(90)
+quick(checkpoint=sys.argv[1], callback=lambda _: os.kill(os.getpid(), signal.SIGKILL)).fit(X, partly_labelled(truth, 4))
+"""
+
+
+@pytest.fixture(scope="module")
+def images():
+    X, truth = bars(90)
+    return X, partly_labelled(truth, 4)
+
+
+@pytest.fixture(scope="module")
+def undisturbed(images):
+    return quick().fit(*images)
+
+
+@pytest.fixture
+def one_round(tmp_path, images):
+    """A folder with the first round."""
+    quick(n_rounds=1, checkpoint=tmp_path).fit(*images)
+    return tmp_path
+
+
+def assert_same(found, expected):
+    np.testing.assert_array_equal(found.transduction_, expected.transduction_)
+    for mine, theirs in zip(found.module_.state_dict().values(), expected.module_.state_dict().values(), strict=True):
+        assert torch.equal(mine, theirs)
+
+
+@pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
+def test_a_killed_run_goes_on_with_the_result_of_an_undisturbed_one(tmp_path, images, undisturbed):
+    folder = tmp_path / "run"
+    root = Path(__file__).resolve().parents[2]
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], cwd=root, check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert [path.name for path in folder.iterdir()] == ["round-01.safetensors"]
+    steps = []
+    model = quick(checkpoint=folder).set_progress(lambda done, total, step: steps.append(step)).fit(*images)
+    assert not any(step.startswith("round 1") for step in steps)
+    assert_same(model, undisturbed)
+    assert [record.n_changed for record in model.rounds_] == [record.n_changed for record in undisturbed.rounds_]
+    np.testing.assert_array_equal(model.rounds_[0].codes, undisturbed.rounds_[0].codes)
+
+
+def test_more_rounds_can_be_added_later(one_round, images, undisturbed):
+    assert_same(quick(n_rounds=2, checkpoint=one_round).fit(*images), undisturbed)
+
+
+def test_the_file_is_tensors_and_json(one_round):
+    from safetensors import safe_open
+
+    with safe_open(one_round / "round-01.safetensors", framework="pt") as file:
+        record = json.loads(file.metadata()["record"])
+        assert record["number"] == 1
+        assert record["hidden_accuracy"] is None
+        assert file.get_tensor("codes").shape == (90,)
+
+
+@pytest.mark.parametrize("change", [{"learning_rate": 0.01}, {"random_state": 1}, {"augment": torch.clone}])
+def test_rounds_of_other_parameters_are_refused_and_left_alone(one_round, images, change):
+    before = (one_round / "round-01.safetensors").read_bytes()
+    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+        quick(checkpoint=one_round, **change).fit(*images)
+    assert (one_round / "round-01.safetensors").read_bytes() == before
+
+
+def test_rounds_of_other_labels_are_refused(one_round, images):
+    X, y = images
+    other = y.copy()
+    other[other == "down"] = "across"
+    other[0] = "down"
+    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+        quick(checkpoint=one_round).fit(X, other)
+
+
+def test_another_network_is_refused(one_round, images):
+    def wider(shape, n_classes):
+        from otprop.deep import conv_net
+
+        return conv_net(shape, n_classes, n_features=32)
+
+    wider.__qualname__ = "auto"
+    with pytest.raises(CheckpointError, match=r"round of other|another network"):
+        quick(checkpoint=one_round, network=wider).fit(*images)
+
+
+def test_a_damaged_file_is_named(one_round, images):
+    (one_round / "round-01.safetensors").write_bytes(b"nonsense")
+    with pytest.raises(CheckpointError, match=r"round-01\.safetensors cannot be read"):
+        quick(checkpoint=one_round).fit(*images)
+
+
+def test_a_file_in_place_of_the_folder_and_a_seed_that_is_none_are_refused(tmp_path, images):
+    (tmp_path / "file").write_text("mine")
+    with pytest.raises(CheckpointError, match="is a file; name a folder"):
+        quick(checkpoint=tmp_path / "file").fit(*images)
+    with pytest.raises(ValueError, match="random_state must be an integer with checkpoint"):
+        quick(checkpoint=tmp_path, random_state=None).fit(*images)
