@@ -27,15 +27,21 @@ def network_features(module: Any, rows: Any) -> np.ndarray:
     -------
     ndarray of shape (n_rows, n_features)
     """
+    return np.asarray(_over_batches(module, rows, capture_features(module)).flatten(1).numpy())
+
+
+def capture_features(module: Any) -> Callable[[Any], Any]:
+    """A function of a batch that gives its features as a tensor, with gradients where they are on."""
     if callable(getattr(module, "features", None)) and not isinstance(module.features, nn.Module):
-        return _flat(_over_batches(module, rows, lambda batch: module.features(batch)))
-    with _inputs_of(_last_linear(module)) as seen:
+        return lambda batch: module.features(batch)
+    layer = _last_linear(module)
 
-        def run(batch: Any) -> Any:
+    def run(batch: Any) -> Any:
+        with _inputs_of(layer) as seen:
             module(batch)
-            return seen.pop()
+        return seen[-1]
 
-        return _flat(_over_batches(module, rows, run))
+    return run
 
 
 def check_network(module: Any, rows: Any, n_classes: int) -> None:
@@ -91,10 +97,6 @@ def _last_linear(module: Any) -> Any:
             "method features(rows).",
         )
     return layers[-1]
-
-
-def _flat(features: Any) -> np.ndarray:
-    return np.asarray(features.reshape(len(features), -1).numpy())
 
 
 def _shape(rows: Any) -> tuple[int, ...]:

@@ -15,25 +15,29 @@ from otprop._labels import UNLABELED, Labels, encode_labels
 from otprop._otp import OTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number
-from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
+from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.checkpoint import CheckpointFolder, fingerprint
 from otprop.deep.hidden import choose_hidden
 from otprop.deep.inference import network_features
+from otprop.deep.pretraining import pretrain
 from otprop.deep.rounds import NetworkRound, Transported
-from otprop.deep.training import HiddenLabels, Training, train
+from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train
 from otprop.propagation.pseudo_labels import class_balanced_weights
 
 logger = logging.getLogger("otprop")
 
+ROWS_FOR_PRETRAINING = 5_000  # with fewer, the features that it finds are worse than the pixels
+MOST_PRETRAINING = 400  # steps
 GIVEN_SHARE = 1 / 8  # of the rows of a batch that have a given label
 
 
 class PseudoLabelTrainer(NetworkEstimator):
     """Train a network on few labels: transport them, train on the result, transport again over its features.
 
-    In each round the labels are transported by `OTP` over the features of the rows: in the first one the rows
-    themselves, then what the network of the round before makes of them. A new network is trained on given and
-    propagated labels, in proportion to their confidence, each class counting the same. At last the labels are
+    Where there is an augmentation and there are many rows, the network first learns without labels to recognise augmented copies of a row. In
+    each round the labels are transported by `OTP` over the features of the rows: what the network of the round before
+    makes of them, or in the first round, where nothing was learnt yet, the rows themselves. A network is then trained on given
+    and propagated labels, in proportion to their confidence, each class counting the same. At last the labels are
     transported over the features of the last network; the result is ``transduction_``, and the network's own is
     `predict`.
 
@@ -58,6 +62,9 @@ class PseudoLabelTrainer(NetworkEstimator):
         else none.
     n_steps : "auto" or int, default="auto"
         Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1000 steps.
+    n_pretraining_steps : "auto" or int, default="auto"
+        Steps of the training without labels, of twice `batch_size` rows each; 0: none. "auto": none without `augment`
+        or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 400 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
         The highest one: it rises in the first fifth of the steps and falls to 0.
@@ -117,6 +124,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         classes: Any = None,
         hidden_share: float | str = "auto",
         n_steps: int | str = "auto",
+        n_pretraining_steps: int | str = "auto",
         batch_size: int = 128,
         learning_rate: float = 0.003,
         weight_decay: float = 0.01,
@@ -135,6 +143,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         self.classes = classes
         self.hidden_share = hidden_share
         self.n_steps = n_steps
+        self.n_pretraining_steps = n_pretraining_steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
         self.weight_decay = weight_decay
@@ -149,6 +158,9 @@ class PseudoLabelTrainer(NetworkEstimator):
         """Raise a ParameterError for the first parameter that cannot be used; `fit` calls it."""
         super().check_parameters()
         check_count("n_rounds", self.n_rounds)
+        check_count("n_pretraining_steps", self.n_pretraining_steps, least=0, words=("auto",))
+        if self.augment is None and self.n_pretraining_steps not in ("auto", 0):
+            raise ParameterError("n_pretraining_steps", "needs augment: copies of a row that differ.")
         check_number("hidden_share", self.hidden_share, least=0, below=1, words=("auto",))
         if self.transport is not None and not isinstance(self.transport, OTP):
             raise ParameterError("transport", f"must be an OTP or None; got a {type(self.transport).__name__}.")
@@ -189,7 +201,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         self.check_parameters()
         rows = self._read_rows(X, reset=True, least=2)
         labels = self._read_labels(y, len(rows))
-        seed = self._seed()
+        self.classes_, seed = labels.classes, self._seed()
         self.hidden_rows_ = choose_hidden(labels.codes, self.hidden_share, len(labels.classes), seed_of(seed, 0))
         with self._seeded():
             folder = self._open_checkpoint(rows, labels.codes)
@@ -202,12 +214,15 @@ class PseudoLabelTrainer(NetworkEstimator):
     def _run_rounds(self, rows: Any, labels: Labels, seed: int, folder: CheckpointFolder | None) -> None:
         """Make the rounds that the folder does not hold; sets `rounds_` and `module_`."""
         self.rounds_: list[NetworkRound] = []
-        features = np.asarray(rows.reshape(len(rows), -1).numpy())
+        start = self._pretrained(rows, len(labels.classes), seed, folder)
+        features = rows.flatten(1).numpy() if start is None else network_features(start, rows)
         stop, n_loaded = False, 0
         for number in range(1, self.n_rounds + 1):
             if stop:
                 break
             module = self._make_network(rows, len(labels.classes), seed_of(seed, number))
+            if start is not None:
+                module.load_state_dict(start.state_dict())
             loaded = folder.load(number, module) if folder is not None and n_loaded == number - 1 else None
             if loaded is not None:
                 record, n_loaded = NetworkRound.from_json(*loaded), number
@@ -221,6 +236,31 @@ class PseudoLabelTrainer(NetworkEstimator):
             self.rounds_.append(record)
             self._log(record)
             stop = bool(self.callback is not None and self.callback(record))
+
+    def _pretrained(self, rows: Any, n_classes: int, seed: int, folder: CheckpointFolder | None) -> Any:
+        """A network trained without labels, from the folder if it is there; None where there is nothing to do."""
+        config = self._pretraining_config(len(rows))
+        if config.n_steps == 0:
+            return None
+        module = self._make_network(rows, n_classes, seed_of(seed, 0))
+        if folder is not None and folder.load(0, module) is not None:
+            return module
+
+        def on_step(step: int, n_steps: int) -> None:
+            if step % max(1, n_steps // 20) == 0:
+                self._progress(0, f"training without labels: step {step} of {n_steps}")
+
+        pretrain(module, rows, config, seed=seed_of(seed, 0, 1), on_step=on_step)
+        if folder is not None:
+            folder.save(0, module, np.empty(0), {})
+        return module
+
+    def _pretraining_config(self, n_rows: int) -> TrainingConfig:
+        steps, size = self.n_pretraining_steps, 2 * self.batch_size
+        if isinstance(steps, str):
+            worth = self.augment is not None and n_rows >= ROWS_FOR_PRETRAINING
+            steps = min(-(-PASSES * n_rows // size), MOST_PRETRAINING) if worth else 0
+        return TrainingConfig(steps, size, self.learning_rate, self.weight_decay, self.augment)
 
     def _run_round(
         self, number: int, module: Any, rows: Any, features: np.ndarray, labels: Labels, seed: int
@@ -310,7 +350,6 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def _set_results(self, last: Transported, labels: Labels) -> None:
         model = last.model
-        self.classes_ = labels.classes
         self.transport_, self.transduction_ = model, labels.decode(last.codes)
         self.label_distributions_, self.certainty_ = model.label_distributions_, model.certainty_
         if hasattr(model, "confidence_"):

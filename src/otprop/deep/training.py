@@ -107,10 +107,7 @@ def train(
     """
     draw = _Batches(weights, config.batch_size, seed)
     targets = torch.as_tensor(codes, dtype=torch.int64)
-    optimizer = torch.optim.AdamW(module.parameters(), lr=config.learning_rate, weight_decay=config.weight_decay)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config.learning_rate, total_steps=max(config.n_steps, 2), pct_start=WARM_UP
-    )
+    optimizer, schedule = one_cycle(module.parameters(), config)
     average = copy.deepcopy(module)
     stopper = _Stopper(hidden)
     losses: list[float] = []
@@ -119,7 +116,7 @@ def train(
     for step in range(1, config.n_steps + 1):
         batch = torch.as_tensor(draw())
         loss = functional.cross_entropy(module(augmented(rows[batch], config.augment)), targets[batch])
-        losses.append(_finite(loss, step, config))
+        losses.append(check_finite(loss, step, config))
         optimizer.zero_grad()
         loss.backward()
         optimizer.step()
@@ -184,7 +181,17 @@ class _Stopper:
         return self._waited >= PATIENCE
 
 
-def _finite(loss: Any, step: int, config: TrainingConfig) -> float:
+def one_cycle(parameters: Any, config: TrainingConfig) -> tuple[Any, Any]:
+    """An optimiser and its learning rate, which rises in the first steps and falls to 0."""
+    optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    schedule = torch.optim.lr_scheduler.OneCycleLR(
+        optimizer, config.learning_rate, total_steps=max(config.n_steps, 2), pct_start=WARM_UP
+    )
+    return optimizer, schedule
+
+
+def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
+    """The value of a loss, or an error that says what to change."""
     value = float(loss.item())
     if not np.isfinite(value):
         raise FloatingPointError(
