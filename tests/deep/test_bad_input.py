@@ -113,6 +113,7 @@ def test_columns_that_do_not_make_an_image(torch, images):
     [
         ("n_rounds", 0),
         ("n_steps", "many"),
+        ("n_pretraining_steps", 5),
         ("batch_size", 1),
         ("learning_rate", 0),
         ("weight_decay", -1),

@@ -65,6 +65,25 @@ def test_a_killed_run_goes_on_with_the_result_of_an_undisturbed_one(tmp_path, im
     np.testing.assert_array_equal(model.rounds_[0].codes, undisturbed.rounds_[0].codes)
 
 
+def test_what_was_learnt_without_labels_is_not_learnt_again(tmp_path, images):
+    class KilledError(Exception):
+        pass
+
+    def kill(done, total, step):
+        if step.startswith("round 1: step"):
+            raise KilledError
+
+    options = {"n_rounds": 1, "augment": torch.clone, "n_pretraining_steps": 5}
+    undisturbed = quick(**options).fit(*images)
+    with pytest.raises(KilledError):
+        quick(checkpoint=tmp_path, **options).set_progress(kill).fit(*images)
+    assert [path.name for path in tmp_path.iterdir()] == ["round-00.safetensors"]
+    steps = []
+    model = quick(checkpoint=tmp_path, **options).set_progress(lambda done, total, step: steps.append(step))
+    assert_same(model.fit(*images), undisturbed)
+    assert not any("without labels" in step for step in steps)
+
+
 def test_more_rounds_can_be_added_later(one_round, images, undisturbed):
     assert_same(quick(n_rounds=2, checkpoint=one_round).fit(*images), undisturbed)
 

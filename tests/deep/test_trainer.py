@@ -91,6 +91,18 @@ def test_a_callback_can_stop_after_a_round_and_progress_reaches_the_end(images):
     assert {step.partition(":")[0] for _, _, step in progress[:-1]} == {"round 1", "round 2"}
 
 
+def test_the_network_learns_features_without_labels_first(images):
+    X, truth, y = images
+    steps = []
+    model = quick(n_rounds=1, augment=rolled, n_pretraining_steps=60)
+    model.set_progress(lambda done, total, step: steps.append(step)).fit(X, y)
+    assert steps[0] == "training without labels: step 3 of 60"
+    alone = geometry().fit(X.reshape(len(X), -1), y).transduction_
+    first = model.classes_[model.rounds_[0].codes]
+    unlabelled = y == None  # noqa: E711
+    assert (first == truth)[unlabelled].mean() > (alone == truth)[unlabelled].mean() + 0.05
+
+
 def test_hidden_labels_stop_the_training_and_are_not_trained_on(images, monkeypatch):
     from otprop.deep import trainer
 

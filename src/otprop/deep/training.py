@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -184,10 +185,15 @@ class _Stopper:
 def one_cycle(parameters: Any, config: TrainingConfig) -> tuple[Any, Any]:
     """An optimiser and its learning rate, which rises in the first steps and falls to 0."""
     optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
-    schedule = torch.optim.lr_scheduler.OneCycleLR(
-        optimizer, config.learning_rate, total_steps=max(config.n_steps, 2), pct_start=WARM_UP
-    )
-    return optimizer, schedule
+    n_rising = max(1, round(WARM_UP * config.n_steps))
+    n_falling = max(1, config.n_steps - n_rising)
+
+    def share(step: int) -> float:
+        if step < n_rising:
+            return (step + 1) / n_rising
+        return (1 + math.cos(math.pi * (step - n_rising) / n_falling)) / 2
+
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
 
 
 def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
