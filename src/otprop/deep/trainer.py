@@ -61,7 +61,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         longer falls. They count again in the last transport. "auto": a tenth where every class has at least 20 labels,
         else none.
     n_steps : "auto" or int, default="auto"
-        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1000 steps.
+        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 700 steps.
     n_pretraining_steps : "auto" or int, default="auto"
         Steps of the training without labels, of twice `batch_size` rows each; 0: none. "auto": none without `augment`
         or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 400 steps.
