@@ -6,6 +6,7 @@ import sys
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 from otprop.deep import NetworkClassifier, PseudoLabelTrainer
 from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick
@@ -75,6 +76,12 @@ def test_images_of_different_sizes(torch, images):
         quick().fit(mixed, y)
     with pytest.raises(ValueError, match="different sizes"):
         quick().fit(np.array([*mixed, None], dtype=object)[:-1], y)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "features"])
+def test_a_model_that_was_not_fitted(images, method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(quick(), method)(images[0])
 
 
 def test_new_rows_of_another_shape(torch, images):

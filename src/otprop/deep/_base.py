@@ -83,6 +83,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n_rows,), with labels from ``classes_``
         """
+        check_is_fitted(self)
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
     def features(self, X: Any) -> np.ndarray:
