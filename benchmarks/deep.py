@@ -5,7 +5,7 @@
     python benchmarks/deep.py --summary                   print the means, run nothing
 
 MNIST has 70 000 images. All are in the fit, and the unlabelled ones are scored; with ``--new``, 10 000 of them are kept
-from the fit, and labelled afterwards by the network. Splits are those of few_labels.py. The table is covtype, 20 000
+from the fit, and labelled afterwards by the network. Splits are those of few_labels.py. The table is covtype, 10 000
 stratified rows of it. CPU seconds are those of all threads together. Each run prints a line of JSON for each of its
 rounds and is added to benchmarks/results/deep.csv. GraphLearning runs on its graph of 10
 neighbours and is not a dependency: ``pip install --no-deps graphlearning``; without it, its lines are left out.
@@ -33,10 +33,10 @@ from otprop.deep import NetworkClassifier, NetworkRound, PseudoLabelTrainer, Ran
 from otprop.geometry.neighbors import NeighborIndex
 
 FILE = "deep.csv"
-N_NEW = {"mnist70k": 10_000, "digits1797": 400, "covtype": 4_000}
+N_NEW = {"mnist70k": 10_000, "digits1797": 400, "covtype": 2_000}
 LABELS = {"mnist70k": (70, 700, 10, 100), "digits1797": (10, 50), "covtype": (70, 700)}
 SHAPES: dict[str, tuple[int, int] | None] = {"mnist70k": (28, 28), "digits1797": (8, 8), "covtype": None}
-TABLE_ROWS = 20_000
+TABLE_ROWS = 10_000
 ROUNDS = 3
 
 
