@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,13 @@ def rolled(batch: Any) -> Any:
 
     across, down = torch.randint(0, batch.shape[-1], (2,)).tolist()
     return torch.roll(batch, (down, across), dims=(-2, -1))
+
+
+def narrow() -> Any:
+    """A smaller network, by a partial function."""
+    from otprop.deep import conv_net
+
+    return partial(conv_net, channels=(4, 8))
 
 
 def quick(**parameters: Any) -> Any:

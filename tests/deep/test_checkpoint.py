@@ -11,18 +11,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick
+from tests.deep.bars import NO_TORCH, bars, narrow, partly_labelled, quick
 
 torch = pytest.importorskip("torch", reason=NO_TORCH)
 pytest.importorskip("safetensors", reason=NO_TORCH)
 
-from otprop.deep import CheckpointError  # noqa: E402
+from otprop.deep import CheckpointError, conv_net  # noqa: E402
 
 KILLED = """
 import os, signal, sys
-from tests.deep.bars import bars, partly_labelled, quick
+from tests.deep.bars import bars, narrow, partly_labelled, quick
 X, truth = bars(90)
-quick(checkpoint=sys.argv[1], callback=lambda _: os.kill(os.getpid(), signal.SIGKILL)).fit(X, partly_labelled(truth, 4))
+kill = lambda _: os.kill(os.getpid(), signal.SIGKILL)
+quick(network=narrow(), checkpoint=sys.argv[1], callback=kill).fit(X, partly_labelled(truth, 4))
 """
 
 
@@ -51,15 +52,17 @@ def assert_same(found, expected):
 
 
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="there is no SIGKILL here")
-def test_a_killed_run_goes_on_with_the_result_of_an_undisturbed_one(tmp_path, images, undisturbed):
+def test_a_killed_run_goes_on_with_the_result_of_an_undisturbed_one(tmp_path, images):
     folder = tmp_path / "run"
     root = Path(__file__).resolve().parents[2]
     killed = subprocess.run([sys.executable, "-c", KILLED, str(folder)], cwd=root, check=False)
     assert killed.returncode == -signal.SIGKILL
     assert [path.name for path in folder.iterdir()] == ["round-01.safetensors"]
-    steps = []
-    model = quick(checkpoint=folder).set_progress(lambda done, total, step: steps.append(step)).fit(*images)
+    steps: list[str] = []
+    model = quick(network=narrow(), checkpoint=folder)
+    model.set_progress(lambda done, total, step: steps.append(step)).fit(*images)
     assert not any(step.startswith("round 1") for step in steps)
+    undisturbed = quick(network=narrow()).fit(*images)
     assert_same(model, undisturbed)
     assert [record.n_changed for record in model.rounds_] == [record.n_changed for record in undisturbed.rounds_]
     np.testing.assert_array_equal(model.rounds_[0].codes, undisturbed.rounds_[0].codes)
@@ -115,15 +118,25 @@ def test_rounds_of_other_labels_are_refused(one_round, images):
         quick(checkpoint=one_round).fit(X, other)
 
 
-def test_another_network_is_refused(one_round, images):
-    def wider(shape, n_classes):
-        from otprop.deep import conv_net
+def test_a_function_that_makes_another_network_now_is_refused(tmp_path, images):
+    width = 8
 
-        return conv_net(shape, n_classes, n_features=32)
+    def network(shape, n_classes):
+        return conv_net(shape, n_classes, n_features=width)
 
-    wider.__qualname__ = "auto"
-    with pytest.raises(CheckpointError, match=r"round of other|another network"):
-        quick(checkpoint=one_round, network=wider).fit(*images)
+    quick(n_rounds=1, checkpoint=tmp_path, network=network).fit(*images)
+    width = 9
+    with pytest.raises(CheckpointError, match="holds another network than network= makes"):
+        quick(checkpoint=tmp_path, network=network).fit(*images)
+
+
+def test_a_later_round_of_another_run_is_not_overwritten(one_round, images):
+    first, second = (one_round / f"round-0{number}.safetensors" for number in (1, 2))
+    first.rename(second)
+    before = second.read_bytes()
+    with pytest.raises(CheckpointError, match=r"round-02\.safetensors is a round of other"):
+        quick(checkpoint=one_round, random_state=9).fit(*images)
+    assert second.read_bytes() == before
 
 
 def test_a_damaged_file_is_named(one_round, images):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick, rolled
 from tests.estimators import geometry
@@ -136,6 +137,19 @@ def test_training_stops_once_the_loss_on_hidden_labels_rises():
     module = conv_net((8, 8), 3)
     found = train(module, rows, codes, np.ones(60), TrainingConfig(200, 16, 0.01, 0.0), seed=0, hidden=wrong)
     assert found.best_step < found.n_steps < 200
+
+
+def test_a_failed_fit_leaves_no_model_behind(images):
+    X, _, y = images
+
+    def fail(record):
+        raise KeyError("stop")
+
+    model = quick(n_rounds=1).fit(X, y)
+    with pytest.raises(KeyError):
+        model.set_params(callback=fail).fit(X, y)
+    with pytest.raises(NotFittedError):
+        model.predict(X)
 
 
 def test_rows_of_a_table_become_images_by_their_shape(images):

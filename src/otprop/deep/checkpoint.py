@@ -37,6 +37,8 @@ class CheckpointFolder:
         if self._folder.exists() and not self._folder.is_dir():
             raise CheckpointError(f"checkpoint={str(folder)!r} is a file; name a folder for the rounds.")
         self._folder.mkdir(parents=True, exist_ok=True)
+        for path in sorted(self._folder.glob("round-*.safetensors")):
+            self._refuse_other_runs(path, _read(path, tensors=False)[0])
 
     def path(self, number: int) -> Path:
         return self._folder / f"round-{number:02d}.safetensors"
@@ -54,17 +56,19 @@ class CheckpointFolder:
         if not path.exists():
             return None
         header, tensors = _read(path)
-        if header.get("format") != FORMAT or header.get("fingerprint") != self._fingerprint:
-            raise CheckpointError(
-                f"{path} is a round of other data, labels or parameters. Name another folder in checkpoint, or delete "
-                "this one to start again."
-            )
         codes = tensors.pop(CODES)
         try:
             module.load_state_dict({name.removeprefix(NETWORK): value for name, value in tensors.items()})
         except RuntimeError as error:
             raise CheckpointError(f"{path} holds another network than network= makes: {error}") from error
         return np.asarray(codes.numpy(), dtype=np.intp), json.loads(header["record"])
+
+    def _refuse_other_runs(self, path: Path, header: dict[str, str]) -> None:
+        if header.get("format") != FORMAT or header.get("fingerprint") != self._fingerprint:
+            raise CheckpointError(
+                f"{path} is a round of other data, labels or parameters. Name another folder in checkpoint, or delete "
+                "this one to start again."
+            )
 
 
 def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: dict[str, Any]) -> str:
@@ -76,11 +80,12 @@ def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: dict[str, Any]) -
     return digest.hexdigest()
 
 
-def _read(path: Path) -> tuple[dict[str, str], dict[str, Any]]:
-    """Header and tensors of a file."""
+def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, Any]]:
+    """Header and tensors of a file, or the header alone."""
     package = import_extra("safetensors")
     try:
         with package.safe_open(path, framework="pt") as file:
-            return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+            names = file.keys() if tensors else ()
+            return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in names}
     except (package.SafetensorError, OSError) as error:
         raise CheckpointError(f"{path} cannot be read: {error}. Delete it to run this round again.") from error

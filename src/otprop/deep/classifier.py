@@ -92,6 +92,7 @@ class NetworkClassifier(NetworkEstimator):
         -------
         self
         """
+        self._reset()
         self.check_parameters()
         rows, labels = self._read_rows(X, reset=True), encode_labels(y)
         if len(labels.codes) != len(rows):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -76,7 +77,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch; None: as it is set. Those of the transport are its own parameter.
+        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one.
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result makes it the last one.
     verbose : int, default=0
@@ -198,16 +199,20 @@ class PseudoLabelTrainer(NetworkEstimator):
         -------
         self
         """
+        self._reset()
         self.check_parameters()
         rows = self._read_rows(X, reset=True, least=2)
         labels = self._read_labels(y, len(rows))
         self.classes_, seed = labels.classes, self._seed()
         self.hidden_rows_ = choose_hidden(labels.codes, self.hidden_share, len(labels.classes), seed_of(seed, 0))
-        with self._seeded():
-            folder = self._open_checkpoint(rows, labels.codes)
-            self._run_rounds(rows, labels, seed, folder)
-            self._progress(len(self.rounds_), "transport over the features of the last network")
-            last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
+        try:
+            with self._seeded():
+                self._run_rounds(rows, labels, seed, self._open_checkpoint(rows, labels.codes))
+                self._progress(len(self.rounds_), "transport over the features of the last network")
+                last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
+        except BaseException:
+            self._reset()  # a network of an unfinished run is no fitted model
+            raise
         self._set_results(last, labels)
         return self
 
@@ -311,7 +316,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         )
 
     def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
-        model = OTP() if self.transport is None else clone(self.transport)
+        model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
         model.set_params(unlabeled=UNLABELED)
         if isinstance(model.class_prior, dict):  # by label, but the transport sees numbers
             model.set_params(
@@ -388,7 +393,5 @@ def _training_weights(model: OTP, codes: np.ndarray) -> np.ndarray:
 
 
 def _name(value: Any) -> str:
-    """A text that is the same in every run: the name of a function or class, else the value as it is printed."""
-    if type(value).__repr__ is object.__repr__:  # it would print an address
-        value = type(value)
-    return str(getattr(value, "__qualname__", repr(value)))
+    """The value as it is printed, without addresses, so that it is the same in every run."""
+    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))
