@@ -7,7 +7,7 @@
 MNIST has 70 000 images. All are in the fit, and the unlabelled ones are scored; with ``--new``, 10 000 of them are kept
 from the fit, and labelled afterwards by the network. Splits are those of few_labels.py. The table is covtype, 10 000
 stratified rows of it. CPU seconds are those of all threads together. Each run prints a line of JSON for each of its
-rounds and is added to benchmarks/results/deep.csv. GraphLearning runs on its graph of 10
+rounds, is resumed after its last finished round where it was killed, and is added to benchmarks/results/deep.csv. GraphLearning runs on its graph of 10
 neighbours and is not a dependency: ``pip install --no-deps graphlearning``; without it, its lines are left out.
 """
 
@@ -19,6 +19,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -30,6 +31,7 @@ from sklearn.semi_supervised import LabelSpreading
 from common import argument_parser, commit, read_csv, stratified, write_csv
 from otprop import OTP, datasets
 from otprop.deep import NetworkClassifier, NetworkRound, PseudoLabelTrainer, RandomAffine
+from otprop.files.atomic import write_atomic
 from otprop.geometry.neighbors import NeighborIndex
 
 FILE = "deep.csv"
@@ -50,6 +52,7 @@ class Task:
     codes: np.ndarray
     X_new: np.ndarray
     y_new: np.ndarray
+    key: str
 
     @property
     def network_options(self) -> dict[str, Any]:
@@ -79,10 +82,11 @@ def rows(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 def make_task(name: str, n_labels: int, split: int, new: bool) -> Task:
     X, y = rows(name)
+    key = f"{name}-{n_labels}-{split}{'-new' * new}"
     if not new:
-        return Task(name, X, y, stratified(y, n_labels, split), X[:0], y[:0])
+        return Task(name, X, y, stratified(y, n_labels, split), X[:0], y[:0], key)
     fit, later = train_test_split(np.arange(len(y)), test_size=N_NEW[name], stratify=y, random_state=split)
-    return Task(name, X[fit], y[fit], stratified(y[fit], n_labels, split), X[later], y[later])
+    return Task(name, X[fit], y[fit], stratified(y[fit], n_labels, split), X[later], y[later], key)
 
 
 def line(task: Task, found: np.ndarray, cpu: float, *, rounds: int = 0, network: Any = None) -> Line:
@@ -135,25 +139,37 @@ def network_on_spreading(task: Task) -> list[Line]:
 
 
 def ours(task: Task) -> list[Line]:
-    """One run: what the network of each round says, and what is transported over its features."""
+    """One run: what the network of each round says, and what is transported over its features.
+
+    Finished rounds are kept in benchmarks/cache, with the CPU seconds spent until then, and are not made again.
+    """
+    folder = Path(__file__).parent / "cache" / "deep" / task.key
+    folder.mkdir(parents=True, exist_ok=True)
+    clock = folder / "cpu_seconds.json"
+    spent: dict[str, float] = json.loads(clock.read_text()) if clock.exists() else {}  # by round
     networks: list[Line] = []
-    spent = 0.0  # on scores, which a user would not compute
+    since = 0.0
 
     def after_round(record: NetworkRound) -> None:
-        nonlocal spent
-        before = time.process_time()
-        networks.append(line(task, record.codes, before - start - spent, rounds=record.number, network=model))
-        spent += time.process_time() - before
+        nonlocal since
+        if str(record.number) not in spent:
+            spent[str(record.number)] = time.process_time() - since
+            write_atomic(clock, json.dumps(spent), force=True)
+        networks.append(line(task, record.codes, 0.0, rounds=record.number, network=model))
+        since = time.process_time()  # a user would not compute scores
 
-    model = PseudoLabelTrainer(n_rounds=ROUNDS, callback=after_round, **task.network_options)
-    start = time.process_time()
+    model = PseudoLabelTrainer(n_rounds=ROUNDS, callback=after_round, checkpoint=folder, **task.network_options)
+    since = time.process_time()
     model.fit(task.X, task.codes)
-    cpu = time.process_time() - start - spent
+    last = time.process_time() - since
     transported = [model.classes_[record.codes] for record in model.rounds_[1:]] + [model.transduction_]
-    seconds = [found["cpu_seconds"] for found in networks[1:]] + [round(cpu)]
     return [
-        found | {"accuracy": f"{task.accuracy(labels):.4f}", "cpu_seconds": done}
-        for found, labels, done in zip(networks, transported, seconds, strict=True)
+        found
+        | {
+            "accuracy": f"{task.accuracy(labels):.4f}",  # of the transport over the features of this round
+            "cpu_seconds": round(last + sum(spent[str(number)] for number in range(1, found["rounds"] + 1))),
+        }
+        for found, labels in zip(networks, transported, strict=True)
     ]
 
 
@@ -192,7 +208,7 @@ def run(name: str, n_labels: int, split: int, method: str, new: bool) -> list[Li
     return [head | each | tail for each in found]
 
 
-def key(entry: Line) -> tuple[Any, ...]:
+def key_of(entry: Line) -> tuple[Any, ...]:
     return (entry["data"], int(entry["labels"]), int(entry["split"]), int(entry["new_rows"]) > 0, entry["method"])
 
 
@@ -224,7 +240,7 @@ def main() -> None:
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
     lines: list[Line] = list(read_csv(FILE))
-    done = {key(entry) for entry in lines}
+    done = {key_of(entry) for entry in lines}
     installed = importlib.util.find_spec("graphlearning") is not None
     for split in range(0 if options.summary else options.splits):
         for name in options.data:
