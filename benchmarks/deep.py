@@ -7,8 +7,9 @@
 MNIST has 70 000 images. All are in the fit, and the unlabelled ones are scored; with ``--new``, 10 000 of them are kept
 from the fit, and labelled afterwards by the network. Splits are those of few_labels.py. The table is covtype, 10 000
 stratified rows of it. CPU seconds are those of all threads together. Each run prints a line of JSON for each of its
-rounds, is resumed after its last finished round where it was killed, and is added to benchmarks/results/deep.csv. GraphLearning runs on its graph of 10
-neighbours and is not a dependency: ``pip install --no-deps graphlearning``; without it, its lines are left out.
+rounds and is added to benchmarks/results/deep.csv; where it was killed, it is resumed after its last finished round.
+GraphLearning runs on its graph of 10 neighbours and is not a dependency: ``pip install --no-deps graphlearning``;
+without it, its lines are left out.
 """
 
 from __future__ import annotations
