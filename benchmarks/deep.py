@@ -58,9 +58,7 @@ class Task:
     @property
     def network_options(self) -> dict[str, Any]:
         shape = SHAPES[self.name]
-        small = shape is not None and min(shape) < 20
-        affine = RandomAffine(degrees=10, scale=0.1, shear=0.1, shift=0.06) if small else RandomAffine()
-        return {"image_shape": shape, "augment": None if shape is None else affine}
+        return {"image_shape": shape, "augment": None if shape is None else RandomAffine()}
 
     def accuracy(self, found: np.ndarray) -> float:
         """Of the unlabelled rows."""

@@ -35,8 +35,7 @@ def show(record: NetworkRound) -> None:
     )
 
 
-augment = RandomAffine(degrees=10, scale=0.1, shear=0.1, shift=0.06)  # less than for larger images
-model = PseudoLabelTrainer(n_rounds=3, augment=augment, callback=show)
+model = PseudoLabelTrainer(n_rounds=3, augment=RandomAffine(), callback=show)
 model.fit(images, y)
 
 transported.append((model.transduction_ == truth)[hidden].mean())
