@@ -6,10 +6,11 @@
 
 MNIST has 70 000 images. All are in the fit, and the unlabelled ones are scored; with ``--new``, 10 000 of them are kept
 from the fit, and labelled afterwards by the network. Splits are those of few_labels.py. The table is covtype, 10 000
-stratified rows of it. CPU seconds are those of all threads together. Each run prints a line of JSON for each of its
-rounds and is added to benchmarks/results/deep.csv; where it was killed, it is resumed after its last finished round.
-GraphLearning runs on its graph of 10 neighbours and is not a dependency: ``pip install --no-deps graphlearning``;
-without it, its lines are left out.
+stratified rows of it. CPU seconds are those of all threads together; the peers share one search for neighbours, which
+the first of them pays for. Each run prints a line of JSON for each of its rounds and is added to
+benchmarks/results/deep.csv; where it was killed, it is resumed after its last finished round. GraphLearning runs on its
+graph of 10 neighbours and is not a dependency: ``pip install --no-deps graphlearning``; without it, its lines are left
+out.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from common import argument_parser, commit, read_csv, stratified, write_csv
 from otprop import OTP, datasets
 from otprop.deep import NetworkClassifier, NetworkRound, PseudoLabelTrainer, RandomAffine
 from otprop.files.atomic import write_atomic
-from otprop.geometry.neighbors import NeighborIndex
+from otprop.geometry.neighbors import NeighborIndex, Neighbors
 
 FILE = "deep.csv"
 N_NEW = {"mnist70k": 10_000, "digits1797": 400, "covtype": 2_000}
@@ -119,17 +120,23 @@ def network_on_labels(task: Task) -> list[Line]:
     return [line(task, model.predict(task.X), time.process_time() - start, network=model)]
 
 
-def neighbors_and_self(X: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+@cache
+def search(name: str) -> Neighbors:
+    """The neighbours of all rows, once for all splits."""
+    return NeighborIndex(rows(name)[0]).graph(10)
+
+
+def neighbors_and_self(task: Task, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Each row and its `k` nearest others, and their distances: the same search for all peers."""
-    found = NeighborIndex(X).graph(k)
-    indices = np.column_stack([np.arange(len(X)), found.indices])
-    return indices, np.column_stack([np.zeros(len(X)), found.distances])
+    found = (NeighborIndex(task.X).graph(10) if len(task.y_new) else search(task.name)).first(k)
+    indices = np.column_stack([np.arange(len(task.X)), found.indices])
+    return indices, np.column_stack([np.zeros(len(task.X)), found.distances])
 
 
 def network_on_spreading(task: Task) -> list[Line]:
     """The labels of scikit-learn's ``LabelSpreading(kernel="knn")``, its graph from our search."""
     start = time.process_time()
-    nearest, _ = neighbors_and_self(task.X, 6)
+    nearest, _ = neighbors_and_self(task, 6)
     pairs = (np.repeat(np.arange(len(nearest)), 7), nearest.ravel())
     graph = sp.csr_matrix((np.ones(nearest.size), pairs), shape=(len(nearest), len(nearest)))
     spread = LabelSpreading(kernel=lambda X, y=None: graph).fit(task.X, task.codes)
@@ -177,7 +184,7 @@ def graphlearning_method(model: str) -> Method:
         import graphlearning
 
         known, start = np.flatnonzero(task.codes >= 0), time.process_time()
-        nearest = neighbors_and_self(task.X, 10)
+        nearest = neighbors_and_self(task, 10)
         graph = graphlearning.weightmatrix.knn(None, 10, knn_data=nearest)
         options = {"class_priors": np.bincount(task.y) / len(task.y)} if model == "poisson_mbo" else {}
         learner = getattr(graphlearning.ssl, model)(graph, **options)
