@@ -28,7 +28,7 @@ from otprop.propagation.pseudo_labels import class_balanced_weights
 logger = logging.getLogger("otprop")
 
 ROWS_FOR_PRETRAINING = 5_000  # with fewer, the features that it finds are worse than the pixels
-MOST_PRETRAINING = 400  # steps
+MOST_PRETRAINING = 1000  # steps
 GIVEN_SHARE = 1 / 8  # of the rows of a batch that have a given label
 
 
@@ -58,14 +58,14 @@ class PseudoLabelTrainer(NetworkEstimator):
     classes : array-like or None, default=None
         All classes, where y might lack one: a class without a labelled row is then an error. None: those of y.
     hidden_share : "auto" or float in [0, 1), default="auto"
-        Share of the given labels, of every class, that is hidden from the rounds; a training stops when their loss no
-        longer falls. They count again in the last transport. "auto": a tenth where every class has at least 20 labels,
+        Share of the given labels, of every class, that is hidden from the rounds; a training stops when their loss
+        rises beyond its noise. They count again in the last transport. "auto": a tenth where every class has at least 20 labels,
         else none.
     n_steps : "auto" or int, default="auto"
-        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 700 steps.
+        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1500 steps.
     n_pretraining_steps : "auto" or int, default="auto"
         Steps of the training without labels, of twice `batch_size` rows each; 0: none. "auto": none without `augment`
-        or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 400 steps.
+        or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 1000 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
         The highest one: it rises in the first fifth of the steps and falls to 0.

@@ -17,7 +17,7 @@ from otprop.deep.inference import class_log_proba
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
 WARM_UP = 0.2  # share of the steps in which the learning rate rises
 N_CHECKS = 10  # looks at the hidden labels in a training
-PATIENCE = 3  # looks without a lower loss after which it stops
+PATIENCE = 3  # looks in a row with too high a loss, after which it stops
 
 OnStep = Callable[[int, int], None]  # steps done, steps in all
 
@@ -160,26 +160,33 @@ class _Batches:
 
 
 class _Stopper:
-    """Keeps the weights with the lowest loss on hidden labels, and says when it no longer falls."""
+    """Keeps the last weights whose loss on hidden labels is not clearly above the lowest, and says when to stop.
+
+    Hidden labels are few: a loss is clearly above another if it is by more than the standard error of the difference.
+    """
 
     def __init__(self, hidden: HiddenLabels | None) -> None:
         self._hidden, self._waited = hidden, 0
+        self._lowest = np.empty(0)
         self.best_step = 0
         self.best_state: dict[str, Any] = {}
         self.best_loss, self.best_accuracy = float("nan"), float("nan")
 
     def stop(self, module: Any, step: int) -> bool:
-        """Look at the hidden labels; true where the loss has not fallen for some looks."""
+        """Look at the hidden labels; true where the loss has been too high for some looks."""
         assert self._hidden is not None
         found, codes = class_log_proba(module, self._hidden.rows), self._hidden.codes
-        loss = -float(found[np.arange(len(codes)), codes].mean())
-        if np.isnan(self.best_loss) or loss < self.best_loss:
-            self.best_loss, self.best_accuracy = loss, float((found.argmax(axis=1) == codes).mean())
-            self.best_step, self.best_state = step, copy.deepcopy(module.state_dict())
-            self._waited = 0
-        else:
+        losses = -found[np.arange(len(codes)), codes]
+        if len(self._lowest) == 0 or losses.mean() < self._lowest.mean():
+            self._lowest = losses
+        excess = losses - self._lowest
+        if excess.mean() > excess.std() / math.sqrt(max(1, len(codes) - 1)):
             self._waited += 1
-        return self._waited >= PATIENCE
+            return self._waited >= PATIENCE
+        self.best_loss, self.best_accuracy = float(losses.mean()), float((found.argmax(axis=1) == codes).mean())
+        self.best_step, self.best_state = step, copy.deepcopy(module.state_dict())
+        self._waited = 0
+        return False
 
 
 def one_cycle(parameters: Any, config: TrainingConfig) -> tuple[Any, Any]:
