@@ -59,8 +59,8 @@ class PseudoLabelTrainer(NetworkEstimator):
         All classes, where y might lack one: a class without a labelled row is then an error. None: those of y.
     hidden_share : "auto" or float in [0, 1), default="auto"
         Share of the given labels, of every class, that is hidden from the rounds; a training stops when their loss
-        rises beyond its noise. They count again in the last transport. "auto": a tenth where every class has at least 20 labels,
-        else none.
+        rises beyond its noise. They count again in the last transport. "auto": a tenth where every class has at least
+        20 labels, else none.
     n_steps : "auto" or int, default="auto"
         Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1500 steps.
     n_pretraining_steps : "auto" or int, default="auto"
