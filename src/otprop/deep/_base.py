@@ -19,7 +19,7 @@ from otprop.deep.training import TrainingConfig
 
 NetworkFactory = Callable[[tuple[int, ...], int], Any]  # shape of a row, number of classes -> torch.nn.Module
 PASSES = 5  # times that each row is drawn on average in a training, within the bounds of the steps
-LEAST_STEPS, MOST_STEPS = 300, 1500
+LEAST_STEPS, MOST_STEPS = 300, 1000
 LARGEST_SEED = 2**31 - 1
 
 

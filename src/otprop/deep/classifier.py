@@ -28,7 +28,7 @@ class NetworkClassifier(NetworkEstimator):
     image_shape : tuple of int or None, default=None
         The shape that each row of a two-dimensional X takes for the network, such as (28, 28).
     n_steps : "auto" or int, default="auto"
-        Steps of training. "auto": each row is drawn five times on average, in 300 to 1500 steps.
+        Steps of training. "auto": each row is drawn five times on average, in 300 to 1000 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
         The highest one: it rises in the first fifth of the steps and falls to 0.

@@ -28,7 +28,7 @@ from otprop.propagation.pseudo_labels import class_balanced_weights
 logger = logging.getLogger("otprop")
 
 ROWS_FOR_PRETRAINING = 5_000  # with fewer, the features that it finds are worse than the pixels
-MOST_PRETRAINING = 1000  # steps
+MOST_PRETRAINING = 400  # steps
 GIVEN_SHARE = 1 / 8  # of the rows of a batch that have a given label
 
 
@@ -38,7 +38,7 @@ class PseudoLabelTrainer(NetworkEstimator):
     Where there is an augmentation and there are many rows, the network first learns without labels to recognise
     augmented copies of a row. In each round the labels are transported by `OTP` over the features of the rows: what the
     network of the round before makes of them, or in the first round, where nothing was learnt yet, the rows themselves.
-    A network is then trained on given and propagated labels, in proportion to their confidence, each class counting the
+    A new network is then trained on given and propagated labels, in proportion to their confidence, each class counting the
     same. At last the labels are transported over the features of the last network; the result is ``transduction_``, and
     the network's own is `predict`.
 
@@ -62,10 +62,10 @@ class PseudoLabelTrainer(NetworkEstimator):
         rises beyond its noise. They count again in the last transport. "auto": a tenth where every class has at least
         20 labels, else none.
     n_steps : "auto" or int, default="auto"
-        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1500 steps.
+        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1000 steps.
     n_pretraining_steps : "auto" or int, default="auto"
         Steps of the training without labels, of twice `batch_size` rows each; 0: none. "auto": none without `augment`
-        or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 1000 steps.
+        or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 400 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
         The highest one: it rises in the first fifth of the steps and falls to 0.
@@ -226,8 +226,6 @@ class PseudoLabelTrainer(NetworkEstimator):
             if stop:
                 break
             module = self._make_network(rows, len(labels.classes), seed_of(seed, number))
-            if start is not None:
-                module.load_state_dict(start.state_dict())
             loaded = folder.load(number, module) if folder is not None and n_loaded == number - 1 else None
             if loaded is not None:
                 record, n_loaded = NetworkRound.from_json(*loaded), number
