@@ -104,6 +104,17 @@ def test_the_network_learns_features_without_labels_first(images):
     assert (first == truth)[unlabelled].mean() > (alone == truth)[unlabelled].mean() + 0.05
 
 
+def test_features_and_rows_count_the_same_side_by_side():
+    from otprop.deep.pretraining import side_by_side
+
+    rng = np.random.default_rng(0)
+    features, rows = rng.normal(0, 50, (40, 3)).astype(np.float32), rng.normal(0, 0.1, (40, 9)).astype(np.float32)
+    both = side_by_side(features, rows)
+    assert both.shape == (40, 12)
+    assert both[:, :3].var(axis=0).sum() == pytest.approx(both[:, 3:].var(axis=0).sum(), rel=1e-4)
+    np.testing.assert_array_equal(side_by_side(features, np.ones((40, 2)))[:, 3:], 1)
+
+
 def test_hidden_labels_stop_the_training_and_are_not_trained_on(images, monkeypatch):
     from otprop.deep import trainer
 

@@ -56,6 +56,15 @@ def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_st
     module.eval()
 
 
+def side_by_side(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The columns of both, each block scaled to a total variance of one: their neighbourhoods err in different rows."""
+    blocks = []
+    for block in (features, rows):
+        total = float(block.var(axis=0, dtype=np.float64).sum())
+        blocks.append(block / np.float32(np.sqrt(total)) if total > 0 else block)
+    return np.hstack(blocks)
+
+
 def _recognition_loss(points: Any) -> Any:
     """Cross entropy of finding, for each point, its other copy: point i and point i + n are copies of one row."""
     points = functional.normalize(points, dim=1)

@@ -20,7 +20,7 @@ from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.checkpoint import CheckpointFolder, fingerprint
 from otprop.deep.hidden import choose_hidden
 from otprop.deep.inference import network_features
-from otprop.deep.pretraining import pretrain
+from otprop.deep.pretraining import pretrain, side_by_side
 from otprop.deep.rounds import NetworkRound, Transported
 from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train
 from otprop.propagation.pseudo_labels import class_balanced_weights
@@ -37,7 +37,8 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     Where there is an augmentation and there are many rows, the network first learns without labels to recognise
     augmented copies of a row. In each round the labels are transported by `OTP` over the features of the rows: what the
-    network of the round before makes of them, or in the first round, where nothing was learnt yet, the rows themselves.
+    network of the round before makes of them; in the first round the rows themselves, beside what was learnt without
+    labels.
     A new network is then trained on given and propagated labels, in proportion to their confidence, each class counting the
     same. At last the labels are transported over the features of the last network; the result is ``transduction_``, and
     the network's own is `predict`.
@@ -220,7 +221,9 @@ class PseudoLabelTrainer(NetworkEstimator):
         """Make the rounds that the folder does not hold; sets `rounds_` and `module_`."""
         self.rounds_: list[NetworkRound] = []
         start = self._pretrained(rows, len(labels.classes), seed, folder)
-        features = rows.flatten(1).numpy() if start is None else network_features(start, rows)
+        features = rows.flatten(1).numpy()
+        if start is not None:
+            features = side_by_side(network_features(start, rows), features)
         stop, n_loaded = False, 0
         for number in range(1, self.n_rounds + 1):
             if stop:
