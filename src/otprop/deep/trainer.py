@@ -36,7 +36,7 @@ class PseudoLabelTrainer(NetworkEstimator):
     """Train a network on few labels: transport them, train on the result, transport again over its features.
 
     Where there is an augmentation and there are many rows, a network first learns without labels to recognise augmented
-    copies of a row. In each round the labels are transported by `OTP` over the features of the rows: what the network of
+    copies of a row. In each round labels are transported by `OTP` over the features of the rows: what the network of
     the round before makes of them; in the first round the rows themselves, beside what was learnt without labels. A new
     network is then trained on given and propagated labels, in proportion to their confidence, each class counting the
     same. At last the labels are transported over the features of the last network; the result is ``transduction_``, and
