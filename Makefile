@@ -1,4 +1,4 @@
-.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -63,6 +63,10 @@ held-out: $(VENV)/.test-ready  ## tables that had no part in making the default,
 
 scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
 	$(RUN) benchmarks/scale.py
+
+deep: $(VENV)/.test-ready  ## networks on propagated labels, MNIST, digits and a table; hours; a killed run is resumed
+	$(RUN) -m pip install --quiet "torch==2.13.0" "safetensors>=0.6"
+	$(RUN) benchmarks/deep.py
 
 many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
 	$(RUN) benchmarks/many_classes.py

@@ -47,6 +47,7 @@ ALLOWED: dict[str, set[str]] = {
         "propagation",
         "table",
     },
+    "deep": {"_labels", "_otp", "_progress", "_validation", "files", "propagation"},
     "datasets": {"_validation", "files"},
     "benchmark": {
         *("__init__", "_labels", "_methods", "_progress", "_validation"),

@@ -18,6 +18,7 @@ MODULES = sorted(
 )
 PUBLIC_PACKAGES = (
     *("otprop", "otprop.transport", "otprop.baselines", "otprop.datasets", "otprop.files", "otprop.model_selection"),
+    "otprop.deep",
 )
 
 
@@ -44,6 +45,8 @@ def test_every_parameter_of_a_public_name_is_documented(thing):
 @pytest.mark.parametrize("name", MODULES)
 def test_the_examples_in_docstrings_run(name):
     module = importlib.import_module(name)
+    if name.startswith("otprop.deep."):
+        pytest.importorskip("torch", reason="needs PyTorch: pip install 'otprop[deep]'")
     assert doctest.testmod(module, optionflags=doctest.NORMALIZE_WHITESPACE).failed == 0
 
 

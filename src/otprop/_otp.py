@@ -32,6 +32,7 @@ from otprop.propagation.calibration import Coverage, coverage_table
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.config import ClassLevelConfig
+from otprop.propagation.pseudo_labels import class_balanced_weights, take_rows
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
 from otprop.propagation.sources import geometry_key
@@ -318,6 +319,7 @@ class OTP(Propagator):
             else:
                 fit = RowLevelFit(config, self._step).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
                 self._set_results(fit, labels, fit.rounds.codes)
+                self._rows = X
         finally:
             del self._cancel
         return self
@@ -529,6 +531,52 @@ class OTP(Propagator):
         return estimate_labels_needed(
             error, estimate.expected, estimate.concentration, n_labels, len(self.round_) - n_labels
         )
+
+    def pseudo_labels(self, X: Any = None) -> tuple[Any, np.ndarray, np.ndarray]:
+        """Rows, labels and weights, given and propagated, for any learner that takes ``sample_weight``.
+
+        The weight of a row is its confidence (with ``marginals="balanced"`` its certainty), divided by how many rows
+        its class got, so that no class outweighs the others, and scaled to a mean of 1. Rows that were left unlabelled
+        are left out.
+
+        Parameters
+        ----------
+        X : array-like with a row for each one of the fit, or None
+            The rows in the form that the learner takes, such as images of which the fit saw features. None: the rows
+            of the fit, which copies and saved models do not keep.
+
+        Returns
+        -------
+        X : the labelled rows of X
+        y : ndarray of shape (n_labelled,)
+        weight : ndarray of shape (n_labelled,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from sklearn.linear_model import LogisticRegression
+        >>> from otprop import OTP
+        >>> X, y = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]), [0, -1, -1, 1, -1, -1]
+        >>> rows, labels, weight = OTP().fit(X, y).pseudo_labels()
+        >>> LogisticRegression(C=100).fit(rows, labels, sample_weight=weight).predict([[0.3], [0.9]])
+        array([0, 1])
+        """
+        check_is_fitted(self)
+        if X is None:
+            X = getattr(self, "_rows", None)
+            if X is None:
+                raise RuntimeError("pseudo_labels() needs the rows, which copies and saved models do not keep: pass X.")
+        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+        if n_rows != len(self.round_):
+            raise ValueError(f"X has {n_rows} rows, but the model was fitted on {len(self.round_)}.")
+        scores = self.certainty_ if self.marginals == "balanced" else self.confidence_
+        labelled = self.round_ >= 0
+        if self.abstain_below is not None:
+            labelled &= (self.confidence_ >= self.abstain_below) | (self.round_ == 0)
+        rows = np.flatnonzero(labelled)
+        labels = self.transduction_[rows].astype(self.classes_.dtype)  # no marker among them
+        weights = class_balanced_weights(np.searchsorted(self.classes_, labels), scores[rows])
+        return take_rows(X, rows), labels, weights
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.

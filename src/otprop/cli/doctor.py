@@ -25,6 +25,8 @@ _OPTIONAL = {
     "matplotlib": "otprop[plot]",
     "POT": "otprop[pot]",
     "umap-learn": "otprop[umap]",
+    "torch": "otprop[deep]",
+    "safetensors": "otprop[deep]",
 }
 _EXAMPLE = """\
 example:

@@ -1,0 +1,18 @@
+"""Networks trained on given and propagated labels; needs PyTorch, the extra ``deep``, when it is used."""
+
+from otprop.deep.augment import RandomAffine
+from otprop.deep.checkpoint import CheckpointError
+from otprop.deep.classifier import NetworkClassifier
+from otprop.deep.networks import conv_net, mlp
+from otprop.deep.rounds import NetworkRound
+from otprop.deep.trainer import PseudoLabelTrainer
+
+__all__ = [
+    "CheckpointError",
+    "NetworkClassifier",
+    "NetworkRound",
+    "PseudoLabelTrainer",
+    "RandomAffine",
+    "conv_net",
+    "mlp",
+]

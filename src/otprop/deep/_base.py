@@ -1,0 +1,190 @@
+"""What the estimators over a network share: reading rows, making the network, predicting."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from otprop._validation import ParameterError, check_count, check_number
+from otprop.deep._torch import torch
+from otprop.deep.inference import check_network, class_log_proba, network_features
+from otprop.deep.networks import SMALLEST_IMAGE, conv_net, mlp
+from otprop.deep.training import TrainingConfig
+
+NetworkFactory = Callable[[tuple[int, ...], int], Any]  # shape of a row, number of classes -> torch.nn.Module
+PASSES = 5  # times that each row is drawn on average in a training, within the bounds of the steps
+LEAST_STEPS, MOST_STEPS = 300, 1000
+LARGEST_SEED = 2**31 - 1
+
+
+class NetworkEstimator(ClassifierMixin, BaseEstimator):
+    """Base of the classifiers over a network; a subclass sets ``classes_`` and ``module_`` in `fit`."""
+
+    network: str | NetworkFactory
+    augment: Callable[[Any], Any] | None
+    image_shape: tuple[int, ...] | None
+    n_steps: int | str
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    random_state: Any
+    n_jobs: int | None
+    classes_: np.ndarray
+    module_: Any
+    row_shape_: tuple[int, ...]
+
+    def check_parameters(self) -> None:
+        """Raise a ParameterError for the first parameter that cannot be used; `fit` calls it."""
+        if not callable(self.network) and self.network != "auto":
+            raise ParameterError(
+                "network",
+                "must be 'auto' or a function of the shape of a row and the number of classes that returns a "
+                f"torch.nn.Module; got {self.network!r}.",
+            )
+        if self.augment is not None and not callable(self.augment):
+            raise ParameterError("augment", f"must be a function of a batch, or None; got {self.augment!r}.")
+        check_count("n_steps", self.n_steps, words=("auto",))
+        check_count("batch_size", self.batch_size, least=2)
+        check_number("learning_rate", self.learning_rate, above=0)
+        check_number("weight_decay", self.weight_decay, least=0)
+        check_count("n_jobs", self.n_jobs, words=(None,))
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of rows by the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, ...), rows in the shape of those of `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
+        """
+        check_is_fitted(self)
+        rows = self._read_rows(X, reset=False)
+        with self._threads():
+            found = np.exp(class_log_proba(self.module_, rows))
+        return np.asarray(found / found.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The most probable class of each row by the network.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, ...), rows in the shape of those of `fit`
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), with labels from ``classes_``
+        """
+        check_is_fitted(self)
+        return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
+
+    def features(self, X: Any) -> np.ndarray:
+        """What the network makes of rows before its last linear layer, or ``module.features(rows)`` if it has that.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, ...), rows in the shape of those of `fit`
+
+        Returns
+        -------
+        ndarray of float32 of shape (n_rows, n_features)
+        """
+        check_is_fitted(self)
+        rows = self._read_rows(X, reset=False)
+        with self._threads():
+            return network_features(self.module_, rows)
+
+    def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
+        """X as a tensor of single precision, each row in the shape that the network takes."""
+        _refuse_different_sizes(X)
+        with np.errstate(over="ignore"):  # what single precision cannot hold is refused as infinite
+            X = validate_data(self, X, dtype=np.float32, allow_nd=True, reset=reset, ensure_min_samples=least)
+        if self.image_shape is not None and X.ndim == 2:
+            X = X.reshape(len(X), *self._checked_image_shape(X.shape[1]))
+        if not reset and X.shape[1:] != self.row_shape_:
+            raise ValueError(f"X has rows of shape {X.shape[1:]}, but the network was trained on {self.row_shape_}.")
+        self.row_shape_ = X.shape[1:]
+        return torch.from_numpy(np.require(X, requirements=["C", "W"]))
+
+    def _checked_image_shape(self, n_columns: int) -> tuple[int, ...]:
+        shape = tuple(self.image_shape or ())
+        for side in shape:
+            check_count("image_shape", side)
+        if int(np.prod(shape)) != n_columns:
+            raise ParameterError(
+                "image_shape", f"={shape!r} has {int(np.prod(shape))} values, but X has {n_columns} columns."
+            )
+        return shape
+
+    def _make_network(self, rows: Any, n_classes: int, seed: int) -> Any:
+        """A new network, checked; call it inside `_seeded`."""
+        shape = tuple(rows.shape[1:])
+        factory = _default_network(shape) if isinstance(self.network, str) else self.network
+        torch.manual_seed(seed)
+        module = factory(shape, n_classes)
+        check_network(module, rows, n_classes)
+        return module.to(torch.float32).to(memory_format=torch.channels_last)  # twice as fast for images
+
+    def _training_config(self, n_rows: int) -> TrainingConfig:
+        steps = self.n_steps
+        if isinstance(steps, str):
+            steps = int(np.clip(PASSES * n_rows // self.batch_size, LEAST_STEPS, MOST_STEPS))
+        return TrainingConfig(steps, self.batch_size, self.learning_rate, self.weight_decay, self.augment)
+
+    def _seed(self) -> int:
+        return int(check_random_state(self.random_state).randint(LARGEST_SEED))
+
+    @contextmanager
+    def _threads(self) -> Iterator[None]:
+        """PyTorch with `n_jobs` threads; its setting before is restored."""
+        before = torch.get_num_threads()
+        torch.set_num_threads(before if self.n_jobs is None else self.n_jobs)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(before)
+
+    @contextmanager
+    def _seeded(self) -> Iterator[None]:
+        """PyTorch with random numbers of our own; those of the user go on where they were."""
+        with self._threads(), torch.random.fork_rng(devices=[]):
+            yield
+
+    def _reset(self) -> None:
+        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "module_")
+
+
+def seed_of(seed: int, *part: int) -> int:
+    """A seed for a part of a run, independent of the other parts."""
+    return int(np.random.SeedSequence([seed, *part]).generate_state(1)[0])
+
+
+def _default_network(shape: tuple[int, ...]) -> NetworkFactory:
+    is_image = len(shape) in (2, 3) and min(shape[-2:]) >= SMALLEST_IMAGE
+    return conv_net if is_image else mlp
+
+
+def _refuse_different_sizes(X: Any) -> None:
+    """Name the first two rows of a list whose shapes differ."""
+    if not (isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.dtype == object)):
+        return
+    shapes = [np.shape(row) if not hasattr(row, "shape") else tuple(row.shape) for row in X]
+    other = next((number for number, shape in enumerate(shapes) if shape != shapes[0]), None)
+    if other is not None:
+        raise ValueError(
+            f"X holds rows of different sizes: row 0 has shape {shapes[0]} and row {other} {shapes[other]}. Bring all "
+            "images to one size first."
+        )

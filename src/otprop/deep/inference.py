@@ -1,0 +1,103 @@
+"""Outputs and features of a network for many rows, batch by batch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from otprop._validation import ParameterError
+from otprop.deep._torch import nn, torch
+
+ROWS_AT_ONCE = 1024
+
+
+def class_log_proba(module: Any, rows: Any) -> np.ndarray:
+    """Log-probabilities of the classes, in double precision, of shape (n_rows, n_classes)."""
+    found = _over_batches(module, rows, lambda batch: module(batch))
+    return np.asarray(found.double().log_softmax(dim=1).numpy())
+
+
+def network_features(module: Any, rows: Any) -> np.ndarray:
+    """The input of the last linear layer, or what a method ``module.features(rows)`` returns where there is one.
+
+    Returns
+    -------
+    ndarray of shape (n_rows, n_features)
+    """
+    return np.asarray(_over_batches(module, rows, capture_features(module)).flatten(1).numpy())
+
+
+def capture_features(module: Any) -> Callable[[Any], Any]:
+    """A function of a batch that gives its features as a tensor, with gradients where they are on."""
+    if callable(getattr(module, "features", None)) and not isinstance(module.features, nn.Module):
+        return lambda batch: module.features(batch)
+    layer = _last_linear(module)
+
+    def run(batch: Any) -> Any:
+        with _inputs_of(layer) as seen:
+            module(batch)
+        return seen[-1]
+
+    return run
+
+
+def check_network(module: Any, rows: Any, n_classes: int) -> None:
+    """Refuse what a factory made unless it is a network with an output a class and with features."""
+    if not isinstance(module, nn.Module):
+        raise ParameterError(
+            "network", f"must return a torch.nn.Module; got a {type(module).__name__} for rows of {_shape(rows)}."
+        )
+    try:
+        found = _over_batches(module, rows[:2], lambda batch: module(batch))
+    except RuntimeError as error:  # PyTorch's error for shapes that do not fit
+        first = str(error).strip().splitlines()[0]
+        raise ParameterError("network", f"does not take rows of shape {_shape(rows)}: {first}") from error
+    if tuple(found.shape) != (len(rows[:2]), n_classes):
+        raise ParameterError(
+            "network",
+            f"gives outputs of shape {tuple(found.shape)} for {len(rows[:2])} rows and {n_classes} classes; its last "
+            f"layer must have {n_classes} outputs, the n_classes that the factory is called with.",
+        )
+    features = network_features(module, rows[:2])
+    if not np.isfinite(features).all():
+        raise ParameterError("network", "gives features that are not finite before any training.")
+
+
+def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
+    """What `run` gives for all rows in evaluation mode; the mode is restored."""
+    was_training = module.training
+    module.eval()
+    try:
+        with torch.no_grad():
+            return torch.cat([run(rows[at : at + ROWS_AT_ONCE]) for at in range(0, len(rows), ROWS_AT_ONCE)])
+    finally:
+        module.train(was_training)
+
+
+@contextmanager
+def _inputs_of(layer: Any) -> Iterator[list[Any]]:
+    """A list to which the input of the layer is appended whenever it runs."""
+    seen: list[Any] = []
+    handle = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    try:
+        yield seen
+    finally:
+        handle.remove()
+
+
+def _last_linear(module: Any) -> Any:
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
+    if not layers:
+        raise ParameterError(
+            "network",
+            f"gives a {type(module).__name__} without a linear layer, whose input would be the features; give it a "
+            "method features(rows).",
+        )
+    return layers[-1]
+
+
+def _shape(rows: Any) -> tuple[int, ...]:
+    return tuple(rows.shape[1:])

@@ -1,0 +1,86 @@
+"""A round of the trainer: labels transported over features, and a network trained on them."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class NetworkRound:
+    """What a round did.
+
+    Attributes
+    ----------
+    number : int, from 1
+    codes : ndarray of int of shape (n_rows,)
+        The class of each row, as a position in ``classes_``, that the network of this round was trained on; -1 where
+        the transport left it open.
+    n_changed : int, unlabelled rows whose class is another than in the round before; 0 in the first
+    certainty : float, mean certainty (Eq. 12) of the unlabelled rows
+    confidence : float, their mean confidence; NaN where the transport has none
+    expected_error : float, as announced by the transport; too low from the second round on, see the guide
+    n_steps : int, steps of training made
+    best_step : int, the step whose weights were kept
+    loss : float, mean loss of the last steps
+    hidden_loss, hidden_accuracy : float, of the network on the hidden labels; NaN where none is hidden
+    seconds : float
+    """
+
+    number: int
+    codes: np.ndarray
+    n_changed: int
+    certainty: float
+    confidence: float
+    expected_error: float
+    n_steps: int
+    best_step: int
+    loss: float
+    hidden_loss: float
+    hidden_accuracy: float
+    seconds: float
+
+    def to_json(self) -> dict[str, Any]:
+        """All but the codes, as JSON can hold it: NaN becomes None."""
+        values = {name: value for name, value in asdict(self).items() if name != "codes"}
+        return {name: None if value != value else value for name, value in values.items()}
+
+    @classmethod
+    def from_json(cls, codes: np.ndarray, values: dict[str, Any]) -> NetworkRound:
+        """The round that was written."""
+        known: dict[str, Any] = {name: float("nan") if value is None else value for name, value in values.items()}
+        return cls(codes=codes, **known)
+
+
+@dataclass(frozen=True)
+class Transported:
+    """Labels transported over features, with the mean scores of the unlabelled rows.
+
+    Attributes
+    ----------
+    model : OTP, fitted
+    codes : ndarray of int of shape (n_rows,), -1 where a row was left unlabelled
+    """
+
+    model: Any
+    codes: np.ndarray
+
+    @classmethod
+    def of(cls, model: Any) -> Transported:
+        """Read a model that was fitted on class numbers."""
+        return cls(model, np.asarray(model.transduction_, dtype=np.intp))
+
+    def scores(self, unlabeled: np.ndarray) -> dict[str, float]:
+        """Mean certainty and confidence of the unlabelled rows, and the expected error."""
+        confidence = getattr(self.model, "confidence_", None)
+        return {
+            "certainty": _mean(self.model.certainty_[unlabeled]),
+            "confidence": float("nan") if confidence is None else _mean(confidence[unlabeled]),
+            "expected_error": float(getattr(self.model, "expected_error_", float("nan"))),
+        }
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")

@@ -1,0 +1,224 @@
+"""Training of a network on weighted labels: augmented batches, a one-cycle learning rate, averaged weights."""
+
+from __future__ import annotations
+
+import copy
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from otprop._validation import ParameterError
+from otprop.deep._torch import functional, torch
+from otprop.deep.inference import class_log_proba
+
+AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
+WARM_UP = 0.2  # share of the steps in which the learning rate rises
+N_CHECKS = 10  # looks at the hidden labels in a training
+PATIENCE = 3  # looks in a row with too high a loss, after which it stops
+
+OnStep = Callable[[int, int], None]  # steps done, steps in all
+
+
+@dataclass(frozen=True)
+class TrainingConfig:
+    """What a training needs to know beside the rows.
+
+    Attributes
+    ----------
+    n_steps, batch_size : int
+    learning_rate : float, the highest one of the cycle
+    weight_decay : float
+    augment : callable of a batch, or None
+    """
+
+    n_steps: int
+    batch_size: int
+    learning_rate: float
+    weight_decay: float
+    augment: Callable[[Any], Any] | None = None
+
+
+@dataclass(frozen=True)
+class HiddenLabels:
+    """Labelled rows that a training does not see and by which it stops; `rows` a tensor, `codes` class numbers."""
+
+    rows: Any
+    codes: np.ndarray
+
+
+@dataclass(frozen=True)
+class Training:
+    """What came of a training.
+
+    Attributes
+    ----------
+    module : the network with averaged weights, in evaluation mode
+    n_steps : int, steps made
+    best_step : int, the step whose weights were kept
+    loss : float, mean loss of the last tenth of the steps
+    hidden_loss, hidden_accuracy : float, on the hidden labels; NaN where there are none
+    """
+
+    module: Any
+    n_steps: int
+    best_step: int
+    loss: float
+    hidden_loss: float
+    hidden_accuracy: float
+
+
+def train(
+    module: Any,
+    rows: Any,
+    codes: np.ndarray,
+    weights: np.ndarray,
+    config: TrainingConfig,
+    *,
+    seed: int,
+    hidden: HiddenLabels | None = None,
+    on_step: OnStep | None = None,
+) -> Training:
+    """Train a network in place and return it with averaged weights.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    rows : tensor of shape (n_rows, ...)
+    codes : ndarray of int of shape (n_rows,)
+    weights : ndarray of shape (n_rows,)
+        A row is drawn into a batch in proportion to its weight.
+    config : TrainingConfig
+    seed : int
+        Of the batches; random numbers of the network and of `augment` are PyTorch's own.
+    hidden : HiddenLabels or None
+        None: all steps are made.
+    on_step : callable or None
+
+    Returns
+    -------
+    Training
+
+    Raises
+    ------
+    FloatingPointError
+        The loss is no longer finite.
+    """
+    draw = _Batches(weights, config.batch_size, seed)
+    targets = torch.as_tensor(codes, dtype=torch.int64)
+    optimizer, schedule = one_cycle(module.parameters(), config)
+    average = copy.deepcopy(module)
+    stopper = _Stopper(hidden)
+    losses: list[float] = []
+    check_every = max(1, config.n_steps // N_CHECKS)
+    module.train()
+    for step in range(1, config.n_steps + 1):
+        batch = torch.as_tensor(draw())
+        loss = functional.cross_entropy(module(augmented(rows[batch], config.augment)), targets[batch])
+        losses.append(check_finite(loss, step, config))
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        _move_average(average, module, min(AVERAGE_DECAY, step / (step + 9)))
+        if on_step is not None:
+            on_step(step, config.n_steps)
+        if hidden is not None and (step % check_every == 0 or step == config.n_steps) and stopper.stop(average, step):
+            break
+    if hidden is not None:
+        average.load_state_dict(stopper.best_state)
+    average.eval()
+    recent = float(np.mean(losses[-check_every:]))
+    best = stopper.best_step if hidden is not None else len(losses)
+    return Training(average, len(losses), best, recent, stopper.best_loss, stopper.best_accuracy)
+
+
+def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
+    """The batch after the user's function, whose result is checked."""
+    if augment is None:
+        return batch
+    changed = augment(batch)
+    if not isinstance(changed, torch.Tensor) or changed.shape != batch.shape:
+        what = tuple(changed.shape) if hasattr(changed, "shape") else type(changed).__name__
+        raise ParameterError("augment", f"must return a tensor of the shape {tuple(batch.shape)} it got; got {what}.")
+    return changed
+
+
+class _Batches:
+    """Draws of row numbers in proportion to weights, the same for the same seed."""
+
+    def __init__(self, weights: np.ndarray, batch_size: int, seed: int) -> None:
+        bounds = np.cumsum(weights, dtype=np.float64)
+        self._bounds, self._size, self._rng = bounds / bounds[-1], batch_size, np.random.default_rng(seed)
+        self._last = int(np.flatnonzero(weights)[-1])
+
+    def __call__(self) -> np.ndarray:
+        drawn = np.searchsorted(self._bounds, self._rng.random(self._size), side="right")
+        return np.minimum(drawn, self._last)
+
+
+class _Stopper:
+    """Keeps the last weights whose loss on hidden labels is not clearly above the lowest, and says when to stop.
+
+    Hidden labels are few: a loss is clearly above another if it is by more than the standard error of the difference.
+    """
+
+    def __init__(self, hidden: HiddenLabels | None) -> None:
+        self._hidden, self._waited = hidden, 0
+        self._lowest = np.empty(0)
+        self.best_step = 0
+        self.best_state: dict[str, Any] = {}
+        self.best_loss, self.best_accuracy = float("nan"), float("nan")
+
+    def stop(self, module: Any, step: int) -> bool:
+        """Look at the hidden labels; true where the loss has been too high for some looks."""
+        assert self._hidden is not None
+        found, codes = class_log_proba(module, self._hidden.rows), self._hidden.codes
+        losses = -found[np.arange(len(codes)), codes]
+        if len(self._lowest) == 0 or losses.mean() < self._lowest.mean():
+            self._lowest = losses
+        excess = losses - self._lowest
+        if excess.mean() > excess.std() / math.sqrt(max(1, len(codes) - 1)):
+            self._waited += 1
+            return self._waited >= PATIENCE
+        self.best_loss, self.best_accuracy = float(losses.mean()), float((found.argmax(axis=1) == codes).mean())
+        self.best_step, self.best_state = step, copy.deepcopy(module.state_dict())
+        self._waited = 0
+        return False
+
+
+def one_cycle(parameters: Any, config: TrainingConfig) -> tuple[Any, Any]:
+    """An optimiser and its learning rate, which rises in the first steps and falls to 0."""
+    optimizer = torch.optim.AdamW(parameters, lr=config.learning_rate, weight_decay=config.weight_decay)
+    n_rising = max(1, round(WARM_UP * config.n_steps))
+    n_falling = max(1, config.n_steps - n_rising)
+
+    def share(step: int) -> float:
+        if step < n_rising:
+            return (step + 1) / n_rising
+        return (1 + math.cos(math.pi * (step - n_rising) / n_falling)) / 2
+
+    return optimizer, torch.optim.lr_scheduler.LambdaLR(optimizer, share)
+
+
+def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
+    """The value of a loss, or an error that says what to change."""
+    value = float(loss.item())
+    if not np.isfinite(value):
+        raise FloatingPointError(
+            f"the loss is {value} in step {step} of {config.n_steps}: lower learning_rate (now "
+            f"{config.learning_rate:g}), or see whether the network or augment gives values that are not finite."
+        )
+    return value
+
+
+def _move_average(average: Any, module: Any, decay: float) -> None:
+    """Move the averaged weights, and running statistics, towards the present ones."""
+    with torch.no_grad():
+        for kept, now in zip(average.state_dict().values(), module.state_dict().values(), strict=True):
+            if kept.dtype.is_floating_point:
+                kept.lerp_(now, 1 - decay)
+            else:
+                kept.copy_(now)

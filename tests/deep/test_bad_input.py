@@ -1,0 +1,148 @@
+"""Errors name the argument, what came and what to do."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+from sklearn.exceptions import NotFittedError
+
+from otprop.deep import NetworkClassifier, PseudoLabelTrainer
+from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick
+
+
+@pytest.fixture
+def images():
+    X, truth = bars(30)
+    return X, partly_labelled(truth, 2)
+
+
+@pytest.fixture
+def torch():
+    return pytest.importorskip("torch", reason=NO_TORCH)
+
+
+def test_without_torch_the_extra_is_named(monkeypatch):
+    monkeypatch.setitem(sys.modules, "torch", None)
+    with pytest.raises(ImportError, match=r"otprop\.deep needs torch: pip install 'otprop\[deep\]'"):
+        NetworkClassifier().fit([[0.0], [1.0]], [0, 1])
+
+
+def test_a_module_whose_outputs_do_not_fit_the_classes(torch, images):
+    with pytest.raises(ValueError, match=r"network gives outputs of shape \(2, 7\) for 2 rows and 3 classes"):
+        quick(network=lambda shape, n: torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(64, 7))).fit(*images)
+
+
+def test_a_module_that_does_not_take_the_rows(torch, images):
+    with pytest.raises(ValueError, match=r"network does not take rows of shape \(8, 8\)"):
+        quick(network=lambda shape, n: torch.nn.Linear(5, n)).fit(*images)
+
+
+@pytest.mark.parametrize(
+    ("network", "message"),
+    [
+        ("resnet", "network must be 'auto' or a function"),
+        (lambda shape, n: "net", r"network must return a torch\.nn\.Module; got a str"),
+    ],
+)
+def test_what_is_no_network(torch, images, network, message):
+    with pytest.raises(ValueError, match=message):
+        quick(network=network).fit(*images)
+
+
+def test_a_module_without_features(torch, images):
+    def network(shape, n):
+        return torch.nn.Sequential(torch.nn.Unflatten(1, (1, 8)), torch.nn.Conv2d(1, n, 8), torch.nn.Flatten())
+
+    with pytest.raises(ValueError, match=r"without a linear layer.*method features"):
+        quick(network=network).fit(*images)
+
+
+def test_a_loss_that_is_not_finite(torch, images):
+    with pytest.raises(FloatingPointError, match="the loss is nan in step 1 of 40: lower learning_rate"):
+        quick(augment=lambda batch: batch * float("nan")).fit(*images)
+
+
+def test_an_augmentation_that_changes_the_shape(torch, images):
+    with pytest.raises(ValueError, match=r"augment must return a tensor of the shape \(32, 8, 8\)"):
+        quick(augment=lambda batch: batch[:, :4]).fit(*images)
+
+
+def test_images_of_different_sizes(torch, images):
+    X, y = images
+    mixed = [*X[:-1], np.zeros((9, 8))]
+    with pytest.raises(ValueError, match=r"row 0 has shape \(8, 8\) and row 29 \(9, 8\)"):
+        quick().fit(mixed, y)
+    with pytest.raises(ValueError, match="different sizes"):
+        quick().fit(np.array([*mixed, None], dtype=object)[:-1], y)
+
+
+@pytest.mark.parametrize("method", ["predict", "predict_proba", "features"])
+def test_a_model_that_was_not_fitted(images, method):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        getattr(quick(), method)(images[0])
+
+
+def test_new_rows_of_another_shape(torch, images):
+    X, y = images
+    model = quick(n_rounds=1, n_steps=2).fit(X, y)
+    with pytest.raises(ValueError, match=r"rows of shape \(8, 9\), but the network was trained on \(8, 8\)"):
+        model.predict(np.zeros((2, 8, 9)))
+
+
+def test_a_class_without_a_labelled_row(torch, images):
+    X, y = images
+    with pytest.raises(ValueError, match="no labelled row of the class 'circle'"):
+        quick(classes=["across", "circle", "diagonal", "down"]).fit(X, y)
+    with pytest.raises(ValueError, match="classes lacks 'down'"):
+        quick(classes=["across", "diagonal"]).fit(X, y)
+    one = np.where(y == "down", y, None)
+    with pytest.raises(ValueError, match="y has one class, 'down'"):
+        quick().fit(X, one)
+
+
+def test_values_that_are_not_finite(torch, images):
+    X, y = images
+    X[3, 2, 2] = np.nan
+    with pytest.raises(ValueError, match="NaN"):
+        quick().fit(X, y)
+
+
+def test_columns_that_do_not_make_an_image(torch, images):
+    X, y = images
+    with pytest.raises(ValueError, match=r"image_shape=\(7, 8\) has 56 values, but X has 64 columns"):
+        quick(image_shape=(7, 8)).fit(X.reshape(30, -1), y)
+
+
+@pytest.mark.parametrize(
+    ("parameter", "value"),
+    [
+        ("n_rounds", 0),
+        ("n_steps", "many"),
+        ("n_pretraining_steps", 5),
+        ("batch_size", 1),
+        ("learning_rate", 0),
+        ("weight_decay", -1),
+        ("hidden_share", 1.0),
+        ("transport", "OTP"),
+        ("augment", "affine"),
+        ("callback", 3),
+        ("n_jobs", 0),
+    ],
+)
+def test_a_parameter_that_cannot_be_used_is_named(images, parameter, value):
+    with pytest.raises(ValueError, match=f"^{parameter} "):
+        PseudoLabelTrainer(**{parameter: value}).fit(*images)
+
+
+def test_labels_that_do_not_match_the_rows(torch, images):
+    X, y = images
+    with pytest.raises(ValueError, match="X has 30 rows and y 29"):
+        quick().fit(X, y[:-1])
+    with pytest.raises(ValueError, match="24 unlabelled rows"):
+        NetworkClassifier().fit(X, y)
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\)"):
+        NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[1, 2, 3])
+    with pytest.raises(ValueError, match="sample_weight must be finite"):
+        NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[0, 0])
