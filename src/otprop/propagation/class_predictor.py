@@ -107,6 +107,16 @@ class ClassLevelPredictor:
                 found[row] = self.labeled.votes(labeled, found.shape[1])
         return found, label_confidence(found, reached, self.calibration, self.prior, self.unseen)
 
+    def freeze(self, n_rows: float, n_jobs: int | None = None) -> None:
+        """Fix how new rows are predicted: the result of a row does not depend on the rows that come with it.
+
+        `n_rows` is how many are to come in all; they are predicted with `n_jobs` threads.
+        """
+        if self.index is not None:
+            self.index.freeze(self.n_query, n_rows)
+            self.index.use_threads(n_jobs)
+        self.evidence.use_threads(n_jobs)
+
     def explain(self, rows: Any) -> dict[str, np.ndarray]:
         """Class probabilities of rows by each source alone, equal where it knows nothing."""
         rows, neighbors = self._with_neighbors(rows)
@@ -126,6 +136,7 @@ class ClassLevelPredictor:
                 yield row, int(new[row].argmin()), np.flatnonzero(new[row, self.labeled.rows] == 0)
         elif self.has_features:
             for row, key in enumerate(row_keys(new)):
-                labeled, training_row = self.labeled.like(key), self.known.get(digest(key), -1)
+                labeled = self.labeled.like(key)
+                training_row = self.known.get(digest(key), -1) if self.known else -1
                 if labeled or training_row >= 0:
                     yield row, training_row, labeled
