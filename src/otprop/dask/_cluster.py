@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import otprop
@@ -103,9 +104,19 @@ def worker_threads() -> int:
         return 1
 
 
-def run_each(
-    client: Any, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]
-) -> Iterator[tuple[int, Any]]:
+@contextmanager
+def threads_for_fit(n_jobs: int | None) -> Iterator[int]:
+    """The threads for a fit on this worker, its own unless `n_jobs` says otherwise.
+
+    Joblib would allow one only: it thinks of processes, which a worker may not start.
+    """
+    from joblib import parallel_config
+
+    with parallel_config(backend="threading"):
+        yield worker_threads() if n_jobs is None else n_jobs
+
+
+def run_each(client: Any, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
     """Call a function on the workers, yielding the number and the future of each call as it is done.
 
     Only as many calls are under way as the cluster has threads: when a worker dies, Dask suspects every task that was

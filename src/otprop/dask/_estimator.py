@@ -17,7 +17,7 @@ from otprop._labels import Labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count
 from otprop._warnings import warn
-from otprop.dask._cluster import running_client, worker_threads
+from otprop.dask._cluster import running_client, threads_for_fit
 from otprop.dask._landmarks import FAN_IN, Choice, Sample, make_sample, merge_samples
 from otprop.dask._model import LandmarkModel, RowLabels, slim
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
@@ -36,8 +36,9 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    cost, evidence, marginals, marginal_strength, epsilon, alpha, class_prior, metric, n_neighbors, diffusion : as in OTP
+    cost, evidence, marginals, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
         ``marginals="balanced"`` and the costs "graph" and "precomputed" are refused.
+    n_neighbors, diffusion : as in OTP
     abstain_below, max_rounds, min_round_share, tol, max_iter, unlabeled, random_state, verbose : as in OTP
     n_jobs : int or None, default=None
         Threads for the fit on the landmarks. None: those of the worker it runs on.
@@ -336,11 +337,9 @@ def fit_sample(
 ) -> tuple[LandmarkModel, list[tuple[str, type[Warning]]]]:
     """Fit on the landmarks, with the threads of this worker unless `n_jobs` says otherwise; and the warnings."""
     rows, labels = sample.parts
-    if params["n_jobs"] is None:
-        params = {**params, "n_jobs": worker_threads()}
-    with warnings.catch_warnings(record=True) as caught:
+    with threads_for_fit(params["n_jobs"]) as n_jobs, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator = OTP(**params).fit(rows, labels)
+        estimator = OTP(**{**params, "n_jobs": n_jobs}).fit(rows, labels)
     messages = [(str(one.message), one.category) for one in caught if issubclass(one.category, UserWarning)]
     model = LandmarkModel(slim(estimator, n_rows), sample.numbers, n_rows, sample.n_unlabeled)
     return model, list(dict.fromkeys(messages))

@@ -7,7 +7,7 @@ from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_
 from otprop.files._npz import read_arrays
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
-from otprop.files.atomic import check_output, write_atomic
+from otprop.files.atomic import check_output, remove_strays, write_atomic
 
 __all__ = [
     "FORMATS",
@@ -24,5 +24,6 @@ __all__ = [
     "read_arrays",
     "read_table",
     "refuse_url",
+    "remove_strays",
     "write_atomic",
 ]

@@ -231,10 +231,13 @@ class NeighborIndex:
         if search is None:
             parts = row_blocks(queries.shape[0], self._exact.block_rows)
             return zip(parts, self._jobs.run(lambda part: self._exact.nearest(queries[part], k), parts), strict=True)
+        points: np.ndarray | None
         if fixed:
             points = search.projection.transform_each(queries)
             blocks = search.blocks(search.cells.predict_each(points), FIXED_QUERIES)
-            found = self._jobs.run(lambda block: search.nearest(queries, points, *block, k, fixed=True), blocks)
+            found = self._jobs.run(
+                lambda block: search.nearest(queries, points, block[0], block[1], k, fixed=True), blocks
+            )
             return zip([numbers for _, numbers in blocks], found, strict=True)
         points = None if queries is self._exact.rows else search.projection.transform(queries, self._jobs)
         blocks = search.blocks(search.cells.labels if points is None else search.cells.predict(points, self._jobs))
