@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 def client() -> Iterator[Client]:
     """A cluster in the threads of this process: fast, and what a test changes in a module holds there, too."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=None) as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
         Client(cluster) as found,
     ):
         yield found
@@ -42,7 +42,11 @@ def folder(tmp_path: Path, table: Any) -> Callable[..., Path]:
     import pandas as pd
 
     def write(
-        lengths: list[int], *, ending: str = "parquet", name: str = "in", change: Callable[[int, Any], Any] | None = None
+        lengths: list[int],
+        *,
+        ending: str = "parquet",
+        name: str = "in",
+        change: Callable[[int, Any], Any] | None = None,
     ) -> Path:
         X, codes, truth = table
         names = np.array(["ash", "elm", "oak"], dtype=object)

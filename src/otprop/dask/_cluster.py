@@ -42,7 +42,7 @@ def local_client(n_workers: int | None = None, memory_limit: str | float = "auto
         threads_per_worker=1,
         processes=True,
         memory_limit=memory_limit,
-        dashboard_address=None,
+        dashboard_address=":0",
         silence_logs=50,
     )
     return Client(cluster, set_as_default=True)

@@ -73,7 +73,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     >>> from otprop.dask import DaskOTP
     >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     >>> y = np.array([0, -1, -1, 1, -1, -1])
-    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=None) as client:
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
     ...     model = DaskOTP(client=client).fit(da.from_array(X, chunks=(2, 1)), y)
     ...     model.transduction_.compute()
     array([0, 0, 0, 1, 1, 1])
