@@ -56,7 +56,7 @@ ALLOWED: dict[str, set[str]] = {
     "_label_result": {"_progress", "files", "labelling", "loop", "propagation", "report", "table"},
     "_label": {"_label_result", "_progress", "files", "labelling", "table"},
     "dask": {
-        *("__init__", "_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
+        *("_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
         *("files", "geometry", "labelling", "propagation", "table"),
     },
     "cli": {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 
 import dask
@@ -69,7 +70,7 @@ def test_frames_arrays_and_delayed_pairs_give_the_same(client, table):
     starts = np.cumsum([0, *lengths])
     array = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, lengths), da.from_array(codes, chunks=500))
     expected = results(array)
-    pairs = [(dask.delayed(X[a:b]), dask.delayed(codes[a:b])) for a, b in zip(starts[:-1], starts[1:], strict=True)]
+    pairs = [(dask.delayed(X[a:b]), dask.delayed(codes[a:b])) for a, b in itertools.pairwise(starts)]
     delayed = DaskOTP(landmarks=300, client=client, **FAST).fit(pairs)
     for one, other in zip(expected, results(delayed), strict=True):
         np.testing.assert_array_equal(one, other)

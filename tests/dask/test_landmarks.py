@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -21,7 +23,7 @@ def sample_of(keys, cuts, choice, shuffle=False):
     numbers = np.arange(len(keys))
     samples = [
         make_sample(start, keys[start:stop], (numbers[start:stop],), choice)
-        for start, stop in zip(bounds[:-1], bounds[1:], strict=True)
+        for start, stop in itertools.pairwise(bounds)
     ]
     if shuffle:
         samples = samples[::-1]
