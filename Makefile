@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes dask dask-faults clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -66,6 +66,14 @@ scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
 
 many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
 	$(RUN) benchmarks/many_classes.py
+
+dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up to 10 million rows in files
+	$(RUN) benchmarks/dask_scale.py cost
+	$(RUN) benchmarks/dask_scale.py accuracy
+	$(RUN) benchmarks/dask_scale.py rows
+
+dask-faults: $(VENV)/.test-ready  ## kills workers and clients while a folder is labelled
+	$(RUN) benchmarks/dask_faults.py
 
 label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
 	$(RUN) benchmarks/label_file.py
