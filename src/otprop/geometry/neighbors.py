@@ -26,7 +26,7 @@ from otprop.geometry.approximate_search import (
     sample_rows,
     work_of,
 )
-from otprop.geometry.exact_search import make_exact_search
+from otprop.geometry.exact_search import MetricSearch, make_exact_search
 from otprop.geometry.pairwise import Metric, check_cost
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 from otprop.geometry.row_matching import DuplicateRows
@@ -100,6 +100,11 @@ class NeighborIndex:
         self._duplicates = DuplicateRows(rows)
         self._exact = make_exact_search(rows, self._duplicates, metric)
         self._approximate: dict[int, CellSearch | None] = {}
+
+    @property
+    def equal_rows_are_at_zero(self) -> bool:
+        """Whether the distance of equal rows is exactly 0: it is a difference here, other metrics may round."""
+        return not isinstance(self._exact, MetricSearch)
 
     def graph(self, k: int, progress: Progress | None = None) -> Neighbors:
         """The `k` nearest other rows of every row, or all others if there are fewer.
