@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import pickle
 import re
 
 import dask
@@ -11,6 +12,7 @@ import dask.dataframe as dd
 import numpy as np
 import pandas as pd
 import pytest
+from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
 
 from otprop import OTP
@@ -131,7 +133,35 @@ def test_it_is_an_estimator_of_scikit_learn(client):
     model = DaskOTP(landmarks=10, client=client)
     params = set(OTP().get_params()) - {"callback", "warm_start"}
     assert set(model.get_params()) == params | {"landmarks", "client"}
-    assert clone(DaskOTP(landmarks=10)).landmarks == 10
+    again = clone(model)
+    assert again.landmarks == 10
+    assert again.client is client
+
+
+def test_a_fitted_model_can_be_pickled_and_predicts_without_its_cluster(client, table):
+    X, codes, _ = table
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.client is None
+    assert not hasattr(again, "transduction_")
+    np.testing.assert_array_equal(again.predict_proba(X[:50] + 0.01), model.predict_proba(X[:50] + 0.01))
+    again.client = client
+    np.testing.assert_array_equal(again.predict(cut(X, [700, 500])).compute(), model.predict(X))
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
+    X, codes, _ = table
+    two = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, even(1200, 5)), codes)
+    expected = results(two)
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
+        model = DaskOTP(landmarks=300, client=other, **FAST).fit(cut(X, even(1200, 5)), codes)
+        found = other.gather(other.compute([getattr(model, name) for name in LAZY]))
+    for one, same in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, same)
 
 
 @pytest.mark.parametrize(

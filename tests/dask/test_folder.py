@@ -116,13 +116,13 @@ def test_abstained_rows_stay_empty(folder, tmp_path):
 
 
 def test_a_second_run_touches_nothing_and_finishes_what_is_missing(folder, tmp_path, capsys):
-    source, out = folder(LENGTHS), tmp_path / "out"
-    assert label(source, out, "--landmarks", "300") == 0
+    source, out, model = folder(LENGTHS), tmp_path / "out", ["--save", str(tmp_path / "trees.model")]
+    assert label(source, out, "--landmarks", "300", *model) == 0
     before, times = contents(out), {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
     (out / "part-02.parquet").unlink()
     (out / ".part-02.parquet.0123abcd.part").write_bytes(b"half")
     capsys.readouterr()
-    assert label(source, out, "--landmarks", "300") == 0
+    assert label(source, out, "--landmarks", "300", *model) == 0
     assert "4 files (3 done before), 1200 rows" in message(capsys)
     assert contents(out) == before
     for name, moment in times.items():

@@ -7,6 +7,7 @@ import os
 import shlex
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
@@ -50,6 +51,7 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     """Label the files of a folder; returns the exit status."""
     from otprop._validation import ParameterError
     from otprop.dask._folder import LANDMARKS, label_folder, plan_folder
+    from otprop.dask._manifest import State
     from otprop.files import check_output
     from otprop.table.errors import ColumnError, NoFeaturesError
 
@@ -61,8 +63,9 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     if landmarks < 2:
         raise UsageError(f"--landmarks {landmarks}: give a number of rows, at least 2.")
     folder = _folder(options, fill=options.fill)
+    resumed = not options.force and State(Path(options.output)).manifest.exists()
     for path in (options.report, options.save):
-        if path is not None:
+        if path is not None and not resumed:
             check_output(path, options.force)
     try:
         with bar(quiet=options.quiet) as progress:
@@ -137,7 +140,9 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
 def _copy_model(result: FolderResult, options: argparse.Namespace) -> None:
     from otprop.files import write_atomic
 
-    write_atomic(options.save, result.state.model.read_bytes(), options.force)
+    content = result.state.model.read_bytes()
+    if not (options.save.is_file() and options.save.read_bytes() == content):  # an earlier run may have kept it
+        write_atomic(options.save, content, options.force)
 
 
 def _report(result: FolderResult, options: argparse.Namespace) -> int:

@@ -9,7 +9,7 @@ from typing import Any, Self
 
 import numpy as np
 from dask import delayed
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
@@ -25,6 +25,9 @@ from otprop.dask._tally import Tally
 from otprop.propagation.calibration import Coverage
 
 _OF_OTP = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
+
+_LAZY = ("transduction_", "confidence_", "certainty_", "label_distributions_")
+_ON_CLUSTER = (*_LAZY, "client", "_own_client", "_parts", "_model", "_labels")
 
 
 class DaskOTP(ClassifierMixin, BaseEstimator):
@@ -292,7 +295,8 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     def _predict(self, X: Any, method: str, dtype: Any, name: str, columns: Sequence[Any] | None = None) -> Any:
         client = self._client()
         parts = read_rows(X, lambda tasks: client.gather(client.compute(tasks)))
-        shared = delayed(self._model)
+        kept: Any = (LandmarkModel(self._local, self.landmark_rows_, 0, 0), [])
+        shared = delayed(getattr(self, "_model", kept))  # a copy from a file has no future
         names = getattr(self, "feature_names_in_", None)
         results = [delayed(predict_part)(shared, rows, method, names) for rows in parts.rows]
         return parts.collect(results, dtype, name, columns)
@@ -313,6 +317,16 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         if client is not None and client.cluster is not None:
             client.cluster.close()
             client.close()
+
+    def __sklearn_clone__(self) -> Self:
+        params = self.get_params(deep=False)
+        client = params.pop("client")  # is shared: it cannot be copied
+        return type(self)(**{name: clone(value, safe=False) for name, value in params.items()}, client=client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the client and what is on the cluster: the estimator fitted on the landmarks is kept."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        return {name: value for name, value in state.items() if name not in _ON_CLUSTER} | {"client": None}
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "_local")

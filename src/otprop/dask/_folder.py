@@ -130,6 +130,8 @@ def label_folder(
         manifest = None if folder.force else Manifest.read(run.state)
         if manifest is not None:
             _refuse_changes(run, manifest, options, found)
+            if report is not None and not os.path.exists(report):
+                run.notes.append("the page is made with the model, which is there already: begin anew to have one")
         else:
             _refuse_outputs(run, folder)
             run.state.forget()
