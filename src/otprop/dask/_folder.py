@@ -105,6 +105,15 @@ class _Run:
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
 
+    @property
+    def n_rows(self) -> int:
+        return sum(file.n_rows for file in self.files)
+
+    @property
+    def stamps(self) -> dict[str, list[Any]]:
+        """What tells that the files are still the same."""
+        return {file.name: file.stamp for file in self.files}
+
 
 def label_folder(
     folder: FolderRequest,
@@ -125,57 +134,39 @@ def label_folder(
     start = perf_counter()
     run = _Run(State(Path(os.path.abspath(folder.out))), client, progress)
     options = _options(request, folder, landmarks)
-    found = _inspect(run, folder)
+    unreadable = _inspect(run, folder)
     with _alone(run.state):
-        manifest = None if folder.force else Manifest.read(run.state)
-        if manifest is not None:
-            _refuse_changes(run, manifest, options, found)
-            if report is not None and not os.path.exists(report):
-                run.notes.append("the page is made with the model, which is there already: begin anew to have one")
-        else:
-            _refuse_outputs(run, folder)
-            run.state.forget()
+        manifest = _earlier(run, folder, options, unreadable)
         columns, target = _columns(run, request)
         run.state.begin([file.name for file in run.files])
-        n_rows = sum(file.n_rows for file in run.files)
         if manifest is None:
-            readings = run.files[0].readings
-            choice = Choice(landmarks, request.seed).with_limit_for(n_rows)
+            choice = Choice(landmarks, request.seed).with_limit_for(run.n_rows)
             sample, starts = _sample(run, columns, target, choice)
+            out, readings = str(run.state.out), run.files[0].readings
             task = FitTask(
-                folder.pattern, request, target, folder.output, str(run.state.out), n_rows, jobs, readings, report, map,
-                call,
-            )  # fmt: skip
-            stamps = {file.name: file.stamp for file in run.files} | found
-            manifest = Manifest(otprop.__version__, options, stamps, starts, **_fit(run, sample, task))
+                folder.pattern, request, target, folder.output, out, run.n_rows, jobs, readings, report, map, call
+            )
+            manifest = Manifest(otprop.__version__, options, run.stamps | unreadable, starts, **_fit(run, sample, task))
             manifest.write(run.state)
-        task_of_files = LabelTask(
+        elif report is not None and not os.path.exists(report):
+            run.notes.append("the page is made with the model, which is there already: begin anew to have one")
+        label = LabelTask(
             str(run.state.out),
             str(run.state.model),
             manifest.model_digest,
             folder.output,
-            n_rows,
+            run.n_rows,
             str(run.state.landmarks),
             manifest.landmarks_digest,
             target,
             manifest.codes,
             folder.excel_safe,
         )
-        tally, n_files, n_before = _label_files(run, task_of_files, manifest.starts, manifest.summary["classes"])
-    summary = manifest.summary
+        summary = manifest.summary
+        counts = _label_files(run, label, manifest.starts, summary["classes"])
     known = summary["concentration"] if summary["concentration"] is not None else float("inf")
-    return FolderResult(
-        state=run.state,
-        classes=summary["classes"],
-        tally=tally,
-        n_files=n_files,
-        n_before=n_before,
-        failures=run.failures,
-        notes=list(dict.fromkeys([*run.notes, *summary["notes"]])),
-        error=ErrorEstimate(summary["expected"], known, summary["n_unlabeled"]),
-        summary=summary,
-        seconds=perf_counter() - start,
-    )
+    error = ErrorEstimate(summary["expected"], known, summary["n_unlabeled"])
+    return _result(run, summary["classes"], counts, summary["notes"], error, summary, perf_counter() - start)
 
 
 def predict_folder(
@@ -185,32 +176,29 @@ def predict_folder(
     start = perf_counter()
     run = _Run(State(Path(os.path.abspath(folder.out))), client, progress)
     progress(0, 0, f"loading {model}")
-    saved = load_model(model)
-    path, digest = os.path.abspath(model), digest_of(model)
+    saved, digest = load_model(model), digest_of(model)
     options = {"model": digest, **vars(folder.output)}
-    found = _inspect(run, folder)
+    unreadable = _inspect(run, folder)
     with _alone(run.state):
-        manifest = None if folder.force else Manifest.read(run.state)
-        if manifest is not None:
-            _refuse_changes(run, manifest, options, found)
-        else:
-            _refuse_outputs(run, folder)
-            run.state.forget()
+        manifest = _earlier(run, folder, options, unreadable)
         for file in run.files:
             lacking = [name for name in saved.features.wanted if name not in file.kinds]
             if lacking:
                 raise TableError(f"{file.name} lacks {listed(lacking)}, which the model needs", file=file.path)
         run.state.begin([file.name for file in run.files])
         if manifest is None:
-            stamps = {file.name: file.stamp for file in run.files} | found
-            manifest = Manifest(otprop.__version__, options, stamps, dict.fromkeys(stamps, 0), digest)
-            manifest.write(run.state)
-        n_rows = sum(file.n_rows for file in run.files)
-        task = LabelTask(str(run.state.out), path, digest, folder.output, n_rows, excel_safe=folder.excel_safe)
-        tally, n_files, n_before = _label_files(run, task, {}, saved.classes)
-    notes = [*run.notes, *saved.notes]
-    seconds = perf_counter() - start
-    return FolderResult(run.state, saved.classes, tally, n_files, n_before, run.failures, notes, None, {}, seconds)
+            starts = dict.fromkeys(run.stamps, 0)
+            Manifest(otprop.__version__, options, run.stamps | unreadable, starts, digest).write(run.state)
+        task = LabelTask(
+            str(run.state.out),
+            os.path.abspath(model),
+            digest,
+            folder.output,
+            run.n_rows,
+            excel_safe=folder.excel_safe,
+        )
+        counts = _label_files(run, task, {}, saved.classes)
+    return _result(run, saved.classes, counts, saved.notes, None, {}, perf_counter() - start)
 
 
 def plan_folder(folder: FolderRequest, request: Request, progress: ProgressCallback = no_progress) -> tuple[int, int]:
@@ -220,7 +208,7 @@ def plan_folder(folder: FolderRequest, request: Request, progress: ProgressCallb
     if Manifest.read(run.state) is None:
         _refuse_outputs(run, folder)
     _columns(run, request)
-    return len(run.files), sum(file.n_rows for file in run.files)
+    return len(run.files), run.n_rows
 
 
 def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[str, Any]:
@@ -297,6 +285,33 @@ def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
         )
     whole = {file.whole[request.target] for file in run.files if request.target in file.whole}
     return columns, TargetCells(request.target, tuple(request.unlabeled), len(whole) > 1)
+
+
+def _earlier(
+    run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]]
+) -> Manifest | None:
+    """The manifest of an earlier run to go on with; None where everything is to be done."""
+    manifest = None if folder.force else Manifest.read(run.state)
+    if manifest is None:
+        _refuse_outputs(run, folder)
+        run.state.forget()
+    else:
+        _refuse_changes(run, manifest, options, unreadable)
+    return manifest
+
+
+def _result(
+    run: _Run,
+    classes: list[str],
+    counts: tuple[Tally, int, int],
+    notes: Sequence[str],
+    error: ErrorEstimate | None,
+    summary: dict[str, Any],
+    seconds: float,
+) -> FolderResult:
+    tally, n_files, n_before = counts
+    every_note = list(dict.fromkeys([*run.notes, *notes]))
+    return FolderResult(run.state, classes, tally, n_files, n_before, run.failures, every_note, error, summary, seconds)
 
 
 def _refuse_outputs(run: _Run, folder: FolderRequest) -> None:
@@ -381,7 +396,7 @@ def _label_files(run: _Run, task: LabelTask, starts: dict[str, int], classes: Se
     records = [run.state.is_done(file.name) for file in run.files]
     todo = [file for file, record in zip(run.files, records, strict=True) if record is None]
     done = [record for record in records if record is not None]
-    n_before, n_rows = len(done), sum(file.n_rows for file in run.files)
+    n_before, n_rows = len(done), run.n_rows
     run.state.remove_strays([file.name for file in todo])
     n_done = sum(record["rows"] for record in done)
     run.progress(n_done, n_rows, f"labelled {len(done)} of {len(run.files)} files")

@@ -12,8 +12,6 @@ from typing import Any
 from otprop.files import FORMATS, Reading, TableError, format_of_name, listed, read_table, refuse_url
 from otprop.table.errors import RequestError, unknown_name
 
-SAME = frozenset({"", "mixed"})  # kinds of columns that go with any other
-
 
 @dataclass(frozen=True)
 class InputFile:
@@ -128,8 +126,7 @@ def _kind(kind: Any) -> str:
 def check_schemas(
     files: Sequence[InputFile], target: str, features: Sequence[str] | None, ignore: Sequence[str], chosen: Any
 ) -> list[str]:
-    """Refuse files whose columns do not fit together, by name; returns the columns to read, and adds none."""
-    first = files[0]
+    """Refuse files whose columns do not fit together, by name; returns the columns to read beside the target."""
     names = list(dict.fromkeys(name for file in files for name in file.kinds))
     with_target = [file for file in files if target in file.kinds]
     if not with_target:
@@ -150,7 +147,7 @@ def check_schemas(
                 f"{without[0].name} lacks the column {name!r}, which {having.name} has"
                 + (f" ({len(without)} of {len(files)} files lack it)" if len(without) > 1 else ""),
                 "add it there, or leave it out with {}",
-                file=(without[0] if without[0] is not first else having).path,
+                file=without[0].path,
                 column=name,
                 arguments=[("ignore", name)],
             )
@@ -162,7 +159,7 @@ def _refuse_other_kind(name: str, files: Sequence[InputFile], parameter: str) ->
     kinds: dict[str, InputFile] = {}
     for file in files:
         kinds.setdefault(file.kinds.get(name, ""), file)
-    kinds = {kind: file for kind, file in kinds.items() if kind not in SAME}
+    kinds = {kind: file for kind, file in kinds.items() if kind}  # a column without any value goes with all
     if len(kinds) > 1:
         (kind, file), (other, other_file) = list(kinds.items())[:2]
         advice = "give them one type" + (", or leave it out with {}" if parameter == "ignore" else "")
