@@ -122,7 +122,7 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
     from otprop.dask._optional import require_dask
 
     require_dask()
-    from otprop.dask._cluster import connect, local_client
+    from otprop.dask._cluster import close_client, connect, local_client
 
     if options.scheduler is not None:
         with connect(options.scheduler) as client:
@@ -133,8 +133,7 @@ def _client(options: argparse.Namespace) -> Iterator[Any]:
     try:
         yield client
     finally:
-        client.close()
-        client.cluster.close()
+        close_client(client)
 
 
 def _copy_model(result: FolderResult, options: argparse.Namespace) -> None:

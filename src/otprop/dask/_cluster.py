@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 import otprop
 
 CONNECT_SECONDS = 10
+START_TIMEOUT = "120s"  # of processes of this machine, which may be busy
 
 
 class ClusterError(RuntimeError):
     """A cluster cannot be used, or its workers failed; the message is one line for the user."""
 
 
-def running_client(client: Any = None) -> Any:
-    """The client that was given, else the running one, else one of a new cluster of this machine's processes."""
-    from distributed import Client, default_client
+def default_client() -> Any | None:
+    """The running client; None where there is none."""
+    from distributed import default_client as running
 
-    if client is None:
-        try:
-            client = default_client()
-        except ValueError:
-            client = local_client()
+    try:
+        return running()
+    except ValueError:
+        return None
+
+
+def check_client(client: Any) -> Any:
+    """The client, if it is one that can be used here."""
+    from distributed import Client
+
     if not isinstance(client, Client):
         raise TypeError(f"client must be a dask.distributed.Client or None; got {type(client).__name__}.")
     if client.asynchronous:
@@ -33,19 +39,30 @@ def running_client(client: Any = None) -> Any:
     return client
 
 
-def local_client(n_workers: int | None = None, memory_limit: str | float = "auto") -> Any:
+def local_client(n_workers: int | None = None, memory_limit: str | float = "auto", default: bool = True) -> Any:
     """A client of a new cluster: a process for each processor, one thread each."""
+    import dask
     from distributed import Client, LocalCluster
 
-    cluster = LocalCluster(
-        n_workers=n_workers or os.cpu_count() or 1,
-        threads_per_worker=1,
-        processes=True,
-        memory_limit=memory_limit,
-        dashboard_address=":0",
-        silence_logs=50,
-    )
-    return Client(cluster, set_as_default=True)
+    with dask.config.set({"distributed.comm.timeouts.connect": START_TIMEOUT}):
+        cluster = LocalCluster(
+            n_workers=n_workers or os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit,
+            dashboard_address=":0",
+            silence_logs=50,
+        )
+        return Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
+
+
+def close_client(client: Any) -> None:
+    """Close a client and its own cluster; that a busy machine takes its time to end processes is no error."""
+    cluster = client.cluster
+    for one in (client, cluster):
+        if one is not None:
+            with suppress(TimeoutError, OSError):
+                one.close()
 
 
 def connect(address: str) -> Any:
@@ -137,7 +154,7 @@ def run_each(client: Any, function: Callable[..., Any], calls: Sequence[tuple[An
     first = [future for _ in range(n_threads(client)) if (future := start()) is not None]
     if not first:
         return
-    under_way = as_completed(first)
+    under_way = as_completed(first, loop=client.loop)
     for future in under_way:
         following = start()
         if following is not None:

@@ -17,7 +17,7 @@ from otprop._labels import Labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count
 from otprop._warnings import warn
-from otprop.dask._cluster import running_client, threads_for_fit
+from otprop.dask._cluster import check_client, close_client, default_client, local_client, threads_for_fit
 from otprop.dask._landmarks import FAN_IN, Choice, Sample, make_sample, merge_samples
 from otprop.dask._model import LandmarkModel, RowLabels, slim
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
@@ -174,10 +174,12 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         return params
 
     def _client(self) -> Any:
-        client = running_client(self.client if self.client is not None else getattr(self, "_own_client", None))
-        if self.client is None:
-            self._own_client = client
-        return client
+        """The client that was given, else the one started here, else the running one, else a new one."""
+        client = self.client if self.client is not None else getattr(self, "_own_client", None)
+        client = default_client() if client is None else client
+        if client is None:
+            client = self._own_client = local_client()
+        return check_client(client)
 
     def _sample(self, client: Any, parts: Parts, choice: Choice) -> Any:
         """The landmarks as a future: each partition sends a few rows, which are merged as a tree."""
@@ -314,9 +316,8 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     def close(self) -> None:
         """Close the cluster that was started for want of a running client; lazy attributes need it."""
         client = self.__dict__.pop("_own_client", None)
-        if client is not None and client.cluster is not None:
-            client.cluster.close()
-            client.close()
+        if client is not None:
+            close_client(client)
 
     def __sklearn_clone__(self) -> Self:
         params = self.get_params(deep=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import deepcopy
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -102,7 +103,7 @@ class LandmarkModel:
 
 
 def slim(estimator: OTP, n_rows: float) -> OTP:
-    """Fix how new rows are predicted, and drop the records of the rounds, which labelling does not need."""
+    """Fix how new rows are predicted, and drop what only fitting needs, the records of the rounds among it."""
     estimator.freeze(n_rows, n_jobs=1)  # a worker runs as many tasks as it has threads
     estimator.rounds_ = []
-    return estimator
+    return deepcopy(estimator)  # boosted trees change their form when copied: all workers should have the same

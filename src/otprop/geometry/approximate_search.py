@@ -157,12 +157,11 @@ class CellSearch:
     n_candidates: int
     n_probes: int
 
-    def blocks(self, labels: np.ndarray, most: int = BLOCK_ENTRIES) -> list[tuple[int, np.ndarray]]:
-        """Blocks of at most `most` queries that lie in the same cell: the cell and the numbers of the queries."""
+    def blocks(self, labels: np.ndarray) -> list[tuple[int, np.ndarray]]:
+        """Blocks of queries that lie in the same cell: the cell and the numbers of the queries."""
         order, counts = np.argsort(labels, kind="stable"), np.bincount(labels, minlength=len(self.cells.sizes))
         width = max(1, int(self.cells.pair_share(self.n_probes) * len(self.points)))
         block_rows = rows_per_block(width, min(self.exact.block_rows * len(self.points), BLOCK_ENTRIES), 8, 512)
-        block_rows = min(block_rows, most)
         starts = np.cumsum(counts) - counts
         return [
             (int(cell), order[starts[cell] : starts[cell] + counts[cell]][block])

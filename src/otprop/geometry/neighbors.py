@@ -18,7 +18,6 @@ import scipy.sparse as sp
 from otprop._saving import saved_as
 from otprop._validation import check_count
 from otprop.geometry.approximate_search import (
-    FIXED_QUERIES,
     SAMPLE_SIZE,
     CellSearch,
     brute_force,
@@ -239,7 +238,7 @@ class NeighborIndex:
         points: np.ndarray | None
         if fixed:
             points = search.projection.transform_each(queries)
-            blocks = search.blocks(search.cells.predict_each(points), FIXED_QUERIES)
+            blocks = search.blocks(search.cells.predict_each(points))
             found = self._jobs.run(
                 lambda block: search.nearest(queries, points, block[0], block[1], k, fixed=True), blocks
             )
