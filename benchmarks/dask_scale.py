@@ -180,6 +180,7 @@ def rows(millions: list[float], workers: list[int], landmarks: int) -> None:
                     )
                     seconds = time.perf_counter() - start
                     memory = max(client.run(worker_memory).values())
+                    cores = sum(client.run(time.process_time).values())
                 right = [
                     (frame["kind_label"] == frame["truth"]).mean()
                     for frame in map(pd.read_parquet, sorted((folder / "out").glob("*.parquet"))[:4])
@@ -192,6 +193,7 @@ def rows(millions: list[float], workers: list[int], landmarks: int) -> None:
                     "files": FILES,
                     "labels": sum(result.tally.given),
                     "seconds": f"{seconds:.1f}",
+                    "core_seconds": f"{cores:.1f}",
                     "landmark_seconds": f"{marks['fitting'] - start:.1f}",
                     "fit_seconds": f"{marks['labelled'] - marks['fitting']:.1f}",
                     "label_seconds": f"{start + seconds - marks['labelled']:.1f}",
@@ -213,7 +215,7 @@ def report(lines: list[dict[str, str]]) -> None:
     if len(lines) < 2:
         return
     million = np.log([float(line["millions"]) for line in lines])
-    for column in ("label_seconds", "seconds"):
+    for column in ("label_seconds", "seconds", "core_seconds"):
         slope = np.polyfit(million, np.log([float(line[column]) for line in lines]), 1)[0]
         print(f"{column} grow with the power {slope:.2f} of the rows")
 
