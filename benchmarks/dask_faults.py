@@ -4,7 +4,7 @@
     python benchmarks/dask_faults.py --times 20
 
 Faults: SIGKILL of the worker that samples, fits or labels; SIGKILL of the client, once for each file that is done, and
-the same command again; a worker whose memory is too small for the fit. A line each goes to dask_faults.csv.
+the same command again; a file that is too large for the memory of the workers. A line each goes to dask_faults.csv.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import psutil
 from dask.distributed import Client, LocalCluster
 
 from common import argument_parser, commit, write_csv
 from dask_scale import write_files
-from otprop.dask._cluster import ClusterError
 from otprop.dask._folder import FolderRequest, label_folder
 from otprop.labelling.job import Request
 
@@ -107,15 +107,12 @@ def client_killed(source: Path, out: Path) -> bool:
 
 
 def out_of_memory(source: Path, out: Path) -> bool:
-    """Whether workers too small for the fit are said to be so."""
-    with cluster_of(1, "220MB") as cluster, Client(cluster) as client:
-        try:
-            result = label(source, out, client)
-        except ClusterError as error:
-            return "memory" in str(error)
-        except Exception as error:
-            return "killed" in str(error)
-        return all("memory" in reason for reason in result.failures.values())
+    """Whether a file too large for the workers is named, and the others are labelled."""
+    parts = [pd.read_parquet(path) for path in sorted(source.iterdir())]
+    pd.concat(parts * 12, ignore_index=True).to_parquet(source / "large.parquet", index=False)
+    with cluster_of(2, "700MB") as cluster, Client(cluster) as client:
+        result = label(source, out, client)
+    return list(result.failures) == ["large.parquet"] and len(contents(out)) == len(parts)
 
 
 def main() -> None:
