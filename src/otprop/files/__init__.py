@@ -5,6 +5,7 @@ from otprop.files._distinct import MISSING_MARKERS, Reading
 from otprop.files._errors import TableError, listed
 from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
 from otprop.files._npz import read_arrays
+from otprop.files._output import write_arrow
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
 from otprop.files.atomic import check_output, remove_strays, write_atomic
@@ -25,5 +26,6 @@ __all__ = [
     "read_table",
     "refuse_url",
     "remove_strays",
+    "write_arrow",
     "write_atomic",
 ]
