@@ -69,6 +69,7 @@ many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
 
 dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up to 10 million rows in files
 	$(RUN) benchmarks/dask_scale.py cost
+	$(RUN) benchmarks/dask_scale.py tasks
 	$(RUN) benchmarks/dask_scale.py accuracy
 	$(RUN) benchmarks/dask_scale.py rows
 

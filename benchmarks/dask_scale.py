@@ -2,11 +2,13 @@
 
     python benchmarks/dask_scale.py accuracy         MNIST (70 000, 700 labels) and Covertype against the landmarks
     python benchmarks/dask_scale.py cost             core-seconds to label a million rows of 64 features
+    python benchmarks/dask_scale.py tasks            core-seconds of each task on a file of 250 000 rows
     python benchmarks/dask_scale.py rows             1, 3 and 10 million rows of 16 features in 40 Parquet files
     python benchmarks/dask_scale.py rows --millions 1 --workers 1
 
-A line goes to dask_accuracy.csv, dask_cost.csv or dask_rows.csv as soon as it is done; run again, it goes on with what
-is missing. The first two call what the workers call, without a cluster: the result does not depend on it.
+Results go to dask_accuracy.csv, dask_cost.csv, dask_tasks.csv and dask_rows.csv, a line as soon as it is done; run
+again, it goes on with what is missing. All but the last call what the workers call, without a cluster: the result does
+not depend on it.
 """
 
 from __future__ import annotations
@@ -26,11 +28,15 @@ from common import RESULTS, argument_parser, commit, peak_megabytes, read_csv, r
 from otprop import OTP, datasets
 from otprop.dask._estimator import fit_sample, sample_part
 from otprop.dask._folder import FolderRequest, label_folder
+from otprop.dask._inputs import inspect_file
 from otprop.dask._landmarks import Choice
+from otprop.dask._manifest import State
+from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
 from otprop.labelling.job import Request
+from otprop.labelling.output_columns import OutputColumns
 from scale import labelled
 
-LANDMARKS = (5_000, 20_000, 50_000)
+LANDMARKS = (5_000, 20_000, 50_000, 0)  # 0: all rows
 SPLITS = 3
 COST_LANDMARKS, COST_ROWS, COST_FEATURES = 100_000, 262_144, 64
 MILLIONS, FILES, FEATURES, CLASSES, LABELS = (1.0, 3.0, 10.0), 40, 16, 5, 1000
@@ -69,7 +75,7 @@ def accuracy(names: list[str], landmarks: list[int], splits: int) -> None:
         data = datasets.prepare(datasets.load(name))
         for split in range(splits):
             codes = codes_of(name, data.y, split)
-            for number in (*landmarks, len(data.y)):
+            for number in [wanted or len(data.y) for wanted in landmarks]:
                 if (name, number, split) in done:
                     continue
                 found, chosen, seconds = fit_and_label(data.X, codes, number, split)
@@ -124,12 +130,12 @@ def cost() -> None:
     print(line)
 
 
-def write_files(folder: Path, n_rows: int) -> None:
+def write_files(folder: Path, n_rows: int, n_files: int = FILES) -> None:
     """Rows in clusters, one file after the other; about LABELS of them have their label."""
     rng = np.random.default_rng(0)
     centers = rng.normal(size=(20, FEATURES)) * 1.5
     names = np.array([f"class {number}" for number in range(CLASSES)], dtype=object)
-    for number, part in enumerate(np.array_split(np.arange(n_rows), FILES)):
+    for number, part in enumerate(np.array_split(np.arange(n_rows), n_files)):
         which = rng.integers(20, size=len(part))
         X = (centers[which] + rng.normal(size=(len(part), FEATURES))).astype(np.float32)
         frame = pd.DataFrame(X, columns=[f"x{place}" for place in range(FEATURES)])
@@ -137,6 +143,49 @@ def write_files(folder: Path, n_rows: int) -> None:
         frame["kind"] = pd.Series(np.where(rng.random(len(part)) < LABELS / n_rows, truth, None), dtype="str")
         frame["truth"] = pd.Series(truth, dtype="str")
         frame.to_parquet(folder / f"part-{number:03d}.parquet", index=False)
+
+
+def tasks(n_rows: int = 250_000) -> None:
+    """Core-seconds of what workers do with a file of so many rows, in one thread, without a cluster."""
+    folder = Path(tempfile.mkdtemp(prefix="dask_tasks"))
+    try:
+        write_files(folder, n_rows, 1)
+        (file,) = [inspect_file(str(path), path.name) for path in folder.glob("*.parquet")]
+        columns = [name for name in file.kinds if name not in ("kind", "truth")]
+        target, state = TargetCells("kind"), State(folder / "out")
+        state.begin([file.name])
+        clock = [time.process_time()]
+        sample = sample_file(file, 0, columns, target, Choice(COST_LANDMARKS, 0), {})
+        clock.append(time.process_time())
+        request, output = Request("kind", ignore=["truth"]), OutputColumns()
+        found = fit_folder(sample, FitTask("files", request, target, output, str(state.out), 10**9, 1))
+        clock.append(time.process_time())
+        task = LabelTask(
+            str(state.out), str(state.model), found["model_digest"], output, 10**9, str(state.landmarks),
+            found["landmarks_digest"], target, found["codes"],
+        )  # fmt: skip
+        label_file(file, 10**8, task)  # loads the model, too; row numbers that no landmark has
+        clock.append(time.process_time())
+        reset_peak_memory()
+        label_file(file, 10**8, task)
+        clock.append(time.process_time())
+        sampling, fit, first, labelling = np.diff(clock)
+        line = {
+            "rows": n_rows,
+            "features": FEATURES,
+            "landmarks": COST_LANDMARKS,
+            "sample_a_million": f"{sampling * 1e6 / n_rows:.2f}",
+            "fit_and_save": f"{fit:.1f}",
+            "load_model": f"{first - labelling:.1f}",
+            "label_a_million": f"{labelling * 1e6 / n_rows:.1f}",
+            "model_megabytes": f"{state.model.stat().st_size / 2**20:.0f}",
+            "peak_megabytes": f"{peak_megabytes():.0f}",
+            "commit": commit(),
+        }
+        write_csv("dask_tasks.csv", [line])
+        print(line)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def worker_memory() -> float:
@@ -222,7 +271,7 @@ def report(lines: list[dict[str, str]]) -> None:
 
 def main() -> None:
     parser = argument_parser(__doc__)
-    parser.add_argument("part", choices=("accuracy", "cost", "rows"))
+    parser.add_argument("part", choices=("accuracy", "cost", "tasks", "rows"))
     parser.add_argument("--data", nargs="+", default=["mnist70k", "covtype"])
     parser.add_argument("--landmarks", nargs="+", type=int, default=None)
     parser.add_argument("--splits", type=int, default=SPLITS)
@@ -234,6 +283,8 @@ def main() -> None:
         accuracy(options.data, options.landmarks or list(LANDMARKS), options.splits)
     elif options.part == "cost":
         cost()
+    elif options.part == "tasks":
+        tasks()
     else:
         rows(options.millions, options.workers, (options.landmarks or [COST_LANDMARKS])[0])
 
