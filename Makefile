@@ -1,4 +1,4 @@
-.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep dask dask-faults clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -70,6 +70,15 @@ deep: $(VENV)/.test-ready  ## networks on propagated labels, MNIST, digits and a
 
 many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
 	$(RUN) benchmarks/many_classes.py
+
+dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up to 10 million rows in files
+	$(RUN) benchmarks/dask_scale.py cost
+	$(RUN) benchmarks/dask_scale.py tasks
+	$(RUN) benchmarks/dask_scale.py accuracy
+	$(RUN) benchmarks/dask_scale.py rows
+
+dask-faults: $(VENV)/.test-ready  ## kills workers and clients while a folder is labelled
+	$(RUN) benchmarks/dask_faults.py
 
 label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
 	$(RUN) benchmarks/label_file.py

@@ -56,9 +56,13 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"_otp", "_validation", "benchmark", "labelling", "propagation"},
     "_label_result": {"_progress", "files", "labelling", "loop", "propagation", "report", "table"},
     "_label": {"_label_result", "_progress", "files", "labelling", "table"},
+    "dask": {
+        *("_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
+        *("files", "geometry", "labelling", "propagation", "table"),
+    },
     "cli": {
         *("__init__", "_label", "_progress", "_validation"),
-        *("benchmark", "datasets", "files", "labelling", "loop", "propagation", "report", "table"),
+        *("benchmark", "dask", "datasets", "files", "labelling", "loop", "propagation", "report", "table"),
     },
     "__init__": {"_label", "_label_result", "_otp", "_progress", "propagation"},  # imported when they are asked for
 }

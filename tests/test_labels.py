@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from otprop import OTP
-from otprop._labels import encode_labels
+from otprop._labels import encode_labels, find_unlabeled
 
 COLUMNS = {
     "ints with -1": np.array([2, -1, 7, 2]),
@@ -117,3 +117,14 @@ def test_a_missing_value_beside_a_marker_of_ones_own_is_refused():
 def test_the_class_one_beside_the_missing_value_of_pandas_is_labelled():
     y = pd.array([1, None, None, 1], dtype="Int64")
     assert OTP(evidence=None).fit([[0.0], [1.0], [2.0], [3.0]], y).transduction_.tolist() == [1, 1, 1, 1]
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_part_of_a_column_may_lack_labels_or_markers():
+    values, missing = find_unlabeled([None, None])
+    assert (values.tolist(), missing.tolist()) == ([None, None], [True, True])
+    values, missing = find_unlabeled(np.array(["a", "b"]), "?")
+    assert missing.tolist() == [False, False]
+    assert find_unlabeled(["?", "b"], "?")[1].tolist() == [True, False]
+    for name, column in COLUMNS.items():
+        assert (find_unlabeled(column)[1] == (encode_labels(column).codes < 0)).all(), name

@@ -84,6 +84,17 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     return Labels(codes, classes, marker)
 
 
+def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
+    """A part of a label column as an array, and a mask of its unlabelled rows, of which it may have none or only such.
+
+    `encode_labels` refuses what is wrong with the whole column.
+    """
+    values = _as_column(y)
+    if isinstance(unlabeled, str) and unlabeled == "auto":
+        return values, _find_marker(values)[0]
+    return values, _match_marker(values, unlabeled, warns=False)[0]
+
+
 def _as_column(y: Any) -> np.ndarray:
     """`y` as a one-dimensional array, whichever library it came from."""
     if y is None:
@@ -192,13 +203,13 @@ def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
     return np.zeros(len(values), dtype=bool), -1
 
 
-def _match_marker(values: np.ndarray, marker: Any) -> tuple[np.ndarray, Any]:
+def _match_marker(values: np.ndarray, marker: Any, warns: bool = True) -> tuple[np.ndarray, Any]:
     """Where `values` equals the marker the user named; anything else that is missing is an error."""
     if isinstance(marker, (list, tuple, dict, set, np.ndarray)):
         raise TypeError(f"unlabeled must be one value or 'auto'; got {marker!r}.")
     same = next((test for test in _MARKERS.values() if test(marker)), lambda v: _same_value(v, marker))
     missing = np.fromiter(map(same, values), bool, len(values))
-    if not missing.any():
+    if warns and not missing.any():
         warn(f"unlabeled={marker!r} does not occur in y: no row is unlabelled.")
     others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
     if others:

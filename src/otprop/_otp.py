@@ -439,6 +439,30 @@ class OTP(Propagator):
         return self._predictor.predict(X)
 
     @available_if(_has_confidence)
+    def freeze(self, n_rows: float, n_jobs: int | None = None) -> Self:
+        """Fix how new rows are predicted, so that the result of a row does not depend on the rows that come with it.
+
+        Without it, few new rows are compared with all training rows and many with the nearest cells of them, which
+        finds nearly the same neighbours. Classifiers of your own in ``evidence`` may still round differently. Not with
+        ``marginals="balanced"``.
+
+        Parameters
+        ----------
+        n_rows : float
+            How many new rows are to come in all: what is worth building for a million is not for ten.
+        n_jobs : int or None
+            Threads for predicting. None or -1: all processors.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        assert isinstance(self._predictor, ClassLevelPredictor)
+        self._predictor.freeze(n_rows, n_jobs)
+        return self
+
+    @available_if(_has_confidence)
     def coverage(self) -> list[Coverage]:
         """Expected error when only the most confident rows are labelled, for shares of the rows from all to a tenth.
 

@@ -87,8 +87,9 @@ def test_a_slip_of_the_pen_is_told_in_one_line(
 
 @pytest.mark.parametrize("name", [".", "..", "/"])
 def test_a_folder_is_no_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["label", name, "--target", "y"]) == 1
-    assert capsys.readouterr().err == f"otprop label: {name} is a folder; name one file in it.\n"
+    assert main(["label", name, "--target", "y"]) == 2
+    words = f"otprop label: {name} is a folder; name one for the results with -o, or one file in it.\n"
+    assert capsys.readouterr().err == words
 
 
 def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(

@@ -148,3 +148,14 @@ def test_blocks_of_rows_do_not_change_predictions(monkeypatch):
     source, _, says = ask(X, codes, 2)
     monkeypatch.setattr(module, "ROWS_PER_BLOCK", 7)
     np.testing.assert_array_equal(source.predict_log_proba(X).astype(np.float32), says.rows)
+
+
+def test_extra_trees_are_grown_on_a_bounded_number_of_labels(monkeypatch):
+    monkeypatch.setattr(module, "MAX_LABELS", 50)
+    X, codes, truth = table(600)
+    held_out = make_folds(codes, 2, 0)
+    source = ForestSource(ScaledRows.of(X), 2, 0, 1)
+    says = source.fit(codes, np.ones(len(X)), held_out)
+    seen = max(tree.tree_.n_node_samples[0] for tree in source._forest.estimators_)
+    assert seen == max(50, len(held_out))
+    assert (says.rows.argmax(axis=1) == truth).mean() > 0.9

@@ -304,6 +304,29 @@ def test_many_new_rows_are_searched_for_through_cells(clusters):
     assert found.recall >= 0.95
 
 
+@pytest.mark.parametrize("width", [0, 90])  # with more features, cells are searched in few directions
+@pytest.mark.parametrize("n_queries", [1, 1e9])
+def test_a_frozen_search_finds_the_same_neighbours_whatever_rows_come_with_a_row(clusters, width, n_queries):
+    noise = 0.05 * np.random.default_rng(2).normal(size=(len(clusters), width))
+    X = np.hstack([clusters, noise])
+    index = NeighborIndex(X[:3000])
+    index.freeze(10, n_queries)
+    whole = index.query(X[3000:], 10)
+    assert whole.exact == (n_queries == 1)
+    exact = np.sort(pairwise_distances(X[3000:], X[:3000]), axis=1)[:, 9:10]
+    assert (whole.distances <= exact * (1 + 1e-9)).mean() >= (1.0 if whole.exact else 0.95)
+    start = 0
+    for size in (1, 1, 2, 63, 64, 65, 256, 257, 291):
+        part = index.query(X[3000 + start : 3000 + start + size], 10)
+        np.testing.assert_array_equal(part.indices, whole.indices[start : start + size])
+        np.testing.assert_array_equal(part.distances, whole.distances[start : start + size])
+        start += size
+    order = np.random.default_rng(3).permutation(1000)
+    np.testing.assert_array_equal(index.query(X[3000:][order], 10).indices, whole.indices[order])
+    fewer = index.query(X[3000:3100], 4)
+    assert fewer.exact == whole.exact
+
+
 @pytest.mark.usefixtures("through_cells")
 def test_an_index_survives_being_pickled(clusters):
     index = NeighborIndex(clusters)

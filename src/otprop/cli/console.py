@@ -20,6 +20,7 @@ from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
     from otprop.cli._output_paths import OutputPaths
+    from otprop.dask._folder import FolderResult
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
@@ -89,6 +90,27 @@ class Messages:
         self._line(f"{counted(len(codes), 'row')}: {named}.")
         if paths.table != "-":
             self._line(f"written: {paths.table} (the table)")
+
+    def folder(self, result: FolderResult, output: str) -> None:
+        """What was done to the files of a folder."""
+        tally, landmarks = result.tally, result.summary.get("landmarks")
+        text = f"{counted(result.n_files, 'file')}"
+        text += f" ({result.n_before} done before)" if result.n_before else ""
+        text += f", {counted(tally.n_rows, 'row')}: {counted(sum(tally.given), 'label')} given, "
+        text += f"{sum(tally.labeled)} labelled" + (f", {tally.abstained} left unlabelled" if tally.abstained else "")
+        text += f", by {landmarks} landmarks" if landmarks else ""
+        self._line(f"{text}, {result.seconds:.1f} s.")
+        counts = np.array(tally.given) + np.array(tally.labeled)
+        order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+        more = f" and {len(counts) - MOST_CLASSES} more classes" if len(counts) > MOST_CLASSES else ""
+        self._line(", ".join(f"{counts[code]} {result.classes[code]}" for code in order) + f"{more}.")
+        if result.expected_error is not None:
+            low, high = result.error_range or (0.0, 1.0)
+            self._line(
+                f"Expected error of the new labels: {result.expected_error:.1%} (likely {low:.1%} to {high:.1%}), "
+                f"learnt from {result.summary['n_hidden']} labels hidden on purpose."
+            )
+        self._line(f"written: {output} (the tables), {result.state.folder} (the state of the run)")
 
     def suggestions(
         self, job: Job, suggestions: Sequence[Suggestion], output: str | None, next_command: Sequence[str]

@@ -26,6 +26,8 @@ from otprop.cli._options import (
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
+from otprop.cli.folder import add_folder_options, names_folder
+from otprop.cli.folder import run_label as run_folder
 
 if TYPE_CHECKING:
     from otprop.labelling.job import Request
@@ -36,9 +38,11 @@ example:
   otprop label lots.parquet --target variety --abstain-below 0.9 -o labelled.parquet
   otprop label lots.csv --target variety --corrections corrections.csv --force
   cat lots.csv | otprop label - --target variety -o - | head
+  otprop label 'lots/*.parquet' --target variety -o labelled/
 
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
-_certainty, _confidence, _round and _source (given, corrected, propagated, abstained).
+_certainty, _confidence, _round and _source (given, corrected, propagated, abstained). A folder or a pattern of files
+gives a folder, one output a file, without _round; a run that was killed goes on with the files that are left.
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
 
@@ -72,11 +76,15 @@ def add_parser(commands: Any) -> None:
     add_reading_options(parser)
     add_writing_options(parser)
     add("--dry-run", action="store_true", help="say what would be done")
+    add_folder_options(parser, landmarks=True)
     add_verbosity_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, label, write; returns the exit status."""
+    if names_folder(options):
+        _check_map(options)
+        return run_folder(options, arguments, _request(options))
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label import prepare_job, run_job

@@ -20,11 +20,13 @@ from otprop.cli._options import (
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
+from otprop.cli.folder import add_folder_options, names_folder, run_predict
 
 _EXAMPLE = """\
 example:
   otprop label lots.csv --target variety --save lots.model
   otprop predict lots.model new_lots.csv -o new_lots_labelled.csv
+  otprop predict lots.model 'new_lots/*.parquet' -o new_lots_labelled/
 
 Adds TARGET_label, _certainty, _confidence and, on request, TARGET_p_CLASS. The file needs the columns that the
 model was made from, in any order.
@@ -50,11 +52,14 @@ def add_parser(commands: Any) -> None:
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading_options(parser)
     add_writing_options(parser)
+    add_folder_options(parser, landmarks=False)
     add_verbosity_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Load the model, read the file, label its rows, write; returns the exit status."""
+    if names_folder(options):
+        return run_predict(options)
     paths = check_output_paths(options, [options.model])
     from otprop.cli.console import Messages
     from otprop.labelling.model import load_model, predict_table

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 
@@ -36,3 +36,10 @@ class IterativeSource(Source, Protocol):
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""
         ...
+
+
+@runtime_checkable
+class ThreadedSource(Protocol):
+    """A source whose predictions can use threads."""
+
+    def use_threads(self, n_jobs: int | None) -> None: ...

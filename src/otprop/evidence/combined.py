@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop.evidence.base import IterativeSource, Source
+from otprop.evidence.base import IterativeSource, Source, ThreadedSource
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
 from otprop.evidence.weights import cross_fitted_sum, fit_weights
@@ -118,6 +118,12 @@ class Evidence:
         for weight, source in zip(self.weights[1:], self._sources, strict=True):
             total = total + weight * source.predict_log_proba(rows)
         return np.asarray(total), ~lost[:, 0]
+
+    def use_threads(self, n_jobs: int | None) -> None:
+        """Predict new rows with so many threads from now on."""
+        for source in self._sources:
+            if isinstance(source, ThreadedSource):
+                source.use_threads(n_jobs)
 
     def log_proba_by_source(self, neighbors: Any, rows: Any) -> list[tuple[str, np.ndarray]]:
         """Names of the sources and their log-probabilities of new rows, the iterative source first."""

@@ -24,7 +24,7 @@ N_TREES = 100
 TREES_PER_BLOCK = 10  # grown by one thread at a time
 ROWS_PER_BLOCK = 10_000  # predicted by one thread at a time
 MAX_CLASSES = 100  # a tree holds a number for each node and class: with more classes, forests are left out
-MAX_LABELS = 20_000  # labelled rows that a random forest is grown on
+MAX_LABELS = 20_000  # labelled rows that a forest is grown on: each takes about 17 kB
 MAX_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag twin of the extra trees is grown on
 MIN_LEAF = 2  # rows in a leaf of the random forest
 MIN_ENTRIES_FOR_THREADS = 200_000  # entries of X from which on starting threads pays off
@@ -47,7 +47,8 @@ class ForestSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the trees; return log-probabilities of all rows and, out of bag, of the held-out rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
-        self._forest, _ = self._grow(labeled, codes, weights, bootstrap=False)
+        grown_on = self._sample(labeled, held_out, MAX_LABELS) if len(labeled) > MAX_LABELS else labeled
+        self._forest, _ = self._grow(grown_on, codes, weights, bootstrap=False)
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
@@ -57,6 +58,10 @@ class ForestSource:
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""
         return self._log_proba(self._scaler.transform(rows))
+
+    def use_threads(self, n_jobs: int | None) -> None:
+        """Predict with so many threads from now on; results do not depend on it."""
+        self._n_jobs = n_jobs
 
     def _predict_all(self) -> np.ndarray:
         return predict_in_blocks(self._log_proba, self._X, self._n_classes)

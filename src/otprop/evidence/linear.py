@@ -13,8 +13,10 @@ from sklearn.linear_model import LogisticRegression
 from otprop._saving import saved_as
 from otprop.evidence.classifier import ScaledModel, ScaledSource
 from otprop.evidence.scaling import ScaledRows
+from otprop.geometry.parallel import in_fixed_blocks
 
 MAX_LABELS = 5000  # labelled rows that it is trained on
+FIXED_ROWS = 512  # rows in a matrix product
 PENALTY = 10.0  # C times the mean squared norm of a row
 
 
@@ -41,3 +43,9 @@ class _ScaledLogistic(ScaledModel):
             warnings.simplefilter("ignore", ConvergenceWarning)  # a source need not be trained to the last digit
             self._model.fit(X, y, sample_weight=sample_weight)
         self.classes_ = self._model.classes_
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities; those of a new row do not depend on the rows that come with it."""
+        if self._scaler is None or sp.issparse(X):
+            return super().predict_proba(X)
+        return in_fixed_blocks(self._model.predict_proba, self._scaler.transform(X), FIXED_ROWS)

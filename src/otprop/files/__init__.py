@@ -8,7 +8,7 @@ from otprop.files._npz import read_arrays
 from otprop.files._output import write_arrow
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
-from otprop.files.atomic import check_output, write_atomic
+from otprop.files.atomic import check_output, remove_strays, write_atomic
 
 __all__ = [
     "FORMATS",
@@ -25,6 +25,7 @@ __all__ = [
     "read_arrays",
     "read_table",
     "refuse_url",
+    "remove_strays",
     "write_arrow",
     "write_atomic",
 ]

@@ -122,7 +122,7 @@ def write_atomic(
                 _fill(special, content)
             return
         _refuse_existing(path, target, force)
-        _remove_strays(target)
+        remove_strays(target)
         with _temporary_file(target) as (part, handle):
             _fill(handle, content)
             handle.flush()
@@ -247,8 +247,13 @@ def _move(part: Path, target: Path, path: str | Path, force: bool) -> None:
         os.replace(part, target)
 
 
-def _remove_strays(target: Path) -> None:
-    """Remove the temporary files of this path that killed processes left: no process holds a lock on them."""
+def remove_strays(target: Path) -> None:
+    """Remove the temporary files of this path that killed processes left: no process holds a lock on them.
+
+    Parameters
+    ----------
+    target : path
+    """
     pattern = re.compile(re.escape(f".{_stem(target)}.") + r"[0-9a-f]{8}\.part")
     for entry in list(os.scandir(target.parent)):
         if pattern.fullmatch(entry.name) and entry.is_file(follow_symlinks=False):

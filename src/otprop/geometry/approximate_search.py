@@ -14,7 +14,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.geometry.exact_search import BLOCK_ENTRIES, DenseSearch, ExactSearch, MetricSearch
-from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block
+from otprop.geometry.parallel import Jobs, in_fixed_blocks, row_blocks, rows_per_block
 from otprop.geometry.scaling import row_dots
 from otprop.geometry.topk import KNeighbors, entries_within, kth_smallest_bound
 
@@ -25,6 +25,7 @@ MAX_WORK = 1e13  # as counted by `work_of`, about five minutes of one core: an u
 SAMPLE_SIZE = 256  # rows whose true neighbours are found by brute force
 PROJECTED_FEATURES = 64  # rows with more features are projected on principal components ...
 EXPLAINED = 0.9  # ... that explain this share of the sum of squares
+FIXED_ROWS, FIXED_QUERIES = 512, 64  # rows in a matrix product, where the result must not depend on their number
 
 
 @saved_as("geometry.projection")
@@ -41,6 +42,13 @@ class Projection:
 
     def transform(self, rows: np.ndarray, jobs: Jobs) -> np.ndarray:
         return self._project(self.vectors.standardize(rows, self.dtype), jobs)
+
+    def transform_each(self, rows: np.ndarray) -> np.ndarray:
+        """The same, where the result of a row does not depend on the rows that come with it."""
+        standardized, directions = self.vectors.standardize(rows, self.dtype), self.directions
+        if directions is None:
+            return standardized
+        return in_fixed_blocks(lambda block: block @ directions, standardized, FIXED_ROWS)
 
     def _project(self, rows: np.ndarray, jobs: Jobs) -> np.ndarray:
         if self.directions is None:
@@ -102,6 +110,11 @@ class Cells:
             return (squares - points[block] @ self.centers.T).argmin(axis=1)
 
         return np.concatenate(list(jobs.run(nearest_center, row_blocks(len(points), 1024))))
+
+    def predict_each(self, points: np.ndarray) -> np.ndarray:
+        """The same, where the result of a row does not depend on the rows that come with it."""
+        squares = row_dots(self.centers) / 2
+        return in_fixed_blocks(lambda block: (squares - block @ self.centers.T).argmin(axis=1), points, FIXED_ROWS)
 
     def members(self, cells: np.ndarray) -> np.ndarray:
         """Positions in `order` of the rows in some cells."""
@@ -165,9 +178,19 @@ class CellSearch:
         return wider if share <= MAX_PAIRS else None
 
     def nearest(
-        self, queries: np.ndarray, points: np.ndarray | None, cell: int, numbers: np.ndarray, k: int
+        self,
+        queries: np.ndarray,
+        points: np.ndarray | None,
+        cell: int,
+        numbers: np.ndarray,
+        k: int,
+        *,
+        fixed: bool = False,
     ) -> KNeighbors:
-        """The nearest rows of the queries `numbers`, which lie in `cell`; without `points` they are training rows."""
+        """The nearest rows of the queries `numbers`, which lie in `cell`; without `points` they are training rows.
+
+        With `fixed`, the neighbours of a query do not depend on the queries that come with it.
+        """
         part = queries[numbers]
         n_probes = self.n_probes
         while self.cells.sizes[self.cells.around[cell, :n_probes]].sum() < k:
@@ -178,7 +201,13 @@ class CellSearch:
             return self.exact.nearest_of(part, self.cells.order[where], k)
         vectors = self.projection.vectors
         projected = self.points[self.cells.places[numbers]] if points is None else points[numbers]
-        scores = vectors.scores(projected, self.points[where], self.squares[where])
+        points_there, squares_there = self.points[where], self.squares[where]
+        if fixed:
+            scores = in_fixed_blocks(
+                lambda block: vectors.scores(block, points_there, squares_there), projected, FIXED_QUERIES
+            )
+        else:
+            scores = vectors.scores(projected, points_there, squares_there)
         limits = kth_smallest_bound(scores, n_candidates)
         rows, columns = entries_within(scores, limits, most=min(2 * n_candidates, len(where)))
         return vectors.nearest_of(part, rows, self.cells.order[where[columns]], k)

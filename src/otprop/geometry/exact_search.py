@@ -197,7 +197,9 @@ class DenseSearch:
         else:
             size = 5.0 * query_squares + 2.0 * np.abs(bound)
         limit = bound + rounding * size + queries.shape[1] * float(precision.tiny)
-        return entries_within(scores, limit.astype(queries.dtype), most=max(4 * k + 64, 2**28 // queries.size))
+        return entries_within(
+            scores, limit.astype(queries.dtype), most=max(4 * k + 64, 2**28 // (self.block_rows * queries.shape[1]))
+        )
 
 
 @saved_as("geometry.sparse_search")

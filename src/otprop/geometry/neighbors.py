@@ -25,7 +25,7 @@ from otprop.geometry.approximate_search import (
     sample_rows,
     work_of,
 )
-from otprop.geometry.exact_search import make_exact_search
+from otprop.geometry.exact_search import MetricSearch, make_exact_search
 from otprop.geometry.pairwise import Metric, check_cost
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 from otprop.geometry.row_matching import DuplicateRows
@@ -75,6 +75,9 @@ class NeighborIndex:
     seed : int, for the samples
     """
 
+    _frozen: int = 0  # up to how many neighbours the search of new rows is fixed
+    _frozen_search: CellSearch | None = None
+
     def __init__(
         self,
         X: Any,
@@ -97,6 +100,11 @@ class NeighborIndex:
         self._exact = make_exact_search(rows, self._duplicates, metric)
         self._approximate: dict[int, CellSearch | None] = {}
 
+    @property
+    def equal_rows_are_at_zero(self) -> bool:
+        """Whether the distance of equal rows is exactly 0: it is a difference here, other metrics may round."""
+        return not isinstance(self._exact, MetricSearch)
+
     def graph(self, k: int, progress: Progress | None = None) -> Neighbors:
         """The `k` nearest other rows of every row, or all others if there are fewer.
 
@@ -116,6 +124,37 @@ class NeighborIndex:
         expanded = self._duplicates.expand(near.indices, near.distances, k + 1)
         indices, distances = _without_self(*map(self._duplicates.per_row, expanded))
         return replace(near, indices=indices, distances=distances)
+
+    def freeze(self, k: int, n_queries: float) -> None:
+        """Fix how new rows are searched, so that the neighbours of a row do not depend on the rows that come with it.
+
+        Without it, few new rows are searched by brute force and many through cells.
+
+        Parameters
+        ----------
+        k : int, neighbours that `query` will be asked for at most
+        n_queries : float, how many new rows are to come in all: cells must be worth their cost
+        """
+        check_count("k", k)
+        self._frozen = k = min(int(k), self.n_rows)
+        k = min(k, self._exact.rows.shape[0])
+        search = self._approximate_search(k, n_queries)
+        sample = sample_rows(self._exact.rows.shape[0], self._seed + 1)
+        queries = self._exact.rows[sample]
+        _, truth = brute_force(self._exact, queries, k, self._jobs)
+        while search is not None:
+            self._frozen_search = search
+            indices, distances = self._run_frozen(queries, k, None)
+            hit = (distances <= truth[:, -1:] * (1 + 1e-12))[indices != sample[:, None]]
+            wider = search if not len(hit) or hit.mean() >= MIN_RECALL else search.wider()
+            if wider is search:
+                break
+            search = wider
+        self._frozen_search = search
+
+    def use_threads(self, n_jobs: int | None) -> None:
+        """Search with so many threads from now on; results do not depend on it."""
+        self._jobs = Jobs(n_jobs)
 
     def query(self, X_new: Any, k: int, progress: Progress | None = None) -> Neighbors:
         """The `k` rows of the table nearest to each new row, or all of them if there are fewer.
@@ -141,7 +180,11 @@ class NeighborIndex:
         queries = self._exact.transform(new if self._unit_rows is None else self._unit_rows(new))
         k = min(int(k), self.n_rows)
         n_distinct = self._exact.rows.shape[0]
-        near = self._search(queries, min(k, n_distinct), progress, approximate=new.shape[0] > SAMPLE_SIZE)
+        if k <= self._frozen:
+            found = self._run_frozen(queries, min(k, n_distinct), progress)
+            near = Neighbors(*found, exact=self._frozen_search is None)
+        else:
+            near = self._search(queries, min(k, n_distinct), progress, approximate=new.shape[0] > SAMPLE_SIZE)
         indices, distances = self._duplicates.expand(near.indices, near.distances, k)
         return replace(near, indices=indices, distances=distances)
 
@@ -157,31 +200,49 @@ class NeighborIndex:
             search = self._approximate[max(self._approximate)] = wider
         return Neighbors(*self._run(queries, k, None, progress))
 
-    def _approximate_search(self, k: int) -> CellSearch | None:
+    def _run_frozen(self, queries: Any, k: int, progress: Progress | None) -> KNeighbors:
+        """Search by the plan of `freeze`."""
+        with single_threaded_blas():
+            return self._run(queries, k, self._frozen_search, progress, fixed=True)
+
+    def _approximate_search(self, k: int, n_queries: float | None = None) -> CellSearch | None:
         """The inverted file index for the `k` nearest rows; None where brute force is used."""
-        if not self._exact.partitionable or work_of(self._exact.rows) <= EXACT_WORK:
+        work = work_of(self._exact.rows)
+        if n_queries is not None:
+            work = max(work, work / self._exact.rows.shape[0] * n_queries)
+        if not self._exact.partitionable or work <= EXACT_WORK:
             return None
         if k > max(self._approximate, default=0):
             with single_threaded_blas():
                 self._approximate = {k: make_cell_search(self._exact, k, self._jobs, self._seed)}
         return self._approximate[max(self._approximate)]
 
-    def _run(self, queries: Any, k: int, search: CellSearch | None, progress: Progress | None) -> KNeighbors:
+    def _run(
+        self, queries: Any, k: int, search: CellSearch | None, progress: Progress | None, fixed: bool = False
+    ) -> KNeighbors:
         n_queries = queries.shape[0]
         indices, distances = np.empty((n_queries, k), dtype=np.int32), np.empty((n_queries, k))
         n_done = 0
-        for block, found in self._blocks(queries, k, search):
+        for block, found in self._blocks(queries, k, search, fixed):
             indices[block], distances[block] = found
             n_done += len(found[0])
             if progress is not None:
                 progress(n_done, n_queries)
         return indices, distances
 
-    def _blocks(self, queries: Any, k: int, search: CellSearch | None) -> Iterator[tuple[Any, KNeighbors]]:
+    def _blocks(self, queries: Any, k: int, search: CellSearch | None, fixed: bool) -> Iterator[tuple[Any, KNeighbors]]:
         """Blocks of queries with their neighbours."""
         if search is None:
             parts = row_blocks(queries.shape[0], self._exact.block_rows)
             return zip(parts, self._jobs.run(lambda part: self._exact.nearest(queries[part], k), parts), strict=True)
+        points: np.ndarray | None
+        if fixed:
+            points = search.projection.transform_each(queries)
+            blocks = search.blocks(search.cells.predict_each(points))
+            found = self._jobs.run(
+                lambda block: search.nearest(queries, points, block[0], block[1], k, fixed=True), blocks
+            )
+            return zip([numbers for _, numbers in blocks], found, strict=True)
         points = None if queries is self._exact.rows else search.projection.transform(queries, self._jobs)
         blocks = search.blocks(search.cells.labels if points is None else search.cells.predict(points, self._jobs))
         found = self._jobs.run(lambda block: search.nearest(queries, points, block[0], block[1], k), blocks)

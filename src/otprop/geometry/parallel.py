@@ -8,6 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from typing import Any
 
+import numpy as np
 from joblib import effective_n_jobs
 from threadpoolctl import ThreadpoolController  # type: ignore[import-untyped, unused-ignore]
 
@@ -59,6 +60,20 @@ def _thread_pools() -> ThreadpoolController:
 def row_blocks(n_rows: int, rows_per_block: int) -> list[slice]:
     """Consecutive slices of `rows_per_block` rows that cover `n_rows`; the last one may be shorter."""
     return [slice(start, min(start + rows_per_block, n_rows)) for start in range(0, n_rows, rows_per_block)]
+
+
+def in_fixed_blocks(function: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, size: int) -> np.ndarray:
+    """Results of blocks of exactly `size` rows, the last one filled up with its last row.
+
+    Matrix products then have one shape, and the result of a row does not depend on how many rows come with it.
+    """
+    found = []
+    for block in row_blocks(len(rows), size):
+        part = rows[block]
+        missing = size - len(part)
+        whole = np.concatenate([part, np.repeat(part[-1:], missing, axis=0)]) if missing else part
+        found.append(function(whole)[: len(part)])
+    return np.concatenate(found) if found else function(np.zeros((size, rows.shape[1]), rows.dtype))[:0]
 
 
 def rows_per_block(n_columns: int, max_entries: int, least: int = 1, most: int | None = None) -> int:

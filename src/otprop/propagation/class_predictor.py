@@ -98,14 +98,26 @@ class ClassLevelPredictor:
         logits[lost] = 0.0
         found = self.plan.shares(logits) if self.plan is not None else softmax(logits, axis=1)
         found[lost] = self.prior
+        among: np.ndarray | None = None  # rows that may be training rows; None for all
         if self.index is not None and self.zero_distance_is_equal:
             same = np.flatnonzero(neighbors.distances[:, 0] == 0)
             found[same] = self.distributions[neighbors.indices[same, 0]]
-        for row, training_row, labeled in self._recognised(new):
+            among = same if self.index.equal_rows_are_at_zero else None
+        for row, training_row, labeled in self._recognised(new, among):
             found[row] = self.distributions[training_row]
             if len(labeled):
                 found[row] = self.labeled.votes(labeled, found.shape[1])
         return found, label_confidence(found, reached, self.calibration, self.prior, self.unseen)
+
+    def freeze(self, n_rows: float, n_jobs: int | None = None) -> None:
+        """Fix how new rows are predicted: the result of a row does not depend on the rows that come with it.
+
+        `n_rows` is how many are to come in all; they are predicted with `n_jobs` threads.
+        """
+        if self.index is not None:
+            self.index.freeze(self.n_query, n_rows)
+            self.index.use_threads(n_jobs)
+        self.evidence.use_threads(n_jobs)
 
     def explain(self, rows: Any) -> dict[str, np.ndarray]:
         """Class probabilities of rows by each source alone, equal where it knows nothing."""
@@ -119,13 +131,17 @@ class ClassLevelPredictor:
             new = sp.csr_array(new) if self.sparse else new.toarray()
         return new, self.index.query(new, self.n_query) if self.index is not None else new
 
-    def _recognised(self, new: Any) -> Iterator[tuple[int, int, Sequence[int] | np.ndarray]]:
+    def _recognised(
+        self, new: Any, among: np.ndarray | None = None
+    ) -> Iterator[tuple[int, int, Sequence[int] | np.ndarray]]:
         """New rows that are training rows: their number, the training row, and the labelled rows they equal."""
         if self.precomputed:
             for row in np.flatnonzero(new.min(axis=1) == 0).tolist():
                 yield row, int(new[row].argmin()), np.flatnonzero(new[row, self.labeled.rows] == 0)
         elif self.has_features:
-            for row, key in enumerate(row_keys(new)):
-                labeled, training_row = self.labeled.like(key), self.known.get(digest(key), -1)
+            rows = range(new.shape[0]) if among is None else among.tolist()
+            for row, key in zip(rows, row_keys(new if among is None else new[among]), strict=True):
+                labeled = self.labeled.like(key)
+                training_row = self.known.get(digest(key), -1) if self.known else -1
                 if labeled or training_row >= 0:
                     yield row, training_row, labeled

@@ -1,0 +1,175 @@
+"""Clients and clusters of Dask: the running one, one of this machine's processes, or one at an address."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import Any
+
+import otprop
+
+CONNECT_SECONDS = 10
+START_TIMEOUT = "120s"  # of processes of this machine, which may be busy
+
+
+class ClusterError(RuntimeError):
+    """A cluster cannot be used, or its workers failed; the message is one line for the user."""
+
+
+def default_client() -> Any | None:
+    """The running client; None where there is none."""
+    from distributed import default_client as running
+
+    try:
+        return running()
+    except ValueError:
+        return None
+
+
+def check_client(client: Any) -> Any:
+    """The client, if it is one that can be used here."""
+    from distributed import Client
+
+    if not isinstance(client, Client):
+        raise TypeError(f"client must be a dask.distributed.Client or None; got {type(client).__name__}.")
+    if client.asynchronous:
+        raise ValueError("client is asynchronous: give one that was made with asynchronous=False.")
+    check_workers(client)
+    return client
+
+
+def local_client(n_workers: int | None = None, memory_limit: str | float = "auto", default: bool = True) -> Any:
+    """A client of a new cluster: a process for each processor, one thread each."""
+    import dask
+    from distributed import Client, LocalCluster
+
+    with dask.config.set({"distributed.comm.timeouts.connect": START_TIMEOUT}):
+        cluster = LocalCluster(
+            n_workers=n_workers or os.cpu_count() or 1,
+            threads_per_worker=1,
+            processes=True,
+            memory_limit=memory_limit,
+            dashboard_address=":0",
+            silence_logs=50,
+        )
+        return Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
+
+
+def close_client(client: Any) -> None:
+    """Close a client and its own cluster; that a busy machine takes its time to end processes is no error."""
+    cluster = client.cluster
+    for one in (client, cluster):
+        if one is not None:
+            with suppress(TimeoutError, OSError):
+                one.close()
+
+
+def connect(address: str) -> Any:
+    """A client of the scheduler at an address."""
+    from distributed import Client
+
+    try:
+        client = Client(address, timeout=CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError, ValueError) as error:
+        reason = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise ClusterError(f"no scheduler answers at {address} ({reason}).") from None
+    check_workers(client)
+    return client
+
+
+def check_workers(client: Any) -> None:
+    """Refuse a cluster without workers, or whose workers have another version of otprop."""
+
+    def version() -> str:  # nested, so that it is sent as code: a worker may lack otprop
+        try:
+            import otprop
+
+            return str(otprop.__version__)
+        except ImportError:
+            return ""
+
+    address = client.scheduler.address
+    found = client.run(version)
+    if not found:
+        try:
+            client.wait_for_workers(1, timeout=CONNECT_SECONDS)
+        except TimeoutError:
+            raise ClusterError(f"the scheduler at {address} has no workers: start some first.") from None
+        found = client.run(version)
+    for worker, other in found.items():
+        if not other:
+            raise ClusterError(f"the worker at {worker} lacks otprop: install version {otprop.__version__} there.")
+        if other != otprop.__version__:
+            raise ClusterError(
+                f"the worker at {worker} has otprop {other}, here it is {otprop.__version__}: install the same version."
+            )
+
+
+def n_threads(client: Any) -> int:
+    """The number of tasks that the cluster can run at once, at least 1."""
+    return max(1, sum(client.nthreads().values()))
+
+
+def worker_threads() -> int:
+    """The threads of the worker that this runs on; 1 elsewhere."""
+    from distributed import get_worker
+
+    try:
+        return max(1, int(get_worker().state.nthreads))
+    except ValueError:
+        return 1
+
+
+@contextmanager
+def threads_for_fit(n_jobs: int | None) -> Iterator[int]:
+    """The threads for a fit on this worker, its own unless `n_jobs` says otherwise.
+
+    Joblib would allow one only: it thinks of processes, which a worker may not start.
+    """
+    from joblib import parallel_config
+
+    with parallel_config(backend="threading"):
+        yield worker_threads() if n_jobs is None else n_jobs
+
+
+def run_each(client: Any, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """Call a function on the workers, yielding the number and the future of each call as it is done.
+
+    Only as many calls are under way as the cluster has threads: when a worker dies, Dask suspects every task that was
+    assigned to it, and drops a task on its fourth suspicion.
+    """
+    from distributed import as_completed
+
+    numbers: dict[str, int] = {}
+    todo = iter(enumerate(calls))
+
+    def start() -> Any | None:
+        for number, arguments in todo:
+            future = client.submit(function, *arguments, pure=False)
+            numbers[future.key] = number
+            return future
+        return None
+
+    first = [future for _ in range(n_threads(client)) if (future := start()) is not None]
+    if not first:
+        return
+    under_way = as_completed(first, loop=client.loop)
+    for future in under_way:
+        following = start()
+        if following is not None:
+            under_way.add(following)
+        yield numbers.pop(future.key), future
+
+
+def reason_of(error: BaseException) -> str:
+    """Why a task failed, as the rest of a sentence; the death of workers in words."""
+    from distributed import KilledWorker
+
+    if isinstance(error, KilledWorker):
+        return (
+            "the workers that had it were killed, one after the other, as they are where memory runs out; "
+            "give them more memory, or split the file"
+        )
+    text = " ".join(str(error).split())
+    return (text or type(error).__name__).rstrip(".")

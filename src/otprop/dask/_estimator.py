@@ -1,0 +1,390 @@
+"""`DaskOTP`: the estimator for Dask collections."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Hashable, Sequence
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from dask import delayed
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import check_random_state
+from sklearn.utils.validation import check_is_fitted
+
+from otprop._labels import Labels, find_unlabeled
+from otprop._otp import OTP
+from otprop._validation import ParameterError, check_count
+from otprop._warnings import warn
+from otprop.dask._cluster import check_client, close_client, default_client, local_client, threads_for_fit
+from otprop.dask._landmarks import FAN_IN, Choice, Sample, make_sample, merge_samples
+from otprop.dask._model import LandmarkModel, RowLabels, slim
+from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
+from otprop.dask._tally import Tally
+from otprop.propagation.calibration import Coverage
+
+_OF_OTP = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
+
+_LAZY = ("transduction_", "confidence_", "certainty_", "label_distributions_")
+_ON_CLUSTER = (*_LAZY, "client", "_own_client", "_parts", "_model", "_labels")
+
+
+class DaskOTP(ClassifierMixin, BaseEstimator):
+    """Optimal Transport Propagation for more rows than one machine holds.
+
+    An `OTP` is fitted on landmarks: all labelled rows, and a random sample of the others. Every other row gets its
+    class from its neighbours among the landmarks and from the classifiers. With at least as many landmarks as rows
+    the result is that of `OTP`. It does not depend on the partitions, nor on the number of workers.
+
+    Parameters
+    ----------
+    cost, evidence, marginals, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
+        ``marginals="balanced"`` and the costs "graph" and "precomputed" are refused.
+    n_neighbors, diffusion : as in OTP
+    abstain_below, max_rounds, min_round_share, tol, max_iter, unlabeled, random_state, verbose : as in OTP
+    n_jobs : int or None, default=None
+        Threads for the fit on the landmarks. None: those of the worker it runs on.
+    landmarks : int, default=200_000
+        How many unlabelled rows the fit uses at most, and how many labelled ones; of more labelled rows, the largest
+        classes are cut to a common size. More landmarks are more accurate.
+    client : dask.distributed.Client or None, default=None
+        None: the running client, else a new cluster of this machine's processes, which stays open until `close`.
+
+    Attributes
+    ----------
+    transduction_, confidence_, certainty_ : lazy, partitioned as X: a series for a frame, else a Dask array
+    label_distributions_ : lazy, a frame with a column a class, or a Dask array of shape (n_rows, n_classes)
+    classes_ : ndarray of shape (n_classes,)
+    class_prior_ : ndarray of shape (n_classes,), the classes' shares of all rows, as inferred from the landmarks
+    evidence_ : list of Contribution, as in OTP
+    error_ : ErrorEstimate, of all unlabelled rows
+    expected_error_, error_range_ : as in OTP, estimated on the landmarks
+    landmark_rows_ : ndarray of int64, the numbers of the landmarks among all rows
+    n_features_in_ : int
+    feature_names_in_ : ndarray, where X has names for its columns
+
+    See Also
+    --------
+    otprop.OTP : for rows that fit into memory
+
+    Examples
+    --------
+    >>> import dask.array as da
+    >>> import numpy as np
+    >>> from dask.distributed import Client
+    >>> from otprop.dask import DaskOTP
+    >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
+    >>> y = np.array([0, -1, -1, 1, -1, -1])
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+    ...     model = DaskOTP(client=client).fit(da.from_array(X, chunks=(2, 1)), y)
+    ...     model.transduction_.compute()
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    def __init__(
+        self,
+        cost: Any = "diffusion",
+        *,
+        evidence: str | Sequence[Any] | None = "auto",
+        marginals: str = "class",
+        marginal_strength: float | str = "auto",
+        epsilon: float | str = "auto",
+        alpha: float | str = "auto",
+        class_prior: Any = None,
+        metric: Any = "euclidean",
+        n_neighbors: int | str = "auto",
+        diffusion: float | str = "auto",
+        abstain_below: float | None = None,
+        max_rounds: int | str | None = "auto",
+        min_round_share: float = 0.0,
+        tol: float = 1e-6,
+        max_iter: int = 20_000,
+        unlabeled: Any = "auto",
+        random_state: Any = 0,
+        n_jobs: int | None = None,
+        verbose: int | bool = 0,
+        landmarks: int = 200_000,
+        client: Any = None,
+    ) -> None:
+        self.cost = cost
+        self.evidence = evidence
+        self.marginals = marginals
+        self.marginal_strength = marginal_strength
+        self.epsilon = epsilon
+        self.alpha = alpha
+        self.class_prior = class_prior
+        self.metric = metric
+        self.n_neighbors = n_neighbors
+        self.diffusion = diffusion
+        self.abstain_below = abstain_below
+        self.max_rounds = max_rounds
+        self.min_round_share = min_round_share
+        self.tol = tol
+        self.max_iter = max_iter
+        self.unlabeled = unlabeled
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+        self.landmarks = landmarks
+        self.client = client
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Fit on the landmarks; what is lazy is computed when it is asked for.
+
+        X is read once for the number of its rows where that is not known, once for the landmarks, and once for each
+        time that lazy attributes are computed: compute them together, and persist X where it fits into the workers.
+
+        Parameters
+        ----------
+        X : Dask frame, Dask array with one chunk of columns, or list of delayed pairs (rows, labels)
+        y : name of the target for a frame; a vector (Dask or NumPy) for an array; None for delayed pairs
+            With a marker where a row is unlabelled, as in `OTP`.
+
+        Returns
+        -------
+        self
+        """
+        params = self._check_parameters()
+        client = self._client()
+        parts = read_parts(X, y, lambda tasks: client.gather(client.compute(tasks)))
+        if parts.n_rows < 2:
+            raise ParameterError("X", f"has {parts.n_rows} rows; at least 2 are needed.")
+        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        sample = self._sample(client, parts, Choice(int(self.landmarks), seed).with_limit_for(parts.n_rows))
+        model = client.submit(fit_sample, sample, params, parts.n_rows, pure=False)
+        fitted: LandmarkModel
+        fitted, messages = model.result()
+        for message, category in messages:
+            warn(message, category)
+        self._set_fitted(fitted)
+        self._parts, self._model = parts, model
+        self._set_lazy(parts, model)
+        return self
+
+    def _check_parameters(self) -> dict[str, Any]:
+        """The parameters of the `OTP` to fit; refuse what has no meaning here."""
+        check_count("landmarks", self.landmarks)
+        params = {name: getattr(self, name) for name in _OF_OTP}
+        OTP(**params).check_parameters()
+        if self.marginals == "balanced":
+            raise ParameterError("marginals", "='balanced' needs all rows at once; use OTP.")
+        if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
+            raise ParameterError("cost", f"={self.cost!r} needs a matrix between all rows; use OTP.")
+        return params
+
+    def _client(self) -> Any:
+        """The client that was given, else the one started here, else the running one, else a new one."""
+        client = self.client if self.client is not None else getattr(self, "_own_client", None)
+        client = default_client() if client is None else client
+        if client is None:
+            client = self._own_client = local_client()
+        return check_client(client)
+
+    def _sample(self, client: Any, parts: Parts, choice: Choice) -> Any:
+        """The landmarks as a future: each partition sends a few rows, which are merged as a tree."""
+        while True:
+            found = [
+                delayed(sample_part)(rows, labels, first, self.unlabeled, choice)
+                for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
+            ]
+            while len(found) > 1:
+                groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
+                found = [delayed(merge_samples)(group, choice) for group in groups]
+            sample = client.compute(found[0])
+            enough, n_labeled = client.submit(judge_sample, sample, choice, pure=False).result()
+            if n_labeled == 0:
+                raise ValueError(
+                    f"y has no labelled row: all {parts.n_rows} entries are the marker for unlabelled. "
+                    "Give at least one row a label."
+                )
+            if enough:
+                return sample
+            choice = choice.wider()
+
+    def _set_fitted(self, fitted: LandmarkModel) -> None:
+        local = fitted.estimator
+        self._local, self.landmark_rows_ = local, fitted.numbers
+        self.classes_, self.class_prior_, self.evidence_ = local.classes_, local.class_prior_, local.evidence_
+        self.error_ = replace(local.error_, n_rows=fitted.n_unlabeled)
+        self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
+        self.n_features_in_ = local.n_features_in_
+        if hasattr(local, "feature_names_in_"):
+            self.feature_names_in_ = local.feature_names_in_
+        self._tally: Tally | None = None
+
+    def _set_lazy(self, parts: Parts, model: Any) -> None:
+        shared = delayed(model)
+        self._labels = [
+            delayed(label_part)(shared, rows, labels, first, self.unlabeled)
+            for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
+        ]
+        names = [delayed(label_names)(shared, one, self.abstain_below) for one in self._labels]
+        self.transduction_ = parts.collect(names, self._label_type(), "transduction")
+        for name in ("confidence", "certainty"):
+            values = [delayed(getattr)(one, name) for one in self._labels]
+            setattr(self, f"{name}_", parts.collect(values, np.float64, name))
+        values = [delayed(getattr)(one, "distributions") for one in self._labels]
+        self.label_distributions_ = parts.collect(values, np.float64, "distributions", self.classes_.tolist())
+
+    def _label_type(self) -> Any:
+        return self.classes_.dtype if self.abstain_below is None else np.dtype(object)
+
+    def coverage(self) -> list[Coverage]:
+        """Expected error when only the most confident rows are labelled, as `OTP.coverage`; computes all labels.
+
+        Rows are kept together by thousandths of the confidence.
+
+        Returns
+        -------
+        list of Coverage
+        """
+        check_is_fitted(self)
+        if self._tally is None:
+            client = self._client()
+            tallies = client.gather(client.compute([delayed(RowLabels.tally)(one) for one in self._labels]))
+            self._tally = Tally.total(tallies, len(self.classes_))
+        return self._tally.coverage(self.error_)
+
+    def predict(self, X: Any) -> Any:
+        """The most probable class of each new row.
+
+        Parameters
+        ----------
+        X : Dask frame or array, list of delayed rows, or rows in memory
+
+        Returns
+        -------
+        lazy where X is: a series for a frame, else a Dask array; an ndarray for rows in memory
+        """
+        check_is_fitted(self)
+        if not is_distributed(X):
+            return self._local.predict(X)
+        return self._predict(X, "predict", self.classes_.dtype, "predict")
+
+    def predict_proba(self, X: Any) -> Any:
+        """Class probabilities of new rows, in the order of ``classes_``.
+
+        Parameters
+        ----------
+        X : as in `predict`
+
+        Returns
+        -------
+        lazy where X is: a frame for a frame, else a Dask array; an ndarray for rows in memory
+        """
+        check_is_fitted(self)
+        if not is_distributed(X):
+            return self._local.predict_proba(X)
+        return self._predict(X, "predict_proba", np.float64, "probability", self.classes_.tolist())
+
+    def predict_confidence(self, X: Any) -> Any:
+        """Probability that `predict` is right, for new rows.
+
+        Parameters
+        ----------
+        X : as in `predict`
+
+        Returns
+        -------
+        lazy where X is, as `predict`
+        """
+        check_is_fitted(self)
+        if not is_distributed(X):
+            return self._local.predict_confidence(X)
+        return self._predict(X, "predict_confidence", np.float64, "confidence")
+
+    def _predict(self, X: Any, method: str, dtype: Any, name: str, columns: Sequence[Any] | None = None) -> Any:
+        client = self._client()
+        parts = read_rows(X, lambda tasks: client.gather(client.compute(tasks)))
+        kept: Any = (LandmarkModel(self._local, self.landmark_rows_, 0, 0), [])
+        shared = delayed(getattr(self, "_model", kept))  # a copy from a file has no future
+        names = getattr(self, "feature_names_in_", None)
+        results = [delayed(predict_part)(shared, rows, method, names) for rows in parts.rows]
+        return parts.collect(results, dtype, name, columns)
+
+    def to_local(self) -> OTP:
+        """The estimator fitted on the landmarks, for rows in memory; it needs no cluster.
+
+        Returns
+        -------
+        OTP
+        """
+        check_is_fitted(self)
+        return self._local
+
+    def close(self) -> None:
+        """Close the cluster that was started for want of a running client; lazy attributes need it."""
+        client = self.__dict__.pop("_own_client", None)
+        if client is not None:
+            close_client(client)
+
+    def __sklearn_clone__(self) -> Self:
+        params = self.get_params(deep=False)
+        client = params.pop("client")  # is shared: it cannot be copied
+        return type(self)(**{name: clone(value, safe=False) for name, value in params.items()}, client=client)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the client and what is on the cluster: the estimator fitted on the landmarks is kept."""
+        state: dict[str, Any] = dict(super().__getstate__())
+        return {name: value for name, value in state.items() if name not in _ON_CLUSTER} | {"client": None}
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "_local")
+
+
+def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: Choice) -> Sample:
+    """The rows of a partition that may be landmarks, with their labels."""
+    values, missing = find_unlabeled(labels, unlabeled)
+    keys: list[Hashable] = [None] * len(values)
+    for place in np.flatnonzero(~missing).tolist():
+        keys[place] = values[place]
+    return make_sample(first_row, keys, (rows, values), choice)
+
+
+def judge_sample(sample: Sample, choice: Choice) -> tuple[bool, int]:
+    """Whether a sample has enough rows, and how many labelled rows there are in all."""
+    return choice.is_met_by(sample), sample.n_labeled
+
+
+def fit_sample(
+    sample: Sample, params: dict[str, Any], n_rows: int
+) -> tuple[LandmarkModel, list[tuple[str, type[Warning]]]]:
+    """Fit on the landmarks, with the threads of this worker unless `n_jobs` says otherwise; and the warnings."""
+    rows, labels = sample.parts
+    with threads_for_fit(params["n_jobs"]) as n_jobs, warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        estimator = OTP(**{**params, "n_jobs": n_jobs}).fit(rows, labels)
+    messages = [(str(one.message), one.category) for one in caught if issubclass(one.category, UserWarning)]
+    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, n_rows, sample.n_unlabeled)
+    return model, list(dict.fromkeys(messages))
+
+
+def label_part(fitted: tuple[LandmarkModel, Any], rows: Any, labels: Any, first_row: int, unlabeled: Any) -> RowLabels:
+    """Label the rows of a partition."""
+    model = fitted[0]
+    values, missing = find_unlabeled(labels, unlabeled)
+    codes = np.full(len(values), -1, dtype=np.intp)
+    known = {label: code for code, label in enumerate(model.estimator.classes_.tolist())}
+    for place in np.flatnonzero(~missing).tolist():
+        codes[place] = known[values[place]]
+    return model.label(rows, codes, first_row)
+
+
+def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels, abstain_below: float | None) -> np.ndarray:
+    """The labels of a partition; None where there is none."""
+    classes = fitted[0].estimator.classes_
+    if abstain_below is None:
+        return np.asarray(classes[found.codes])
+    return Labels(found.codes, classes, None).decode(found.codes).astype(object)
+
+
+def predict_part(fitted: tuple[LandmarkModel, Any], rows: Any, method: str, names: Any) -> np.ndarray:
+    """Call a method of the estimator with the rows of a partition."""
+    estimator = fitted[0].estimator
+    if rows.shape[0] == 0:
+        shape = (0, len(estimator.classes_)) if method == "predict_proba" else (0,)
+        return np.empty(shape, dtype=estimator.classes_.dtype if method == "predict" else np.float64)
+    if names is not None and hasattr(rows, "columns"):
+        rows = rows[list(names)]  # the target may be among its columns
+    return np.asarray(getattr(estimator, method)(rows))

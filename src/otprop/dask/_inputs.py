@@ -1,0 +1,197 @@
+"""The files of a folder: which there are, what their columns are, how many rows they have."""
+
+from __future__ import annotations
+
+import glob
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from otprop.files import FORMATS, Reading, TableError, format_of_name, listed, read_table, refuse_url
+from otprop.table.errors import RequestError, unknown_name
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """A file of the folder.
+
+    Attributes
+    ----------
+    path : str, absolute
+    name : str, its path below the folder that all files are in: also that of its output
+    size, changed : int, bytes and time of the last change in nanoseconds
+    n_rows : int
+    kinds : dict of str to str, the columns, each a number, boolean, date, text, ...; empty where any is accepted
+    whole : dict of str to bool, columns of numbers that are whole by their type
+    readings : dict of str to Reading, how the columns of a text file are parsed
+    """
+
+    path: str
+    name: str
+    size: int
+    changed: int
+    n_rows: int = 0
+    kinds: dict[str, str] = field(default_factory=dict)
+    whole: dict[str, bool] = field(default_factory=dict)
+    readings: dict[str, Reading] = field(default_factory=dict)
+
+    @property
+    def stamp(self) -> list[Any]:
+        """What tells that the file is still the same."""
+        return [self.name, self.size, self.changed]
+
+
+def is_folder(file: str) -> bool:
+    """Whether this names a folder, or a pattern of files."""
+    return file != "-" and (os.path.isdir(file) or (glob.has_magic(file) and not os.path.exists(file)))
+
+
+def find_files(pattern: str) -> tuple[list[tuple[str, str]], list[str]]:
+    """Path and name of the files in a folder or of a pattern, sorted by name, and notes on what is left out."""
+    refuse_url(pattern)
+    if os.path.isdir(pattern):
+        found = [entry.path for entry in os.scandir(pattern) if entry.is_file()]
+    else:
+        found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
+    hidden = [path for path in found if os.path.basename(path).startswith((".", "_"))]
+    known = [path for path in found if path not in hidden and format_of_name(Path(path)) is not None]
+    others = sorted(os.path.basename(path) for path in found if path not in hidden and path not in known)
+    if not known:
+        endings = ", ".join(f".{name}" for name in FORMATS)
+        there = f"; there are {listed(others)}" if others else ""
+        raise TableError(f"{pattern} names no file with an ending of a table ({endings}){there}", file=pattern)
+    paths = sorted(os.path.abspath(path) for path in known)
+    top = os.path.commonpath([os.path.dirname(path) for path in paths])
+    notes = [f"left out, no tables by their names: {listed(others)}"] if others else []
+    return [(path, Path(os.path.relpath(path, top)).as_posix()) for path in paths], notes
+
+
+def inspect_file(path: str, name: str) -> InputFile:
+    """Read the columns and the number of rows: from the footer of a Parquet file, else from the whole file."""
+    try:
+        found = os.stat(path)
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {error.strerror}", file=path) from error
+    here = InputFile(path, name, found.st_size, found.st_mtime_ns)
+    if format_of_name(Path(path)) == "parquet" and path.endswith((".parquet", ".pq")):
+        return _inspect_parquet(here)
+    try:
+        table = read_table(path)
+    except TableError as error:
+        if error.problem.endswith("no rows"):
+            return here
+        raise
+    kinds = dict.fromkeys(table.names, "")
+    readings = table.readings()
+    typed = table.kind in ("feather", "npz")
+    if typed:
+        kinds |= {column: reading.kind for column, reading in readings.items()}
+    return InputFile(path, name, here.size, here.changed, table.n_rows, kinds, readings={} if typed else readings)
+
+
+def _inspect_parquet(here: InputFile) -> InputFile:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(here.path) as file:
+            schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    except (pa.ArrowException, OSError, ValueError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(f"{here.path} is cut short or damaged ({text[:200]})", file=here.path) from error
+    kinds = {column.name: _kind(column.type) for column in schema}
+    whole = {column.name: bool(pa.types.is_integer(column.type)) for column in schema}
+    return InputFile(here.path, here.name, here.size, here.changed, n_rows, kinds, whole)
+
+
+def _kind(kind: Any) -> str:
+    import pyarrow as pa
+
+    types = pa.types
+    if types.is_dictionary(kind):
+        return _kind(kind.value_type)
+    if types.is_integer(kind) or types.is_floating(kind) or types.is_decimal(kind):
+        return "number"
+    if types.is_boolean(kind):
+        return "boolean"
+    if types.is_date(kind) or types.is_timestamp(kind):
+        return "date"
+    if str(kind) in ("string", "large_string", "string_view"):
+        return "text"
+    return "" if types.is_null(kind) else str(kind)
+
+
+def check_schemas(
+    files: Sequence[InputFile], target: str, features: Sequence[str] | None, ignore: Sequence[str], chosen: Any
+) -> list[str]:
+    """Refuse files whose columns do not fit together, by name; returns the columns to read beside the target."""
+    names = list(dict.fromkeys(name for file in files for name in file.kinds))
+    with_target = [file for file in files if target in file.kinds]
+    if not with_target:
+        raise RequestError("target", unknown_name("column", target, names), target)
+    _refuse_other_kind(target, with_target, "target")
+    for parameter, asked in (("features", features or ()), ("ignore", ignore)):
+        unknown = [name for name in asked if name not in names]
+        if unknown:
+            raise RequestError(parameter, unknown_name("column", unknown[0], names), unknown[0])
+    wanted = [name for name in names if name != target and name not in ignore]
+    if features is not None:
+        wanted = [name for name in wanted if name in features or name == chosen]
+    for name in wanted:
+        without = [file for file in files if name not in file.kinds]
+        if without:
+            having = next(file for file in files if name in file.kinds)
+            raise TableError(
+                f"{without[0].name} lacks the column {name!r}, which {having.name} has"
+                + (f" ({len(without)} of {len(files)} files lack it)" if len(without) > 1 else ""),
+                "add it there, or leave it out with {}",
+                file=without[0].path,
+                column=name,
+                arguments=[("ignore", name)],
+            )
+        _refuse_other_kind(name, files, "ignore")
+    return wanted
+
+
+def _refuse_other_kind(name: str, files: Sequence[InputFile], parameter: str) -> None:
+    kinds: dict[str, InputFile] = {}
+    for file in files:
+        kinds.setdefault(file.kinds.get(name, ""), file)
+    kinds = {kind: file for kind, file in kinds.items() if kind}  # a column without any value goes with all
+    if len(kinds) > 1:
+        (kind, file), (other, other_file) = list(kinds.items())[:2]
+        advice = "give them one type" + (", or leave it out with {}" if parameter == "ignore" else "")
+        raise TableError(
+            f"the column {name!r} holds {_plural(kind)} in {file.name} and {_plural(other)} in {other_file.name}",
+            advice,
+            file=other_file.path,
+            column=name,
+            arguments=[("ignore", name)] if parameter == "ignore" else [],
+        )
+
+
+def _plural(kind: str) -> str:
+    return {"number": "numbers", "boolean": "booleans", "date": "dates"}.get(kind, kind)
+
+
+def first_rows(files: Sequence[InputFile]) -> list[int]:
+    """The number of the first row of each file among all rows."""
+    starts, total = [], 0
+    for file in files:
+        starts.append(total)
+        total += file.n_rows
+    return starts
+
+
+def changes(files: Sequence[InputFile], before: Mapping[str, Sequence[Any]]) -> str:
+    """How the files differ from those of an earlier run, as a sentence; empty where they do not."""
+    now = {file.name: file.stamp for file in files}
+    for name, stamp in before.items():
+        if name not in now:
+            return f"{name} is gone"
+        if list(stamp) != now[name]:
+            return f"{name} has changed"
+    new = [name for name in now if name not in before]
+    return f"{new[0]} is new" if new else ""

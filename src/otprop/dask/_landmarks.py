@@ -1,0 +1,167 @@
+"""Which rows are landmarks: those with the smallest hash of their number, whatever the partitions.
+
+All labelled rows are landmarks, and as many of the unlabelled ones as asked for. Where the labelled rows alone exceed
+that number, the largest classes are cut to a common size by the same hash.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+
+MAX_HASH = 2**64 - 1
+SPARE = 1.1  # how many times as many rows as needed are expected below the first limit of the hash ...
+SPARE_DEVIATIONS = 8.0  # ... plus so many standard deviations
+FAN_IN = 8  # samples that are merged at once
+
+
+@dataclass(frozen=True)
+class Sample:
+    """Rows of some partitions that may be landmarks, in the order of their numbers.
+
+    Attributes
+    ----------
+    numbers : ndarray of int64, their numbers among all rows
+    keys : list, the label of each row as something hashable, None where it is unlabelled
+    parts : tuple of arrays, frames or sparse matrices, with an entry a row
+    n_labeled, n_unlabeled : int, of all rows that were looked at
+    """
+
+    numbers: np.ndarray
+    keys: list[Hashable]
+    parts: tuple[Any, ...]
+    n_labeled: int
+    n_unlabeled: int
+
+    def take(self, places: np.ndarray) -> Sample:
+        """Some of the rows; the numbers of rows looked at stay."""
+        return replace(
+            self,
+            numbers=self.numbers[places],
+            keys=[self.keys[place] for place in places.tolist()],
+            parts=tuple(take_rows(part, places) for part in self.parts),
+        )
+
+
+@dataclass(frozen=True)
+class Choice:
+    """How landmarks are chosen.
+
+    Attributes
+    ----------
+    landmarks : int, how many unlabelled rows at most, and how many labelled ones at most
+    seed : int
+    limit : int, unlabelled rows with a larger hash are not looked at
+    """
+
+    landmarks: int
+    seed: int
+    limit: int = MAX_HASH
+
+    def with_limit_for(self, n_rows: int) -> Choice:
+        """Let pass a few more rows than are needed: a partition then sends its share, and not all it has."""
+        wanted = SPARE * self.landmarks + SPARE_DEVIATIONS * np.sqrt(self.landmarks)
+        return replace(self, limit=min(MAX_HASH, int(MAX_HASH * min(1.0, wanted / max(n_rows, 1)))))
+
+    def wider(self) -> Choice:
+        """Let pass more rows, for a second attempt."""
+        return replace(self, limit=min(MAX_HASH, 8 * self.limit))
+
+    def is_met_by(self, sample: Sample) -> bool:
+        """Whether a sample of all partitions has as many unlabelled rows as asked for, or all there are."""
+        n_there = sum(key is None for key in sample.keys)
+        return n_there >= min(self.landmarks, sample.n_unlabeled)
+
+    def places(self, numbers: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
+        """Positions of the rows that may be landmarks, ascending."""
+        hashes = row_hashes(numbers, self.seed)
+        labeled = np.fromiter((key is not None for key in keys), dtype=bool, count=len(keys))
+        free = np.flatnonzero(~labeled & (hashes <= np.uint64(self.limit)))
+        free = _smallest(free, hashes, self.landmarks)
+        given = np.flatnonzero(labeled)
+        if len(given) > self.landmarks:
+            given = self._cut(given, hashes, keys)
+        return np.sort(np.concatenate([free, given]))
+
+    def _cut(self, given: np.ndarray, hashes: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
+        """Labelled rows, at most `landmarks` of them where there are not more classes: the largest classes are cut.
+
+        What the cut of a merged sample keeps, the cut of its parts has kept: their common size is never smaller.
+        """
+        classes: dict[Hashable, list[int]] = {}
+        for place in given.tolist():
+            classes.setdefault(keys[place], []).append(place)
+        sizes = np.sort([len(places) for places in classes.values()])
+        size = _common_size(sizes, self.landmarks)
+        kept = [_smallest(np.array(places), hashes, size) for places in classes.values()]
+        return np.concatenate(kept)
+
+
+def row_hashes(numbers: np.ndarray, seed: int) -> np.ndarray:
+    """A hash of each row number: the finaliser of splitmix64, which no two numbers share."""
+    with np.errstate(over="ignore"):
+        z = numbers.astype(np.uint64) + np.uint64(seed) * np.uint64(0xD1342543DE82EF95) + np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        return np.asarray(z ^ (z >> np.uint64(31)))
+
+
+def make_sample(first_row: int, keys: list[Hashable], parts: tuple[Any, ...], choice: Choice) -> Sample:
+    """The rows of one partition that may be landmarks; its first row has the number `first_row`."""
+    numbers = np.arange(first_row, first_row + len(keys), dtype=np.int64)
+    n_unlabeled = sum(key is None for key in keys)
+    whole = Sample(numbers, keys, parts, len(keys) - n_unlabeled, n_unlabeled)
+    return whole.take(choice.places(numbers, keys))
+
+
+def merge_samples(samples: Sequence[Sample], choice: Choice) -> Sample:
+    """The rows of several partitions that may be landmarks."""
+    numbers = np.concatenate([sample.numbers for sample in samples])
+    keys = [key for sample in samples for key in sample.keys]
+    order = np.argsort(numbers, kind="stable")
+    places = order[choice.places(numbers[order], [keys[place] for place in order.tolist()])]
+    merged = Sample(
+        numbers,
+        keys,
+        tuple(concatenate(column) for column in zip(*(sample.parts for sample in samples), strict=True)),
+        sum(sample.n_labeled for sample in samples),
+        sum(sample.n_unlabeled for sample in samples),
+    )
+    return merged.take(places)
+
+
+def take_rows(part: Any, places: np.ndarray) -> Any:
+    """Some rows of an array, a frame or a sparse matrix."""
+    return part.iloc[places] if hasattr(part, "iloc") else part[places]
+
+
+def concatenate(parts: Sequence[Any]) -> Any:
+    """Arrays, frames or sparse matrices, one below the other."""
+    if hasattr(parts[0], "iloc"):
+        import pandas
+
+        full = [part for part in parts if len(part)] or list(parts[:1])
+        return pandas.concat(full, ignore_index=True)
+    if sp.issparse(parts[0]):
+        return sp.csr_array(sp.vstack(parts))
+    return np.concatenate(parts)
+
+
+def _smallest(places: np.ndarray, hashes: np.ndarray, size: int) -> np.ndarray:
+    """The `size` places with the smallest hash."""
+    if len(places) <= size:
+        return places
+    return places[np.argpartition(hashes[places], size - 1)[:size]]
+
+
+def _common_size(sizes: np.ndarray, total: int) -> int:
+    """The largest size, at least 1, to which classes can be cut so that they have at most `total` rows together."""
+    low, high = 1, int(sizes.max())
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if int(np.minimum(sizes, middle).sum()) <= total else (low, middle - 1)
+    return low

@@ -1,0 +1,109 @@
+"""The model that workers label rows with: an `OTP` fitted on the landmarks, and which rows those are."""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from otprop._otp import OTP
+from otprop.dask._landmarks import take_rows
+from otprop.dask._tally import Tally
+from otprop.geometry.parallel import row_blocks
+from otprop.propagation.rounds import certainty
+
+ROWS_AT_ONCE = 2**17  # rows predicted at once: bounds the memory, and has no effect on the result
+
+
+@dataclass(frozen=True)
+class RowLabels:
+    """What was found for the rows of a partition.
+
+    Attributes
+    ----------
+    codes : ndarray of int, the class number of each row, -1 for none
+    given : ndarray of bool, the label was given
+    distributions : ndarray of shape (n_rows, n_classes)
+    certainty, confidence : ndarray of float
+    """
+
+    codes: np.ndarray
+    given: np.ndarray
+    distributions: np.ndarray
+    certainty: np.ndarray
+    confidence: np.ndarray
+
+    def tally(self) -> Tally:
+        """The counts."""
+        return Tally.of(self.codes, self.given, self.confidence, self.distributions.shape[1])
+
+
+@dataclass(frozen=True)
+class LandmarkModel:
+    """An estimator fitted on landmarks, and their numbers among all rows.
+
+    Attributes
+    ----------
+    estimator : OTP, fitted and frozen
+    numbers : ndarray of int64, ascending, of the rows it was fitted on
+    n_rows, n_unlabeled : int, of the whole table
+    """
+
+    estimator: OTP
+    numbers: np.ndarray
+    n_rows: int
+    n_unlabeled: int
+
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        """The class numbers of the landmarks, -1 where the estimator abstains."""
+        fitted = self.estimator
+        codes = fitted.label_distributions_.argmax(axis=1)
+        return self._without_unsure(codes, fitted.confidence_, fitted.round_ == 0)
+
+    def label(self, X: Any, given_codes: np.ndarray, first_row: int | None) -> RowLabels:
+        """Label the rows of a partition.
+
+        Parameters
+        ----------
+        X : array, frame or sparse matrix of shape (n_rows, n_features)
+        given_codes : ndarray of int, the class number of each row, -1 where it is unlabelled
+        first_row : int or None, the number of its first row; None for rows that no landmark is among
+
+        Landmarks keep what the fit gave them, and given labels stay. The others are predicted, each alone: how rows
+        are cut into partitions has no effect.
+        """
+        fitted, n_rows, n_classes = self.estimator, X.shape[0], len(self.estimator.classes_)
+        distributions = np.zeros((n_rows, n_classes))
+        sure, confidence = np.ones(n_rows), np.ones(n_rows)
+        codes = np.array(given_codes, dtype=np.intp)
+        given, todo = codes >= 0, codes < 0
+        distributions[np.flatnonzero(given), codes[given]] = 1.0
+        if first_row is not None:
+            start, stop = np.searchsorted(self.numbers, [first_row, first_row + n_rows])
+            places = self.numbers[start:stop] - first_row
+            distributions[places] = fitted.label_distributions_[start:stop]
+            sure[places], confidence[places] = fitted.certainty_[start:stop], fitted.confidence_[start:stop]
+            codes[places], todo[places] = self._codes[start:stop], False
+        others = np.flatnonzero(todo)
+        for block in row_blocks(len(others), ROWS_AT_ONCE):
+            rows = others[block]
+            distributions[rows], found = fitted.predict_with_confidence(take_rows(X, rows))
+            assert found is not None
+            confidence[rows], sure[rows] = found, certainty(distributions[rows])
+        codes[others] = distributions[others].argmax(axis=1)
+        return RowLabels(self._without_unsure(codes, confidence, given), given, distributions, sure, confidence)
+
+    def _without_unsure(self, codes: np.ndarray, confidence: np.ndarray, given: np.ndarray) -> np.ndarray:
+        least = self.estimator.abstain_below
+        return codes if least is None else np.where((confidence < least) & ~given, -1, codes)
+
+
+def slim(estimator: OTP, n_rows: float) -> OTP:
+    """Fix how new rows are predicted, and drop what only fitting needs, the records of the rounds among it."""
+    estimator.freeze(n_rows, n_jobs=1)  # a worker runs as many tasks as it has threads
+    estimator.rounds_ = []
+    return deepcopy(estimator)  # boosted trees change their form when copied: all workers should have the same

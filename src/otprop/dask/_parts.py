@@ -1,0 +1,199 @@
+"""Dask frames, Dask arrays and delayed pairs as partitions: rows, labels, and the number of rows in each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from dask import delayed
+from dask.array import Array, concatenate, from_array, from_delayed
+from dask.delayed import Delayed
+
+from otprop._validation import ParameterError, did_you_mean
+from otprop.files import listed
+
+ACCEPTED = (
+    "a Dask frame with the name of its target as y, a Dask array with a vector y, or a list of delayed pairs (X, y)"
+)
+
+
+def is_frame(data: Any) -> bool:
+    """Whether this is a Dask frame."""
+    return hasattr(data, "npartitions") and hasattr(data, "to_delayed") and hasattr(data, "columns")
+
+
+def is_distributed(data: Any) -> bool:
+    """Whether this is a Dask frame or array, or a list of delayed objects."""
+    return isinstance(data, Array) or is_frame(data) or _is_list_of(data, lambda one: isinstance(one, Delayed))
+
+
+@dataclass(frozen=True)
+class Parts:
+    """The partitions of a collection.
+
+    Attributes
+    ----------
+    rows : list of Delayed, the rows of each partition
+    labels : list of Delayed, the labels of each; empty where there are none
+    lengths : list of int, the number of rows of each
+    frame : Dask frame or None, which results take their divisions and their index from
+    """
+
+    rows: list[Any]
+    labels: list[Any]
+    lengths: list[int]
+    frame: Any = field(default=None, repr=False)
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return sum(self.lengths)
+
+    @property
+    def starts(self) -> list[int]:
+        """The number of the first row of each partition."""
+        return [0, *np.cumsum(self.lengths)[:-1].tolist()] if self.lengths else []
+
+    def collect(self, results: Sequence[Any], dtype: Any, name: str, columns: Sequence[Any] | None = None) -> Any:
+        """A lazy collection of the results, arrays partitioned as the rows: of vectors, or of matrices with `columns`.
+
+        Of a frame a series or frame with its index, else a Dask array.
+        """
+        if self.frame is None:
+            more = () if columns is None else (len(columns),)
+            blocks = [
+                from_delayed(one, (length, *more), dtype=dtype)
+                for one, length in zip(results, self.lengths, strict=True)
+            ]
+            return concatenate(blocks)
+        import pandas
+        from dask.dataframe import from_delayed as frame_from_delayed
+
+        index = [delayed(_index_of)(one) for one in self.rows]
+        meta_index = self.frame._meta.index
+        if columns is None:
+            meta: Any = pandas.Series([], dtype=_pandas_type(dtype), name=name, index=meta_index)
+        else:
+            meta = pandas.DataFrame(np.empty((0, len(columns)), dtype=dtype), columns=list(columns), index=meta_index)
+        made = [delayed(_like)(one, where, meta) for one, where in zip(results, index, strict=True)]
+        return frame_from_delayed(made, meta=meta, divisions=self.frame.divisions, verify_meta=False)
+
+
+def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+    """The partitions of the rows and labels that `fit` was given; `compute` gives the values of delayed objects."""
+    if is_frame(X):
+        return _of_frame(X, y, compute)
+    if isinstance(X, Array):
+        return _of_array(X, y, compute)
+    if _is_list_of(X, _is_pair):
+        if y is not None:
+            raise ParameterError("y", "must be left out where X is a list of delayed pairs, which hold it.")
+        rows, labels = [delayed(pair[0]) for pair in X], [delayed(pair[1]) for pair in X]
+        return _checked(Parts(rows, labels, compute([delayed(_length)(one) for one in rows])), compute)
+    raise ParameterError("X", f"must be {ACCEPTED}; got {type(X).__name__}.")
+
+
+def read_rows(X: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+    """The partitions of new rows; their lengths are those known without computing, else computed."""
+    if is_frame(X):
+        return Parts(X.to_delayed(optimize_graph=False), [], [0] * X.npartitions, X)
+    if isinstance(X, Array):
+        _refuse_column_chunks(X)
+        rows = [row[0] for row in X.to_delayed()]
+        return Parts(rows, [], _known_lengths(X) or compute([delayed(_length)(one) for one in rows]))
+    rows = list(X)
+    return Parts(rows, [], compute([delayed(_length)(one) for one in rows]))
+
+
+def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+    if not isinstance(y, str):
+        raise ParameterError("y", f"must be the name of the target, a column of X; got {type(y).__name__}.")
+    names = [str(name) for name in X.columns]
+    if y not in names:
+        hint = did_you_mean(y, names) or f"; there are {listed(names)}."
+        raise ParameterError("y", f"={y!r} is no column of X{hint}")
+    if len(names) < 2:
+        raise ParameterError("X", f"has no column beside the target {y!r}.")
+    whole = X.to_delayed(optimize_graph=False)  # optimised, it may have other partitions than X
+    lengths = compute([delayed(_length)(one) for one in whole])
+    rows = [delayed(_without)(one, y) for one in whole]
+    return Parts(rows, [delayed(_column)(one, y) for one in whole], lengths, X)
+
+
+def _of_array(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+    _refuse_column_chunks(X)
+    rows = [row[0] for row in X.to_delayed()]
+    lengths = _known_lengths(X) or compute([delayed(_length)(one) for one in rows])
+    if hasattr(y, "to_dask_array"):
+        y = y.to_dask_array(lengths=True)
+    elif not isinstance(y, Array):
+        y = np.asarray(y) if not isinstance(y, (str, type(None))) else y
+        if not isinstance(y, np.ndarray) or y.ndim != 1:
+            raise ParameterError("y", "must be a vector of labels, one a row of X.")
+    if isinstance(y, Array) and np.isnan(np.sum(y.shape)):
+        y = y.compute_chunk_sizes()
+    if y.shape != (sum(lengths),):
+        raise ParameterError("y", f"has shape {y.shape}, expected ({sum(lengths)},): one label a row of X.")
+    cut = tuple(lengths)
+    vector = y.rechunk((cut,)) if isinstance(y, Array) else from_array(y, chunks=(cut,))
+    return Parts(rows, list(vector.to_delayed().ravel()), lengths)
+
+
+def _checked(parts: Parts, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+    """Refuse delayed pairs whose labels are not as many as their rows."""
+    lengths = compute([delayed(_length)(one) for one in parts.labels])
+    for number, (n_rows, n_labels) in enumerate(zip(parts.lengths, lengths, strict=True)):
+        if n_rows != n_labels:
+            raise ParameterError("X", f"holds {n_rows} rows and {n_labels} labels in the pair {number}.")
+    return parts
+
+
+def _refuse_column_chunks(X: Any) -> None:
+    if X.ndim != 2:
+        raise ParameterError("X", f"must have two dimensions; got {X.ndim}.")
+    if X.numblocks[1] != 1:
+        raise ParameterError(
+            "X", f"is cut into {X.numblocks[1]} chunks of columns; a row must be whole: X.rechunk({{1: -1}})."
+        )
+
+
+def _known_lengths(X: Any) -> list[int] | None:
+    lengths = X.chunks[0]
+    return None if any(np.isnan(length) for length in lengths) else [int(length) for length in lengths]
+
+
+def _is_pair(one: Any) -> bool:
+    return isinstance(one, (tuple, list)) and len(one) == 2 and all(isinstance(part, Delayed) for part in one)
+
+
+def _is_list_of(data: Any, test: Callable[[Any], bool]) -> bool:
+    return isinstance(data, (list, tuple)) and len(data) > 0 and all(map(test, data))
+
+
+def _length(part: Any) -> int:
+    return int(part.shape[0]) if hasattr(part, "shape") else len(part)
+
+
+def _without(part: Any, name: str) -> Any:
+    return part[[column for column in part.columns if column != name]]
+
+
+def _column(part: Any, name: str) -> Any:
+    return part[name]
+
+
+def _index_of(part: Any) -> Any:
+    return part.index
+
+
+def _pandas_type(dtype: Any) -> Any:
+    return object if np.dtype(dtype).kind in "OU" else dtype
+
+
+def _like(values: np.ndarray, index: Any, meta: Any) -> Any:
+    """Values as a series or frame like `meta`."""
+    if values.ndim == 1:
+        return type(meta)(values, index=index, name=meta.name, dtype=meta.dtype)
+    return type(meta)(values, index=index, columns=meta.columns)

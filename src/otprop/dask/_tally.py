@@ -1,0 +1,115 @@
+"""What comes back from the workers: counts of labels, and a histogram of their confidence."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+
+from otprop.propagation.calibration import SHARES, Coverage
+from otprop.propagation.error import ErrorEstimate
+
+N_BINS = 1000
+EDGES = np.arange(N_BINS + 1) / N_BINS
+UNIT = 2**30  # sums of fractions are sums of whole numbers of 1 / UNIT: their order does not matter
+
+
+@dataclass(frozen=True)
+class Tally:
+    """Counts of the rows of some partitions; they add up.
+
+    Attributes
+    ----------
+    given, labeled : list of int, rows of each class whose label was given, or found
+    abstained : int, rows without a label
+    bins : dict of int to int, unlabelled rows by their confidence in thousandths
+    doubts : dict of int to int, the sum of one minus their confidence, in units of 1 / UNIT
+    """
+
+    given: list[int]
+    labeled: list[int]
+    abstained: int
+    bins: dict[int, int]
+    doubts: dict[int, int]
+
+    @classmethod
+    def of(cls, codes: np.ndarray, given: np.ndarray, confidence: np.ndarray, n_classes: int) -> Self:
+        """Count rows: their class, -1 for none, whether it was given, and the confidence."""
+        found = ~given & (codes >= 0)
+        open_rows = confidence[~given]
+        bins = np.clip(np.searchsorted(EDGES, open_rows, side="right") - 1, 0, N_BINS - 1)
+        counts = np.bincount(bins, minlength=N_BINS)
+        doubts = np.zeros(N_BINS, dtype=np.int64)
+        np.add.at(doubts, bins, np.rint((1.0 - open_rows) * UNIT).astype(np.int64))
+        used = np.flatnonzero(counts).tolist()
+        return cls(
+            np.bincount(codes[given], minlength=n_classes).tolist(),
+            np.bincount(codes[found], minlength=n_classes).tolist(),
+            int(np.count_nonzero(codes < 0)),
+            {place: int(counts[place]) for place in used},
+            {place: int(doubts[place]) for place in used},
+        )
+
+    @classmethod
+    def total(cls, tallies: Iterable[Tally], n_classes: int) -> Self:
+        """The sum of some tallies."""
+        given, labeled, abstained = [0] * n_classes, [0] * n_classes, 0
+        bins: dict[int, int] = {}
+        doubts: dict[int, int] = {}
+        for one in tallies:
+            given = [a + b for a, b in zip(given, one.given, strict=True)]
+            labeled = [a + b for a, b in zip(labeled, one.labeled, strict=True)]
+            abstained += one.abstained
+            for whole, part in ((bins, one.bins), (doubts, one.doubts)):
+                for place, count in part.items():
+                    whole[place] = whole.get(place, 0) + count
+        return cls(given, labeled, abstained, dict(sorted(bins.items())), dict(sorted(doubts.items())))
+
+    @property
+    def n_rows(self) -> int:
+        """All rows."""
+        return sum(self.given) + sum(self.bins.values())
+
+    def expected_error(self, least: float = 0.0) -> float | None:
+        """Expected error of the unlabelled rows with at least this confidence; None where there are none."""
+        first = int(np.searchsorted(EDGES, least, side="left"))
+        n_rows = sum(count for place, count in self.bins.items() if place >= first)
+        doubt = sum(sum_ for place, sum_ in self.doubts.items() if place >= first)
+        return doubt / UNIT / n_rows if n_rows else None
+
+    def coverage(self, error: ErrorEstimate | None, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
+        """As `otprop.propagation.calibration.coverage_table`, with rows of one thousandth kept together."""
+        places = sorted(self.bins, reverse=True)
+        counts = np.cumsum([self.bins[place] for place in places])
+        doubts = np.cumsum([self.doubts[place] for place in places])
+        table: list[Coverage] = []
+        for share in shares if places else ():
+            wanted = round(share * int(counts[-1]))
+            if not wanted:
+                continue
+            last = int(np.searchsorted(counts, wanted))
+            n_rows = int(counts[last])
+            if table and n_rows >= table[-1].n_rows:
+                continue
+            expected = float(doubts[last]) / UNIT / n_rows
+            low, high = error.of_part(expected, n_rows).interval if error is not None else (0.0, 1.0)
+            table.append(Coverage(n_rows / int(counts[-1]), n_rows, float(EDGES[places[last]]), expected, low, high))
+        return table
+
+    def to_json(self) -> dict[str, Any]:
+        """As JSON can hold it."""
+        return {
+            "given": self.given,
+            "labeled": self.labeled,
+            "abstained": self.abstained,
+            "bins": [[place, count, self.doubts[place]] for place, count in self.bins.items()],
+        }
+
+    @classmethod
+    def from_json(cls, found: dict[str, Any]) -> Self:
+        """From what `to_json` made."""
+        bins = {int(place): int(count) for place, count, _ in found["bins"]}
+        doubts = {int(place): int(doubt) for place, _, doubt in found["bins"]}
+        return cls(list(found["given"]), list(found["labeled"]), int(found["abstained"]), bins, doubts)

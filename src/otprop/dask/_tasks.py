@@ -1,0 +1,368 @@
+"""What workers do with the files of a folder. A task that is run twice leaves the same files."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+import numpy as np
+
+from otprop._label_result import LabelResult
+from otprop.dask._cluster import threads_for_fit
+from otprop.dask._inputs import InputFile
+from otprop.dask._landmarks import Choice, Sample, make_sample
+from otprop.dask._manifest import State, digest_of
+from otprop.dask._model import LandmarkModel, RowLabels, slim
+from otprop.dask._tally import Tally
+from otprop.files import Reading, Table, TableError, read_table, write_atomic
+from otprop.labelling.job import Request, prepare
+from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
+from otprop.labelling.output_columns import OutputColumns, predicted_columns, refuse_taken
+from otprop.table.features import Features
+from otprop.table.frame import table_of_frame
+from otprop.table.target import Target, read_target
+
+_LOADING = Lock()
+
+
+@dataclass(frozen=True)
+class TargetCells:
+    """How the cells of the target become labels.
+
+    Attributes
+    ----------
+    name : str
+    unlabeled : sequence of str, texts that mark an unlabelled cell
+    whole : bool, numbers are whole in some files: 1.0 is 1
+    """
+
+    name: str
+    unlabeled: Sequence[str] = ()
+    whole: bool = False
+
+    def keys(self, cells: np.ndarray) -> list[Hashable]:
+        """The label of each cell as text, None where it is unlabelled."""
+        if len(cells) == 0:
+            return []
+        found = read_target(
+            self.tidy(cells), self.name, self.unlabeled, numeric_classes=True, allow_few=True, allow_complete=True
+        )
+        return [None if code < 0 else found.classes[code] for code in found.codes.tolist()]
+
+    def tidy(self, cells: np.ndarray) -> np.ndarray:
+        """Cells of one type, where some files have whole numbers and others not."""
+        if not self.whole:
+            return cells
+        tidied = [int(cell) if isinstance(cell, float) and cell.is_integer() else cell for cell in cells]
+        found = np.empty(len(tidied), dtype=object)
+        found[:] = tidied
+        return found
+
+
+def sample_file(
+    file: InputFile,
+    first_row: int,
+    columns: Sequence[str],
+    target: TargetCells,
+    choice: Choice,
+    like: Mapping[str, Reading],
+) -> Sample:
+    """The rows of a file that may be landmarks: a frame of their columns, and the cells of the target."""
+    cells = _target_cells(file, target)
+    keys = target.keys(cells)
+    if len(keys) != file.n_rows:
+        raise TableError(f"{file.path} has {len(keys)} rows now, it had {file.n_rows}", file=file.path)
+    numbers = np.arange(len(keys))
+    places = make_sample(first_row, keys, (numbers,), choice)
+    frame = _some_rows(file, places.parts[0], columns, like)
+    return Sample(places.numbers, places.keys, (frame, cells[places.parts[0]]), places.n_labeled, places.n_unlabeled)
+
+
+def _is_parquet(file: InputFile) -> bool:
+    return bool(file.kinds) and not file.readings and file.path.endswith((".parquet", ".pq"))
+
+
+def _target_cells(file: InputFile, target: TargetCells) -> np.ndarray:
+    """The cells of the target; all empty where the file has no such column."""
+    if target.name not in file.kinds:
+        return np.full(file.n_rows, None, dtype=object)
+    if _is_parquet(file):
+        return _arrow_table(_read_parquet(file, [target.name])).cells(target.name)
+    return read_table(file.path).cells(target.name)
+
+
+def _some_rows(file: InputFile, places: np.ndarray, columns: Sequence[str], like: Mapping[str, Reading]) -> Any:
+    """A frame of some rows, without holding all rows of a Parquet file as one."""
+    if not _is_parquet(file):
+        return read_table(file.path).frame(list(columns), like=like).iloc[places].reset_index(drop=True)
+    read = places if len(places) else np.arange(1)  # at least the types of the columns
+    return _arrow_table(_read_parquet(file, list(columns), read)).frame(list(columns)).iloc[: len(places)]
+
+
+def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None = None) -> Any:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    try:
+        with parquet.ParquetFile(file.path) as content:
+            if places is None:
+                return content.read(columns=columns)
+            parts, start = [], 0
+            for number in range(content.num_row_groups):
+                n_rows = content.metadata.row_group(number).num_rows
+                here = places[(places >= start) & (places < start + n_rows)] - start
+                if len(here):
+                    parts.append(content.read_row_group(number, columns=columns).take(pa.array(here)))
+                start += n_rows
+            return pa.concat_tables(parts)
+    except FileNotFoundError:
+        raise TableError(f"{file.path} is gone", file=file.path) from None
+    except (pa.ArrowException, OSError, ValueError) as error:
+        text = str(error).splitlines()[0] if str(error) else type(error).__name__
+        raise TableError(f"{file.path} is cut short or damaged ({text[:200]})", file=file.path) from error
+
+
+def _arrow_table(table: Any) -> Table:
+    """An Arrow table as what `otprop.files` reads, for its cells and frames."""
+    from io import BytesIO
+
+    from pyarrow import feather
+
+    buffer = BytesIO()
+    feather.write_feather(table, buffer, compression="uncompressed")
+    buffer.seek(0)
+    return read_table(buffer, format="feather")
+
+
+@dataclass(frozen=True)
+class FitTask:
+    """What the fit on the landmarks needs to know.
+
+    Attributes
+    ----------
+    origin : str, the folder or pattern, for messages
+    request : Request
+    target : TargetCells
+    output : OutputColumns
+    out : str, the output folder
+    n_rows : int, of all files
+    jobs : int or None, threads; None for those of the worker
+    readings : dict of str to Reading, how the columns of text files are parsed
+    report : str or None, the page to write
+    map : str, how it draws the rows
+    call : str, the command, for the page
+    """
+
+    origin: str
+    request: Request
+    target: TargetCells
+    output: OutputColumns
+    out: str
+    n_rows: int
+    jobs: int | None = None
+    readings: dict[str, Reading] = field(default_factory=dict)
+    report: str | None = None
+    map: str = "pca"
+    call: str = ""
+
+
+@dataclass
+class _Fitted:
+    """What `save_model` takes; the table is asked how its columns are parsed."""
+
+    features: Features
+    target: Target
+    estimator: Any
+    table: Any
+
+
+@dataclass(frozen=True)
+class _Readings:
+    found: dict[str, Reading]
+    path: None = None
+
+    def readings(self, names: Sequence[str]) -> dict[str, Reading]:
+        return {name: self.found[name] for name in names if name in self.found}
+
+
+def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
+    """Fit on the landmarks and write the model, the landmarks and the page; returns what the manifest holds."""
+    frame, cells = sample.parts
+    frame = frame.copy()
+    frame[task.target.name] = task.target.tidy(cells)
+    table = table_of_frame(frame)
+    table.origin = task.origin
+    if not any(key is not None for key in sample.keys):
+        raise ValueError(f"no file of {task.origin} has a label in its column {task.target.name!r}: label some rows.")
+    job = prepare(table, replace(task.request, ignore=[name for name in task.request.ignore if name in table.names]))
+    names = label_column_names(job.target.name, job.target.classes, task.output)
+    refuse_taken(table, names, task.target.name)
+    with threads_for_fit(task.jobs) as n_jobs:
+        job.estimator.set_params(n_jobs=n_jobs)
+        outcome = job.run()
+    state = State(Path(task.out))
+    if task.report is not None:
+        result = LabelResult(job, outcome, task.output, task.call)
+        result.write_files(report=task.report, map=task.map, force=True)
+    estimator = slim(job.estimator, task.n_rows)
+    readings = task.readings or table.readings(job.features.wanted)
+    save_model(state.model, _Fitted(job.features, job.target, estimator, _Readings(readings)), force=True)
+    write_atomic(state.landmarks, lambda file: np.save(file, sample.numbers), force=True)
+    codes = {str(key): int(code) for key, code in zip(sample.keys, job.target.codes, strict=True) if key is not None}
+    error = estimator.error_
+    summary = {
+        "classes": list(job.target.classes),
+        "landmarks": len(sample.numbers),
+        "n_labeled": sample.n_labeled,
+        "n_unlabeled": sample.n_unlabeled,
+        "n_hidden": outcome.n_hidden,
+        "expected": error.expected,
+        "concentration": error.concentration if np.isfinite(error.concentration) else None,
+        "sources": [[name, weight] for name, weight, _ in outcome.sources],
+        "columns": [[use.name, use.role, use.why, use.width] for use in job.columns],
+        "notes": [str(note) for note in job.notes],
+        "seconds": outcome.seconds,
+    }
+    return {
+        "model_digest": digest_of(state.model),
+        "landmarks_digest": digest_of(state.landmarks),
+        "codes": codes,
+        "summary": summary,
+    }
+
+
+def label_column_names(target: str, classes: Sequence[str], output: OutputColumns) -> list[str]:
+    """The names of the columns that are added to the files of a folder, in order."""
+    parts = [*([] if output.fill else ["label"]), "certainty", "confidence", "source"]
+    return output.names(target, parts, classes)
+
+
+@dataclass(frozen=True)
+class LabelTask:
+    """How the files of a folder are labelled.
+
+    Attributes
+    ----------
+    out : str, the output folder
+    model, model_digest : str, the model file and its SHA-256
+    landmarks, landmarks_digest : str, the numbers of the landmarks; empty for a model of another table
+    target : TargetCells or None, of files whose given labels are kept; None for files without
+    codes : dict of label as text to class number
+    output : OutputColumns
+    n_rows : int, of all files
+    excel_safe : bool
+    """
+
+    out: str
+    model: str
+    model_digest: str
+    output: OutputColumns
+    n_rows: int
+    landmarks: str = ""
+    landmarks_digest: str = ""
+    target: TargetCells | None = None
+    codes: dict[str, int] = field(default_factory=dict)
+    excel_safe: bool = False
+
+
+def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[str, Any]:
+    """Label the rows of a file, write its output and its record; returns the record."""
+    state = State(Path(task.out))
+    saved, model = _load(task)
+    table = read_table(file.path)
+    saved.check_columns(table.names)
+    added, fill, tally = _columns(table, saved, model, first_row, task)
+    out = state.out / file.name
+    table.write(out, added, fill, force=True, excel_safe=task.excel_safe)
+    record = {"name": file.name, "rows": table.n_rows, "bytes": os.stat(out).st_size, "tally": tally.to_json()}
+    write_atomic(state.record(file.name), json.dumps(record), force=True)
+    return record
+
+
+def _load(task: LabelTask) -> tuple[SavedModel, LandmarkModel | None]:
+    with _LOADING:  # tasks in several threads of a worker share one model
+        return _load_once(task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows)
+
+
+@lru_cache(maxsize=1)
+def _load_once(
+    model: str, model_digest: str, landmarks: str, landmarks_digest: str, n_rows: int
+) -> tuple[SavedModel, LandmarkModel | None]:
+    for path, digest in ((model, model_digest), (landmarks, landmarks_digest)):
+        if path and digest_of(path) != digest:
+            raise TableError(f"{path} is not the one that this run began with", "begin anew with {}", file=path,
+                             arguments=[("force", True)])  # fmt: skip
+    saved = load_model(model)
+    if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
+        return saved, None
+    if landmarks:
+        return saved, LandmarkModel(saved.estimator, np.load(landmarks, allow_pickle=False), n_rows, 0)
+    saved.estimator.freeze(n_rows, n_jobs=1)
+    return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64), n_rows, 0)
+
+
+def _columns(
+    table: Table, saved: SavedModel, model: LandmarkModel | None, first_row: int | None, task: LabelTask
+) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None, Tally]:
+    """The columns to add, what to fill into the target, and the counts."""
+    n_classes = len(saved.classes)
+    if model is None or task.target is None:
+        if model is None:
+            codes, distributions, confidence = predict_table(saved, saved.frame(table))
+        else:
+            vectors = saved.features.transform(saved.frame(table))
+            found = model.label(vectors, np.full(table.n_rows, -1), None)
+            codes, distributions, confidence = found.codes, found.distributions, found.confidence
+        added = predicted_columns(saved, codes, distributions, confidence, task.output)
+        refuse_taken(table, list(added), saved.target)
+        known = np.ones(table.n_rows) if confidence is None else confidence
+        return added, None, Tally.of(codes, np.zeros(table.n_rows, dtype=bool), known, n_classes)
+    vectors = saved.features.transform(saved.frame(table))
+    found = model.label(vectors, _given_codes(table, task), first_row)
+    names = label_column_names(saved.target, saved.classes, task.output)
+    refuse_taken(table, names, saved.target)
+    values, fill = _output(table, saved, found, task.output)
+    return dict(zip(names, values, strict=True)), fill, found.tally()
+
+
+def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
+    assert task.target is not None
+    if task.target.name not in table.names:
+        return np.full(table.n_rows, -1)
+    keys = task.target.keys(table.cells(task.target.name))
+    unknown = next((key for key in keys if key is not None and key not in task.codes), None)
+    if unknown is not None:
+        raise TableError(
+            f"{table.origin} has the label {unknown!r}, which no file had when the model was made",
+            "begin anew with {}",
+            file=table.origin,
+            column=task.target.name,
+            arguments=[("force", True)],
+        )
+    return np.array([-1 if key is None else task.codes[str(key)] for key in keys], dtype=np.intp)
+
+
+def _output(
+    table: Table, saved: SavedModel, found: RowLabels, output: OutputColumns
+) -> tuple[list[Any], tuple[str, np.ndarray] | None]:
+    values = np.empty(len(saved.values) + 1, dtype=object)
+    values[:-1] = list(saved.values)
+    labels = values[found.codes]  # -1 is the last one, None
+    source = np.where(found.given, "given", np.where(found.codes >= 0, "propagated", "abstained")).astype(object)
+    columns = [np.round(found.certainty, 6), np.round(found.confidence, 6), source]
+    columns += [np.round(column, 6) for column in found.distributions.T] if output.probabilities else []
+    if not output.fill:
+        return [labels, *columns], None
+    if saved.target not in table.names:
+        raise TableError(
+            f"{table.origin} has no column {saved.target!r} to fill in", "leave out {}", file=table.origin,
+            arguments=[("fill", None)],
+        )  # fmt: skip
+    labels[found.given] = None
+    return columns, (saved.target, labels)

@@ -1,0 +1,196 @@
+"""`DaskOTP`: the same labels whatever the partitions, and those of `OTP` where all rows are landmarks."""
+
+from __future__ import annotations
+
+import itertools
+import pickle
+import re
+
+import dask
+import dask.array as da
+import dask.dataframe as dd
+import numpy as np
+import pandas as pd
+import pytest
+from dask.distributed import Client, LocalCluster
+from sklearn.base import clone
+
+from otprop import OTP
+from otprop.dask import DaskOTP
+from otprop.geometry import neighbors
+
+FAST = {"evidence": ["linear"]}  # a forest in every fit takes too long
+LAZY = ("transduction_", "confidence_", "certainty_", "label_distributions_")
+
+
+def cut(X, lengths):
+    return da.from_array(X, chunks=(tuple(lengths), X.shape[1]))
+
+
+def results(model):
+    return dask.compute(*(getattr(model, name) for name in LAZY))
+
+
+def even(n_rows, n_parts):
+    bounds = np.linspace(0, n_rows, n_parts + 1).astype(int)
+    return np.diff(bounds).tolist()
+
+
+def test_with_all_rows_as_landmarks_it_is_otp(client, table):
+    X, codes, _ = table
+    model, whole = DaskOTP(client=client).fit(cut(X, even(1200, 4)), codes), OTP().fit(X, codes)
+    for name, found in zip(LAZY, results(model), strict=True):
+        np.testing.assert_array_equal(found, getattr(whole, name))
+    np.testing.assert_array_equal(model.class_prior_, whole.class_prior_)
+    assert [one.name for one in model.evidence_] == [one.name for one in whole.evidence_]
+    assert model.coverage()[0].expected_error == pytest.approx(whole.coverage()[0].expected_error, abs=1e-6)
+
+
+@pytest.mark.parametrize("through_cells", [False, True])
+def test_neither_partitions_nor_their_sizes_change_a_bit(client, table, monkeypatch, through_cells):
+    if through_cells:
+        monkeypatch.setattr(neighbors, "EXACT_WORK", 0)
+    X, codes, truth = table
+    cuts = [[1200], even(1200, 4), even(1200, 28), [1, 256, 257, 1, 1, 684]]
+    first = None
+    for lengths in cuts:
+        model = DaskOTP(landmarks=400, client=client, **FAST).fit(cut(X, lengths), codes)
+        assert (model.to_local()._predictor.index._frozen_search is not None) == through_cells
+        found = results(model)
+        if first is None:
+            first, prior = found, model.class_prior_
+        for one, other in zip(first, found, strict=True):
+            np.testing.assert_array_equal(one, other)
+        np.testing.assert_array_equal(model.class_prior_, prior)
+    assert (first[0] == truth).mean() > 0.85
+    np.testing.assert_array_equal(first[0][codes >= 0], codes[codes >= 0])
+
+
+def test_frames_arrays_and_delayed_pairs_give_the_same(client, table):
+    X, codes, _ = table
+    lengths = even(1200, 3)
+    starts = np.cumsum([0, *lengths])
+    array = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, lengths), da.from_array(codes, chunks=500))
+    expected = results(array)
+    pairs = [(dask.delayed(X[a:b]), dask.delayed(codes[a:b])) for a, b in itertools.pairwise(starts)]
+    delayed = DaskOTP(landmarks=300, client=client, **FAST).fit(pairs)
+    for one, other in zip(expected, results(delayed), strict=True):
+        np.testing.assert_array_equal(one, other)
+    frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(1200) * 2)
+    frame["kind"] = codes
+    source = dd.from_pandas(frame, npartitions=5)
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(source, "kind")
+    found = results(model)
+    for one, other in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, other.to_numpy())
+        assert other.index.equals(frame.index)
+    assert model.transduction_.npartitions == source.npartitions
+    assert model.feature_names_in_.tolist() == list("abcdef")
+    new = model.predict(source)
+    assert new.npartitions == source.npartitions
+    np.testing.assert_array_equal(new.compute().to_numpy(), model.to_local().predict(frame[list("abcdef")]))
+
+
+def test_new_rows_are_lazy_where_they_came_lazy_and_local_where_local(client, table):
+    X, codes, _ = table
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    local = model.to_local()
+    assert isinstance(local, OTP)
+    for name in ("predict", "predict_proba", "predict_confidence"):
+        lazy = getattr(model, name)(cut(X[:500] + 0.01, [1, 256, 243]))
+        assert isinstance(lazy, da.Array)
+        expected = getattr(local, name)(X[:500] + 0.01)
+        assert lazy.shape == expected.shape
+        assert lazy.dtype == expected.dtype
+        np.testing.assert_array_equal(lazy.compute(), expected)
+        np.testing.assert_array_equal(getattr(model, name)(X[:500] + 0.01), expected)
+
+
+def test_labels_of_text_markers_and_abstentions(client, table):
+    X, codes, _ = table
+    names = np.array(["ash", "elm", "oak"], dtype=object)
+    y = np.where(codes < 0, None, names[codes])
+    model = DaskOTP(landmarks=400, abstain_below=0.9, client=client, **FAST).fit(cut(X, even(1200, 3)), y)
+    labels, confidence = dask.compute(model.transduction_, model.confidence_)
+    assert set(labels) == {"ash", "elm", "oak", None}
+    unsure = np.array([label is None for label in labels])
+    np.testing.assert_array_equal(unsure, (confidence < 0.9) & (codes < 0))
+    assert model.classes_.tolist() == ["ash", "elm", "oak"]
+
+
+def test_more_labelled_rows_than_landmarks_keep_their_labels(client, table):
+    X, _, truth = table
+    y = truth.copy()
+    y[::10] = -1
+    model = DaskOTP(landmarks=200, client=client, **FAST).fit(cut(X, even(1200, 3)), y)
+    assert len(model.landmark_rows_) <= 120 + 200
+    labels, confidence = dask.compute(model.transduction_, model.confidence_)
+    np.testing.assert_array_equal(labels[y >= 0], y[y >= 0])
+    assert (confidence[y >= 0] == 1).all()
+
+
+def test_it_is_an_estimator_of_scikit_learn(client):
+    model = DaskOTP(landmarks=10, client=client)
+    params = set(OTP().get_params()) - {"callback", "warm_start"}
+    assert set(model.get_params()) == params | {"landmarks", "client"}
+    again = clone(model)
+    assert again.landmarks == 10
+    assert again.client is client
+
+
+def test_a_fitted_model_can_be_pickled_and_predicts_without_its_cluster(client, table):
+    X, codes, _ = table
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.client is None
+    assert not hasattr(again, "transduction_")
+    np.testing.assert_array_equal(again.predict_proba(X[:50] + 0.01), model.predict_proba(X[:50] + 0.01))
+    again.client = client
+    np.testing.assert_array_equal(again.predict(cut(X, [700, 500])).compute(), model.predict(X))
+
+
+@pytest.mark.parametrize("n_workers", [1, 3])
+def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
+    X, codes, _ = table
+    two = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, even(1200, 5)), codes)
+    expected = results(two)
+    with (
+        LocalCluster(n_workers=n_workers, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        Client(cluster, set_as_default=False) as other,
+    ):
+        model = DaskOTP(landmarks=300, client=other, **FAST).fit(cut(X, even(1200, 5)), codes)
+        found = other.gather(other.compute([getattr(model, name) for name in LAZY]))
+    for one, same in zip(expected, found, strict=True):
+        np.testing.assert_array_equal(one, same)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda X, y: (cut(X, [1200]).rechunk((600, 3)), y), "is cut into 2 chunks of columns"),
+        (lambda X, y: (cut(X, [1200]), y[:10]), "y has shape (10,), expected (1200,)"),
+        (lambda X, y: (X, y), "X must be a Dask frame with the name of its target as y"),
+        (lambda X, y: (cut(X, [600, 600]), np.full(1200, -1)), "y has no labelled row: all 1200 entries"),
+        (lambda X, y: (dd.from_pandas(pd.DataFrame({"a": [1.0], "kind": [1]}), npartitions=1), "kin"), "'kind'"),
+        (lambda X, y: (dd.from_pandas(pd.DataFrame({"a": [1.0], "kind": [1]}), npartitions=1), y), "the name of"),
+        (lambda X, y: ([(dask.delayed(X), dask.delayed(y[:3]))], None), "1200 rows and 3 labels in the pair 0"),
+    ],
+)
+def test_what_cannot_be_fitted_is_refused_in_words(client, table, make, words):
+    X, codes, _ = table
+    with pytest.raises(ValueError, match=re.escape(words)):
+        DaskOTP(client=client, **FAST).fit(*make(X, codes))
+
+
+def test_parameters_without_meaning_are_refused(client, table):
+    X, codes, _ = table
+    for params, words in (
+        ({"landmarks": 0}, "landmarks"),
+        ({"cost": "graph"}, "cost='graph' needs a matrix between all rows"),
+        ({"cost": "sqeuclidean", "marginals": "balanced", "evidence": None}, "marginals='balanced' needs all rows"),
+        ({"alpha": 3}, "alpha"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            DaskOTP(client=client, **params).fit(cut(X, [1200]), codes)
+    with pytest.raises(TypeError, match=r"client must be a dask\.distributed\.Client"):
+        DaskOTP(client="tcp://nowhere").fit(cut(X, [1200]), codes)
