@@ -1,0 +1,153 @@
+/** The row that is shown: its cells, what is proposed for it, and why. */
+import { byId, count, h, percent, probability, refresh, replace } from "./dom.js";
+import { swatch } from "./palette.js";
+import { SOURCE, SOURCE_NAMES } from "./store.js";
+
+/**
+ * @typedef {import("./types.js").RowDetail} RowDetail
+ * @typedef {import("./store.js").Store} Store
+ * @typedef {import("./queue.js").Queue} Queue
+ */
+
+const LONG = 60; // characters from which a cell is shown as text over the whole width
+const NEAR_CELLS = 3;
+
+export class Card {
+  /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(rows: number[]) => void} showNear */
+  constructor(store, queue, showRow, showNear) {
+    this.store = store;
+    this.queue = queue;
+    this.showRow = showRow;
+    this.showNear = showNear;
+    /** What is shown now, kept as it is while the person looks at it. @type {RowDetail|null} */
+    this.shown = null;
+    this.shownEntry = /** @type {import("./types.js").QueueEntry|null} */ (null);
+  }
+
+  /** The proposal as it is on the screen: that is what Enter accepts. */
+  get proposal() {
+    return this.shown?.proposal ?? null;
+  }
+
+  /** Show the current row of the queue. Returns whether another row is shown than before. */
+  render() {
+    const entry = this.queue.current;
+    const other = entry?.id !== this.shownEntry?.id;
+    const detail = entry ? this.queue.detail(entry.id) : null;
+    const kept = !other && this.shown && (this.shown.proposal || !detail?.proposal);
+    if (kept && entry) {
+      this.header(entry, /** @type {RowDetail} */ (this.shown));
+      return false;
+    }
+    this.shownEntry = entry;
+    this.shown = detail;
+    const body = byId("row-body");
+    if (!entry) {
+      replace(byId("row-title"), "No row");
+      replace(byId("row-reason"));
+      replace(body, h("p", { class: "empty" }, this.emptySentence()));
+      this.showNear([]);
+      return other;
+    }
+    this.header(entry, detail);
+    if (!detail) replace(body, h("p", { class: "empty" }, "Reading the row …"));
+    else replace(body, this.issue(detail), this.cells(detail), this.why(detail));
+    body.scrollTop = 0;
+    byId("row").dataset.row = String(entry.id);
+    byId("row").dataset.ready = String(Boolean(detail));
+    this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
+    return other;
+  }
+
+  emptySentence() {
+    const { order } = this.queue;
+    if (this.queue.asking) return "Looking for rows …";
+    if (order === "issues") return "No label looks wrong, as far as the evidence goes.";
+    if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
+    if (order === "search") return "No row left that holds this text.";
+    if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
+    return "No row left in this order.";
+  }
+
+  /** @param {import("./types.js").QueueEntry} entry @param {RowDetail|null} detail */
+  header(entry, detail) {
+    replace(byId("row-title"), `Row ${entry.id + 1}`);
+    replace(byId("row-reason"), h("span", { class: "tag" }, entry.reason), detail && !detail.issue ? this.present(entry.id) : null);
+  }
+
+  /** The label that the row has now. @param {number} row */
+  present(row) {
+    const label = this.store.labelOf(row), source = this.store.sources[row];
+    if (source === SOURCE.unknown) return h("span", {}, "on the unknown pile");
+    if (label === null) return h("span", {}, "no label yet");
+    const sure = source === SOURCE.propagated ? `, ${percent(this.store.confidence[row] / 255)} sure` : "";
+    return h("span", { class: "inline" }, swatch(label), h("bdi", {}, this.store.className(label)), ` ${SOURCE_NAMES[source]}${sure}`);
+  }
+
+  /** @param {RowDetail} detail */
+  issue(detail) {
+    if (!detail.issue) return null;
+    return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, this.store.className(detail.label)),
+      ", the evidence says ", h("b", {}, this.store.className(detail.issue.suggested)),
+      ` (${probability(detail.issue.probability)}).`);
+  }
+
+  /** @param {RowDetail} detail */
+  cells(detail) {
+    const { columns, text_columns } = this.store.state;
+    const picture = detail.image
+      ? h("img", { class: "picture", src: `/api/image/${detail.id}`, alt: `Picture of row ${detail.id + 1}` }) : null;
+    const pairs = columns.map(({ name }, at) => ({ name, cell: detail.cells[at] ?? "", text: text_columns.includes(name) }));
+    const long = pairs.filter(({ cell, text }) => cell.length > LONG || (text && cell));
+    const short = pairs.filter((pair) => !long.includes(pair));
+    const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
+    const list = short.flatMap(({ name, cell }) => [h("dt", {}, name), h("dd", { class: cell ? null : "missing" }, cell || "–")]);
+    return h("div", { class: "cells" }, picture, ...prose, list.length ? h("dl", {}, ...list) : null);
+  }
+
+  /** @param {RowDetail} detail */
+  why(detail) {
+    if (!detail.evidence.length && !detail.nearest.length) {
+      return h("p", { class: "hint" }, "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.");
+    }
+    return h("section", { class: "why", "aria-label": "Why" },
+      detail.evidence.length ? h("h3", {}, "What each source says") : null,
+      detail.evidence.length ? this.evidence(detail) : null,
+      detail.nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
+      detail.nearest.length ? h("ul", { class: "near" }, ...detail.nearest.map((near) => this.near(near))) : null);
+  }
+
+  /** @param {RowDetail} detail */
+  evidence(detail) {
+    const rows = detail.evidence.map((one) => h("tr", {}, h("th", { scope: "row" }, one.source),
+      h("td", {}, h("span", { class: "inline" }, swatch(one.class), h("bdi", {}, this.store.className(one.class)))),
+      h("td", { class: "number" }, meter(one.probability), probability(one.probability))));
+    return h("table", { class: "evidence" }, h("tbody", {}, ...rows));
+  }
+
+  /** @param {import("./types.js").NearRow} near */
+  near(near) {
+    const cells = near.cells.filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
+    return h("li", {}, h("button", { type: "button", class: "link", click: () => this.showRow(near.id, "a nearest labelled row") },
+      swatch(near.class), h("span", { class: "near-class" }, this.store.className(near.class)), h("span", { class: "near-row" }, `row ${near.id + 1}`),
+      h("span", { class: "near-cells" }, cells)));
+  }
+
+  /** The rows that come after this one. */
+  renderUpcoming() {
+    const { entries, total, current } = this.queue;
+    const rest = Math.max(entries.length, total - (current ? 1 : 0));
+    replace(byId("upcoming-title"), `Up next: ${count(rest, "row")}`);
+    const shown = entries.slice(0, 12);
+    refresh(byId("upcoming"), shown, () => shown.map(({ id, reason }) => h("li", {},
+      h("button", { type: "button", class: "link", "data-focus": id, click: () => this.showRow(id, reason) },
+        h("span", { class: "near-row" }, `row ${id + 1}`), h("span", { class: "near-cells" }, reason)))));
+  }
+}
+
+/** A small bar for a share. @param {number} share */
+export function meter(share) {
+  const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("i"));
+  /** @type {HTMLElement} */ (bar.firstChild).style.width = `${Math.round(100 * share)}%`;
+  return bar;
+}

@@ -1,0 +1,173 @@
+/** Which row is shown, and which come next. The next rows are fetched ahead, so that a key press never waits. */
+import { getJson } from "./api.js";
+
+/**
+ * @typedef {import("./types.js").RowDetail} RowDetail
+ * @typedef {import("./types.js").QueueEntry} QueueEntry
+ * @typedef {import("./types.js").Order} Order
+ * @typedef {import("./store.js").Store} Store
+ */
+
+const WANTED = 24; // rows asked for at once
+const LOW = 12; // ask again when fewer are left
+const AHEAD = 8; // rows whose details are fetched ahead
+const KEPT = 400; // details kept
+
+export class Queue {
+  /** @param {Store} store @param {() => void} changed */
+  constructor(store, changed) {
+    this.store = store;
+    this.changed = changed;
+    /** @type {Order} */
+    this.order = "suggest";
+    this.parameter = "";
+    /** @type {QueueEntry[]} */
+    this.entries = [];
+    this.total = 0;
+    /** @type {QueueEntry|null} */
+    this.current = null;
+    /** @type {QueueEntry[]} */
+    this.history = [];
+    /** Rows dealt with in this order. @type {Set<number>} */
+    this.handled = new Set();
+    /** @type {Map<number, RowDetail>} */
+    this.details = new Map();
+    /** Rows whose details are older than the newest result. @type {Set<number>} */
+    this.stale = new Set();
+    /** @type {Set<number>} */
+    this.underway = new Set();
+    this.asked = 0;
+    this.asking = false;
+    this.complete = false;
+    /** @type {Uint32Array} */
+    this.lasso = new Uint32Array(0);
+  }
+
+  /** @param {Order} order @param {string} [parameter] class id or text @param {number[]} [pending] rows labelled but not saved yet */
+  setOrder(order, parameter = "", pending = []) {
+    this.order = order;
+    this.parameter = parameter;
+    this.handled = new Set(pending);
+    this.entries = [];
+    this.total = 0;
+    this.current = null;
+    this.history = [];
+    this.changed();
+    return this.ask();
+  }
+
+  address() {
+    const query = new URLSearchParams({ order: this.order, n: String(WANTED + this.handled.size % 200) });
+    if (this.order === "class") query.set("class", this.parameter);
+    if (this.order === "search") query.set("q", this.parameter);
+    return `/api/queue?${query}`;
+  }
+
+  /** Ask for the rows to come; the row that is shown stays. */
+  async ask() {
+    const number = ++this.asked;
+    this.asking = true;
+    try {
+      const answer = this.order === "lasso" ? this.lassoAnswer() : await getJson(this.address());
+      if (number !== this.asked) return;
+      this.total = answer.total;
+      this.entries = answer.rows.filter((/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id);
+      this.complete = answer.rows.length >= answer.total;
+    } finally {
+      if (number === this.asked) this.asking = false;
+    }
+    if (!this.current) this.advance();
+    else this.changed();
+    this.fetchAhead();
+  }
+
+  lassoAnswer() {
+    const { confidence, sources } = this.store;
+    const rows = [...this.lasso].filter((row) => !this.handled.has(row));
+    rows.sort((a, b) => (sources[a] === 3 ? confidence[a] : 256) - (sources[b] === 3 ? confidence[b] : 256) || a - b);
+    return { total: rows.length, rows: rows.slice(0, WANTED).map((id) => ({ id, reason: "in the lasso" })) };
+  }
+
+  /** Show the next row. */
+  advance() {
+    if (this.current) this.history.push(this.current);
+    this.current = this.entries.shift() ?? null;
+    this.changed();
+    this.fetchAhead();
+    if (this.entries.length < LOW && !this.complete && !this.asking) void this.ask();
+  }
+
+  /** A row was labelled or skipped. @param {number[]} rows */
+  handle(rows) {
+    const gone = new Set(rows);
+    for (const row of rows) this.handled.add(row);
+    this.entries = this.entries.filter(({ id }) => !gone.has(id));
+    this.total = Math.max(0, this.total - rows.length);
+    if (this.current && gone.has(this.current.id)) this.advance();
+    else this.changed();
+  }
+
+  /** Show a row out of order; the one that was shown comes next. @param {number} id @param {string} reason */
+  show(id, reason) {
+    if (this.current?.id === id) return;
+    if (this.current) this.entries.unshift(this.current);
+    this.entries = this.entries.filter((entry) => entry.id !== id);
+    this.current = { id, reason };
+    this.changed();
+    this.fetchAhead();
+  }
+
+  /** Show the row that was shown before. */
+  back() {
+    const entry = this.history.pop();
+    if (!entry) return false;
+    if (this.current) this.entries.unshift(this.current);
+    this.current = entry;
+    this.changed();
+    this.fetchAhead();
+    return true;
+  }
+
+  /** These rows can come again: their change was undone. @param {number[]} rows */
+  release(rows) {
+    for (const row of rows) this.handled.delete(row);
+  }
+
+  /** New labels were propagated: details are fetched again, and the rows to come are asked for anew. */
+  renew() {
+    for (const id of this.details.keys()) this.stale.add(id);
+    return this.ask();
+  }
+
+  /** The details of a row as far as they are here. @param {number} id */
+  detail(id) {
+    return this.details.get(id) ?? null;
+  }
+
+  fetchAhead() {
+    const ids = [this.current, ...this.entries.slice(0, AHEAD)].flatMap((entry) => (entry ? [entry.id] : []));
+    for (const id of ids) if (!this.details.has(id) || this.stale.has(id)) void this.fetchDetail(id);
+  }
+
+  /** @param {number} id */
+  async fetchDetail(id) {
+    if (this.underway.has(id)) return;
+    this.underway.add(id);
+    this.stale.delete(id);
+    try {
+      const detail = await getJson(`/api/row/${id}`);
+      this.details.delete(id);
+      this.details.set(id, detail);
+      if (detail.image) new Image().src = `/api/image/${id}`; // into the cache of the browser
+      for (const old of this.details.keys()) {
+        if (this.details.size <= KEPT) break;
+        this.details.delete(old);
+      }
+      if (this.current?.id === id) this.changed();
+    } catch {
+      this.stale.add(id); // the server is gone or restarts: asked for again with the next row
+    } finally {
+      this.underway.delete(id);
+    }
+  }
+}
