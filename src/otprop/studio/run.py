@@ -109,4 +109,4 @@ def bind(port: int | None) -> tuple[socket.socket, str]:
             listener.close()
             continue
         return listener, "" if offered == wanted else f"port {wanted} is taken: {offered} is used"
-    raise OSError(f"no port from {wanted} on is free: name another with --port N.")
+    raise OSError(f"no port from {wanted} on is free: name another one.")

@@ -315,10 +315,7 @@ class Session:
     def _check_target(self, target: str) -> None:
         before = self._meta("target")
         if before != target:
-            raise SessionError(
-                f"{self.path} is a session of the target {before!r}, not of {target!r}: name another file with "
-                "--session PATH."
-            )
+            raise SessionError(f"{self.path} is a session of the target {before!r}, not of {target!r}")
 
     def _match_file(self) -> None:
         """Where the file has changed: keep what was said of rows that are still in it, and say so."""
@@ -330,15 +327,16 @@ class Session:
         said = np.flatnonzero(self.state != AS_IN_FILE)
         if gone and len(said):
             raise SessionError(
-                f"{rows.name} has lost the column {gone[0]!r} since this session was saved, so that its labels cannot "
-                "be matched with the rows: restore the column, or name another file with --session PATH."
+                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot be "
+                "matched with the rows",
+                "restore the column, or name another file with {}",
             )
         found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
         kept = found >= 0
         if len(said) and not kept.any():
             raise SessionError(
-                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}: is it another file? Name "
-                "another session with --session PATH."
+                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}: is it another file",
+                "name another session with {}",
             )
         new, drawn = self.state[said][kept], self.drawn[said][kept]
         nothing = np.full(len(new), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(new), dtype=bool), drawn

@@ -7,6 +7,9 @@ import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
+
+from otprop.files import TableError
 
 FORMAT = 1  # raised when an older version could not read what a newer one writes
 APPLICATION_ID = 0x6F747073  # "otps", in the header of the file
@@ -30,8 +33,14 @@ CREATE TRIGGER changes_remain BEFORE DELETE ON changes BEGIN SELECT RAISE(ABORT,
 """
 
 
-class SessionError(ValueError):
+class SessionError(TableError):
     """The session file cannot be used; the message is one sentence and says what to do."""
+
+    def __init__(self, problem: str, advice: str = "name another file with {}") -> None:
+        super().__init__(problem, advice, arguments=[("session", None)] if "{}" in advice else [])
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.problem, self.advice)
 
 
 class NotSavedError(RuntimeError):
@@ -51,12 +60,11 @@ def open_session_file(path: Path) -> tuple[sqlite3.Connection, bool]:
     except sqlite3.Error as error:
         connection.close()
         if "locked" in str(error):
-            sentence = f"{path} is open in another otprop studio: close that one, or use its page."
-            raise SessionError(sentence) from error
+            problem = f"{path} is open in another otprop studio"
+            raise SessionError(problem, "close that one, or use its page") from error
         if isinstance(error, sqlite3.OperationalError):
             raise SessionError(_cannot_write(path, error)) from error
-        sentence = f"{path} is damaged ({error}): keep it, and name another file with --session PATH."
-        raise SessionError(sentence) from error
+        raise SessionError(f"{path} is damaged ({error})", "keep it, and name another file with {}") from error
     except SessionError:
         connection.close()
         raise
@@ -72,7 +80,7 @@ def _check_content(path: Path) -> None:
     except OSError as error:
         raise SessionError(_cannot_write(path, error)) from error
     if start and start != _HEADER:
-        raise SessionError(f"{path} is no session of otprop studio: name another file with --session PATH.")
+        raise SessionError(f"{path} is no session of otprop studio")
 
 
 def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
@@ -88,11 +96,11 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
         (version,) = connection.execute("PRAGMA user_version").fetchone()
         (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
         if n_tables and made_by != APPLICATION_ID:
-            raise SessionError(f"{path} is another program's database: name another file with --session PATH.")
+            raise SessionError(f"{path} is another program's database")
         if version > FORMAT:
             raise SessionError(
-                f"{path} was written by a newer otprop (format {version}, this one reads {FORMAT}): update otprop, or "
-                "name another file with --session PATH."
+                f"{path} was written by a newer otprop (format {version}, this one reads {FORMAT})",
+                "update otprop, or name another file with {}",
             )
         if n_tables:
             return False
@@ -128,4 +136,4 @@ def writing(connection: sqlite3.Connection) -> Iterator[None]:
 
 def _cannot_write(path: Path, error: Exception) -> str:
     reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return f"cannot write the session file {path} ({reason}): name a place for it with --session PATH."
+    return f"cannot write the session file {path} ({reason})"
