@@ -55,9 +55,13 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"_otp", "_validation", "benchmark", "labelling", "propagation"},
     "_label_result": {"_progress", "files", "labelling", "loop", "propagation", "report", "table"},
     "_label": {"_label_result", "_progress", "files", "labelling", "table"},
+    "studio": {
+        *("__init__", "_label_result", "_progress"),
+        *("files", "geometry", "labelling", "loop", "report", "table"),
+    },
     "cli": {
         *("__init__", "_label", "_progress", "_validation"),
-        *("benchmark", "datasets", "files", "labelling", "loop", "propagation", "report", "table"),
+        *("benchmark", "datasets", "files", "labelling", "loop", "propagation", "report", "studio", "table"),
     },
     "__init__": {"_label", "_otp", "_progress", "propagation"},  # the public names, imported when they are asked for
 }

@@ -35,6 +35,7 @@ _SAME_NAMES = {
         "quote",
         "random_share",
         "report",
+        "sample",
         "seed",
         "target",
         "text_model",
