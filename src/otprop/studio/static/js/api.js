@@ -22,10 +22,11 @@ async function refusal(response) {
 
 /**
  * @param {string} path
+ * @param {AbortSignal} [signal]
  * @returns {Promise<any>}
  */
-export async function getJson(path) {
-  const response = await fetch(path, { headers: { Accept: "application/json" } });
+export async function getJson(path, signal) {
+  const response = await fetch(path, { headers: { Accept: "application/json" }, signal });
   if (!response.ok) throw await refusal(response);
   return response.json();
 }

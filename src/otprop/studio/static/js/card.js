@@ -34,9 +34,9 @@ export class Card {
     const entry = this.queue.current;
     const other = entry?.id !== this.shownEntry?.id;
     const detail = entry ? this.queue.detail(entry.id) : null;
-    const kept = !other && this.shown && (this.shown.proposal || !detail?.proposal);
-    if (kept && entry) {
-      this.header(entry, /** @type {RowDetail} */ (this.shown));
+    if (!other && entry && this.shown && (this.shown.proposal || !detail?.proposal)) {
+      this.header(entry, this.shown);
+      if (detail && detail.explained && !this.shown.explained) this.explain(detail);
       return false;
     }
     this.shownEntry = entry;
@@ -57,6 +57,14 @@ export class Card {
     byId("row").dataset.ready = String(Boolean(detail));
     this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
     return other;
+  }
+
+  /** Add what came later: the reasons. The proposal stays the one that Enter accepts. @param {RowDetail} detail */
+  explain(detail) {
+    const shown = /** @type {RowDetail} */ (this.shown);
+    this.shown = { ...shown, evidence: detail.evidence, nearest: detail.nearest, explained: true };
+    byId("row-body").lastElementChild?.replaceWith(this.why(this.shown));
+    this.showNear(detail.nearest.map(({ id }) => id));
   }
 
   emptySentence() {
@@ -108,7 +116,9 @@ export class Card {
   /** @param {RowDetail} detail */
   why(detail) {
     if (!detail.evidence.length && !detail.nearest.length) {
-      return h("p", { class: "hint" }, "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.");
+      const sentence = !detail.explained ? "Looking for the reasons …" : detail.proposal ? "" :
+        "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
+      return h("p", { class: "hint" }, sentence);
     }
     return h("section", { class: "why", "aria-label": "Why" },
       detail.evidence.length ? h("h3", {}, "What each source says") : null,

@@ -1,5 +1,5 @@
 /** Puts the page together. */
-import { getBinary, getJson } from "./api.js";
+import { getJson } from "./api.js";
 import { Card } from "./card.js";
 import { ClassList } from "./classes.js";
 import { Decide } from "./decide.js";
@@ -168,10 +168,13 @@ function startKeys() {
 let foreign = 0;
 /** @param {import("./types.js").State} state */
 function onState(state) {
+  const before = store.state;
   store.setState(state);
   byId("undo").disabled = !state.can_undo;
   byId("redo").disabled = !state.can_redo;
   clearTimeout(foreign);
+  if (before && before.suggested !== state.suggested) void queue.renew().catch(() => {});
+  if (before && before.propagation.state !== "waiting" && state.propagation.state === "waiting") void refresh(false); // labels fell away
   // a change of another page; those of this one are on the map already
   if (state.revision > store.known) foreign = setTimeout(() => void followOthers(), outbox.waiting ? 500 : 150);
 }
@@ -219,8 +222,7 @@ async function start() {
   outbox.onAdopted = () => void refresh(false);
   await outbox.open(state.session_id ?? state.session);
   onState(state);
-  const [geometry] = await Promise.all([getBinary("/api/map?kind=pca"), store.fetchRows()]);
-  if (geometry) map.setGeometry(new Float32Array(geometry.buffer));
+  await Promise.all([tools.setLayout("pca"), store.fetchRows()]);
   store.on("selection", () => decide.render());
   store.on("classes", () => decide.render());
   startKeys();

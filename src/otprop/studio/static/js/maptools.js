@@ -83,10 +83,15 @@ export class MapTools {
       const found = await getBinary(`/api/map?kind=${kind}`);
       if (this.layout !== kind) return;
       replace(message, found ? "" : "computing …");
-      if (found) this.map.setGeometry(new Float32Array(found.buffer));
+      if (found) {
+        this.map.setGeometry(new Float32Array(found.buffer));
+        this.map.host.dataset.layout = kind;
+      }
       else setTimeout(() => this.layout === kind && void this.setLayout(kind), WAIT);
     } catch (error) {
+      const before = this.layout === kind && kind !== "pca";
       this.layout = byId("layout").value = "pca";
+      if (before && this.map.host.dataset.layout !== "pca") void this.setLayout("pca");
       replace(message);
       if (error instanceof Refused) say(error.message, "error");
     }

@@ -11,6 +11,8 @@ import { getJson } from "./api.js";
 const WANTED = 24; // rows asked for at once
 const LOW = 12; // ask again when fewer are left
 const AHEAD = 8; // rows whose details are fetched ahead
+const AT_ONCE = 2; // requests for details at a time: a browser has six connections for everything
+const MOST = 200; // rows that the server sends at most
 const KEPT = 400; // details kept
 
 export class Queue {
@@ -41,6 +43,10 @@ export class Queue {
     this.complete = false;
     /** @type {Uint32Array} */
     this.lasso = new Uint32Array(0);
+    /** The row whose explanation is waited for, -1 for none. */
+    this.waited = -1;
+    /** @type {AbortController|null} */
+    this.waiting = null;
   }
 
   /** @param {Order} order @param {string} [parameter] class id or text @param {number[]} [pending] rows labelled but not saved yet */
@@ -57,7 +63,7 @@ export class Queue {
   }
 
   address() {
-    const query = new URLSearchParams({ order: this.order, n: String(WANTED + this.handled.size % 200) });
+    const query = new URLSearchParams({ order: this.order, n: String(Math.min(MOST, WANTED + this.handled.size)) });
     if (this.order === "class") query.set("class", this.parameter);
     if (this.order === "search") query.set("q", this.parameter);
     return `/api/queue?${query}`;
@@ -144,16 +150,35 @@ export class Queue {
     return this.details.get(id) ?? null;
   }
 
+  /** Fetch what is missing of the row that is shown and of those to come, in this order. */
   fetchAhead() {
     const ids = [this.current, ...this.entries.slice(0, AHEAD)].flatMap((entry) => (entry ? [entry.id] : []));
-    for (const id of ids) if (!this.details.has(id) || this.stale.has(id)) void this.fetchDetail(id);
+    const missing = ids.filter((id) => (!this.details.has(id) || this.stale.has(id)) && !this.underway.has(id));
+    for (const id of missing.slice(0, Math.max(0, AT_ONCE - this.underway.size))) void this.fetchDetail(id);
+    if (this.waited !== this.current?.id) this.waiting?.abort();
+    const shown = this.current && this.details.get(this.current.id);
+    if (shown && !shown.explained && this.waited !== shown.id) void this.fetchExplanation(shown.id);
+  }
+
+  /** Wait for what the server needs some time for, as long as the row is shown. @param {number} id */
+  async fetchExplanation(id) {
+    this.waited = id;
+    this.waiting = new AbortController();
+    try {
+      this.details.set(id, await getJson(`/api/row/${id}?wait=1`, this.waiting.signal));
+      if (this.current?.id === id) this.changed();
+    } catch {
+      // another row is shown by now, or the server is gone
+    } finally {
+      if (this.waited === id) this.waited = -1;
+    }
   }
 
   /** @param {number} id */
   async fetchDetail(id) {
-    if (this.underway.has(id)) return;
     this.underway.add(id);
     this.stale.delete(id);
+    let found = true;
     try {
       const detail = await getJson(`/api/row/${id}`);
       this.details.delete(id);
@@ -166,8 +191,10 @@ export class Queue {
       if (this.current?.id === id) this.changed();
     } catch {
       this.stale.add(id); // the server is gone or restarts: asked for again with the next row
+      found = false;
     } finally {
       this.underway.delete(id);
     }
+    if (found) this.fetchAhead();
   }
 }

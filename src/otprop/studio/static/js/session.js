@@ -122,15 +122,17 @@ export class Session {
     clearNotice("region");
     clearNotice("contradiction");
     try {
-      const { revision, rows, what } = await this.outbox.send(path, {});
+      const { revision, rows } = await this.outbox.send(path, {});
       this.confirmed(revision);
       this.store.dropOverlays(rows);
       this.queue.release(rows);
-      say(what);
-      await this.store.fetchRows();
+      const what = path === "/api/undo" ? "undo" : "redo";
+      if (!rows.length) return say(`There is nothing to ${what}.`);
+      say(`${what === "undo" ? "Taken back" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
       for (const row of rows.slice(0, 100)) this.queue.stale.add(row);
       if (rows.length === 1) this.showRow(rows[0], reason);
-      else this.queue.changed();
+      await this.store.fetchRows();
+      this.queue.changed();
     } catch (error) {
       say(error instanceof Error ? error.message : String(error), "error");
     }

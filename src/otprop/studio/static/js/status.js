@@ -5,6 +5,11 @@ import { clock } from "./watch.js";
 
 /** @typedef {import("./store.js").Store} Store */
 
+/** With a capital at its beginning. @param {string} text */
+function sentence(text) {
+  return text.charAt(0).toUpperCase() + text.slice(1);
+}
+
 export class Status {
   /** @param {Store} store */
   constructor(store) {
@@ -68,9 +73,9 @@ export class Status {
     byId("work").dataset.busy = String(propagation.state === "running");
     bar.style.transform = `scaleX(${propagation.state === "running" ? Math.max(0.03, propagation.done / (propagation.total || 1)) : 0})`;
     if (propagation.state === "running") replace(text, `Propagating: ${propagation.step || "starting"}`);
-    else if (propagation.state === "failed") replace(text, propagation.message || "The propagation failed.");
-    else if (propagation.state === "done") replace(text, `Labels are up to date (${propagation.seconds.toFixed(1)} s)`);
-    else replace(text, propagation.message || "Waiting for labels");
+    else if (propagation.state === "failed") replace(text, sentence(propagation.message || "the propagation failed."));
+    else if (propagation.state === "done") replace(text, `Labels are up to date (${(propagation.seconds ?? 0).toFixed(1)} s)`);
+    else replace(text, sentence(propagation.message || (propagation.step ? `Preparing: ${propagation.step}` : "Waiting for labels")));
     byId("notes").hidden = !notes.length;
     if (byId("notes").dataset.notes !== notes.join("\n")) {
       byId("notes").dataset.notes = notes.join("\n");

@@ -52,7 +52,7 @@ export class Store {
 
   /** The number that stands for no class. */
   get none() {
-    return this.state.label_bytes === 2 ? 65535 : 255;
+    return this.labels instanceof Uint16Array ? 65535 : 255;
   }
 
   /** @param {number|null} id */
@@ -95,7 +95,8 @@ export class Store {
     const names = ["labels", "confidence", "sources", "rounds", "changed"];
     const found = await Promise.all(names.map((name) => getBinary(`/api/${name}`)));
     const [labels, confidence, sources, rounds, changed] = found.map((one) => /** @type {any} */ (one));
-    this.labels = this.state.label_bytes === 2 ? new Uint16Array(labels.buffer) : new Uint8Array(labels.buffer);
+    const wide = labels.buffer.byteLength > sources.buffer.byteLength; // two bytes a row from 251 classes on
+    this.labels = wide ? new Uint16Array(labels.buffer) : new Uint8Array(labels.buffer);
     this.confidence = new Uint8Array(confidence.buffer);
     this.sources = new Uint8Array(sources.buffer);
     this.rounds = new Uint8Array(rounds.buffer);

@@ -14,6 +14,7 @@ export class Watch {
   constructor(store, setGoal, showChanged) {
     this.store = store;
     this.drawn = "";
+    this.logged = -1;
     store.on("state", () => this.render());
     byId("goal-form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
@@ -31,8 +32,10 @@ export class Watch {
   render() {
     const { state } = this.store;
     const { error } = state;
-    replace(byId("error-value"), error ? percent(error.value) : "–");
-    replace(byId("error-range"), error ? `${percent(error.low)} to ${percent(error.high)}` : "after the first labels of two classes");
+    const { value, low, high } = error ?? { value: null, low: null, high: null };
+    replace(byId("error-value"), value === null ? "–" : percent(value));
+    replace(byId("error-range"), low !== null && high !== null ? `${percent(low)} to ${percent(high)}` :
+      value === null ? "known after some labels of two classes" : "");
     replace(byId("labels-value"), grouped(state.labels));
     replace(byId("labels-of"), `of ${grouped(state.n_rows)}`);
     replace(byId("found-value"), grouped(state.classes_found));
@@ -40,11 +43,11 @@ export class Watch {
     byId("changed").disabled = !state.changed;
     this.renderGoal();
     const key = JSON.stringify([state.curve, state.goal?.error]);
+    if (this.store.state.revision !== this.logged) void this.renderHistory();
     if (key === this.drawn) return;
     this.drawn = key;
     replace(byId("curve"), ...(state.curve.length ? [curve(byLabels(state.curve), state.goal?.error ?? null)] :
       [h("p", { class: "hint" }, "The curve begins with the first propagation.")]));
-    void this.renderHistory();
   }
 
   renderGoal() {
@@ -57,6 +60,7 @@ export class Watch {
   /** The newest events, when they are asked for. */
   async renderHistory() {
     if (!byId("history").open) return;
+    this.logged = this.store.state.revision;
     try {
       const { events } = await getJson("/api/log?n=50");
       replace(byId("events"), ...events.map((/** @type {any} */ event) => h("li", {}, this.sentence(event),
@@ -69,7 +73,8 @@ export class Watch {
   /** @param {{rows: number, row: number|null, new: number|null, kind: string}} event */
   sentence(event) {
     const rows = event.rows > 1 ? count(event.rows, "row") : event.row === null ? "" : `row ${event.row + 1}`;
-    const name = event.new === null ? "" : ` → ${this.store.className(event.new)}`;
+    const special = { "-1": "as in the file", "-2": "no label", "-3": "unknown pile" };
+    const name = event.new === null || event.kind === "skip" ? "" : ` → ${special[String(event.new)] ?? this.store.className(event.new)}`;
     return `${event.kind} ${rows}${name}`;
   }
 }

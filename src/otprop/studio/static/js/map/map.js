@@ -28,6 +28,7 @@ export class RowMap {
     this.index = null;
     /** Rows drawn above all others. */
     this.labelled = new Uint32Array(0);
+    this.wide = false;
     this.coloring = 0;
     this.round = LAST_ROUND;
     this.part = 1;
@@ -115,7 +116,8 @@ export class RowMap {
   }
 
   sendAll() {
-    this.renderer.setGeometry(this.xy, this.order, this.store.state.label_bytes === 2);
+    this.wide = this.store.labels instanceof Uint16Array;
+    this.renderer.setGeometry(this.xy, this.order, this.wide);
     this.renderer.setClasses(this.store.state.classes.length);
     this.sendRows();
     this.sendFlags();
@@ -123,6 +125,7 @@ export class RowMap {
 
   sendRows() {
     if (!this.order.length || this.store.labels.length < this.order.length) return;
+    if (this.wide !== this.store.labels instanceof Uint16Array) return this.sendAll();
     this.labelled = this.emphasised();
     this.renderer.setRows(this.store, this.labelled);
     this.request();
