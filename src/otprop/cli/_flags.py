@@ -37,6 +37,7 @@ _SAME_NAMES = {
         "report",
         "sample",
         "seed",
+        "session",
         "target",
         "text_model",
         "unlabeled",

@@ -327,15 +327,15 @@ class Session:
         said = np.flatnonzero(self.state != AS_IN_FILE)
         if gone and len(said):
             raise SessionError(
-                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot be "
-                "matched with the rows",
+                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot "
+                "be matched with the rows",
                 "restore the column, or name another file with {}",
             )
         found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
         kept = found >= 0
         if len(said) and not kept.any():
             raise SessionError(
-                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}: is it another file",
+                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}, which is another file",
                 "name another session with {}",
             )
         new, drawn = self.state[said][kept], self.drawn[said][kept]
