@@ -10,6 +10,7 @@ import { SOURCE, SOURCE_NAMES } from "./store.js";
  */
 
 const LONG = 60; // characters from which a cell is shown as text over the whole width
+const FEW = 6; // short cells up to which each has a line of its own
 const NEAR_CELLS = 3;
 
 export class Card {
@@ -70,7 +71,7 @@ export class Card {
   emptySentence() {
     const { order } = this.queue;
     if (this.queue.asking) return "Looking for rows …";
-    if (order === "issues") return "No label looks wrong, as far as the evidence goes.";
+    if (order === "issues") return "No label looks wrong, as far as the evidence goes. Shift+S goes back to the suggested rows.";
     if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
     if (order === "search") return "No row left that holds this text.";
     if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
@@ -109,14 +110,15 @@ export class Card {
     const long = pairs.filter(({ cell, text }) => cell.length > LONG || (text && cell));
     const short = pairs.filter((pair) => !long.includes(pair));
     const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
-    const list = short.flatMap(({ name, cell }) => [h("dt", {}, name), h("dd", { class: cell ? null : "missing" }, cell || "–")]);
-    return h("div", { class: "cells" }, picture, ...prose, list.length ? h("dl", {}, ...list) : null);
+    const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
+    return h("div", { class: "cells" }, picture, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
   }
 
   /** @param {RowDetail} detail */
   why(detail) {
     if (!detail.evidence.length && !detail.nearest.length) {
-      const sentence = !detail.explained ? "Looking for the reasons …" : detail.proposal ? "" :
+      const running = this.store.state.propagation.state === "running";
+      const sentence = !detail.explained ? "Looking for the reasons …" : detail.proposal ? "" : running ? "Proposals come with the propagation under way." :
         "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
       return h("p", { class: "hint" }, sentence);
     }
