@@ -404,6 +404,9 @@ class Workspace:
         if result.error is not None and all(map(math.isfinite, result.error)):
             self.session.add_curve_point(result.revision, result.n_labels, *result.error)
 
+    def _on_unchanged(self, revision: int) -> None:
+        self._propagation["revision"] = revision
+
     def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
         self.queues.set_suggestions(found)
 
