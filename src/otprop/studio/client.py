@@ -80,6 +80,7 @@ class WorkerClient:
 
     def close(self) -> None:
         """End the worker."""
+        self.send("close")  # the end of the connection is not seen while our own thread reads from it
         with self._lock:
             self._closed = True
             connection, self._connection = self._connection, None

@@ -30,6 +30,12 @@ class Shown:
     confidence: np.ndarray
     rounds: np.ndarray
 
+    def counts(self, n_classes: int) -> np.ndarray:
+        """How many rows there are of each source and class, of shape (5, n_classes)."""
+        known = self.classes != NO_CLASS
+        places = self.sources[known].astype(np.intp) * n_classes + self.classes[known]
+        return np.bincount(places, minlength=5 * n_classes).reshape(5, n_classes)
+
     def class_bytes(self, n_classes: int) -> bytes:
         """The classes in one byte a row, or in two where there are many classes."""
         if n_classes > MOST_IN_A_BYTE:

@@ -45,15 +45,18 @@ def main(connection: Connection, source: Source) -> None:
 
 
 class Worker:
-    """Three threads: one receives, one propagates, one answers questions."""
+    """Three threads: one receives, one propagates, one answers questions.
 
-    def __init__(self, connection: Connection, source: Source) -> None:
-        self._connection, self._source = connection, source
+    `leave` ends the process at once: nothing in it is to be kept, and a running fit must not be waited for.
+    """
+
+    def __init__(self, connection: Connection, source: Source, leave: Callable[[int], Any] = os._exit) -> None:
+        self._connection, self._source, self._leave = connection, source, leave
         self._labels = Labels(-1, [], np.empty(0), np.empty(0))  # until the server has sent them
         self._sending, self._news = Lock(), Condition()
         self._questions: list[tuple[int, str, Any]] = []
         self._propagator: Propagator | None = None
-        self._done_revision = -1
+        self._done_revision, self._done_state = -1, self._labels.state
         self._run_started: float | None = None
         self._waiting_since: float | None = None  # the first run since the last result
         self._usual = 0.0
@@ -67,13 +70,15 @@ class Worker:
             while True:
                 self._receive(self._connection.recv())
         except (EOFError, OSError):
-            os._exit(0)  # nothing here is to be kept, and a running fit must not be waited for
+            self._leave(0)
 
     def _receive(self, message: tuple[Any, ...]) -> None:
         with self._news:
+            if message[0] == "close":
+                raise EOFError
             if message[0] == "changes":
-                self._labels = _changed(self._labels, message[1])
-                if self._may_cancel():
+                before, self._labels = self._labels, _changed(self._labels, message[1])
+                if self._labels.state is not before.state and self._may_cancel():
                     assert self._propagator is not None
                     self._propagator.cancel()
             else:
@@ -109,14 +114,18 @@ class Worker:
 
     def _run(self, propagator: Propagator, labels: Labels) -> None:
         """One run, its result, and what to label next."""
+        if labels.state is self._done_state:  # a row was skipped
+            self._done(labels)
+            self._send("unchanged", labels.revision)
+            return
         if not propagator.can_run(labels):
-            self._done_revision = labels.revision
             propagator.fitted = None
+            self._done(labels)
             self._send("waiting", labels.revision)
             self._suggest(propagator)
             return
         with self._news:
-            if self._labels.revision != labels.revision:
+            if self._labels.state is not labels.state:
                 return
             self._run_started = monotonic()
             self._waiting_since = self._waiting_since or self._run_started
@@ -130,10 +139,13 @@ class Worker:
                 started, self._run_started = self._run_started, None
         self._usual, self._waiting_since = monotonic() - (started or 0.0), None
         self._send("result", result)
-        with self._news:
-            self._done_revision = labels.revision
-            self._news.notify_all()
+        self._done(labels)
         self._suggest(propagator)
+
+    def _done(self, labels: Labels) -> None:
+        with self._news:
+            self._done_revision, self._done_state = labels.revision, labels.state
+            self._news.notify_all()
 
     def _suggest(self, propagator: Propagator) -> None:
         labels = self._labels
@@ -198,15 +210,17 @@ class Worker:
             try:
                 self._connection.send(message)
             except (BrokenPipeError, OSError):
-                os._exit(0)
+                self._leave(0)
 
 
 def _changed(labels: Labels, changes: Changes) -> Labels:
-    """The labels with newer ones; the old ones stay as they are, since a run may be reading them."""
-    state, drawn = labels.state.copy(), labels.drawn.copy()
+    """The labels with newer ones, in new arrays, since a run may be reading the old ones; the same if none differs."""
+    state, drawn, rows = labels.state, labels.drawn, changes.rows
     if labels.revision < 0:
         state, drawn = np.full(changes.n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(changes.n_rows, dtype=bool)
-    state[changes.rows], drawn[changes.rows] = changes.state, changes.drawn
+    if (state[rows] != changes.state).any() or (drawn[rows] != changes.drawn).any():
+        state, drawn = state.copy(), drawn.copy()
+        state[rows], drawn[rows] = changes.state, changes.drawn
     return replace(
         labels, revision=changes.revision, classes=changes.classes, state=state, drawn=drawn, goal=changes.goal
     )

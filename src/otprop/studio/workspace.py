@@ -6,6 +6,7 @@ import math
 import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
+from contextlib import suppress
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -17,10 +18,23 @@ from otprop.labelling.job import Job
 from otprop.studio.cells import SHORT, Cells
 from otprop.studio.client import WorkerClient
 from otprop.studio.export import FORMATS
+from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.queues import Queues
 from otprop.studio.session import AS_IN_FILE, KINDS, REMOVED, SKIP, UNKNOWN, Event, Session
-from otprop.studio.shown import MOST_IN_A_BYTE, NONE, PILE, PROPAGATED, Shown, best_classes, compose, probability_of
+from otprop.studio.session_file import NotSavedError
+from otprop.studio.shown import (
+    GIVEN,
+    HERE,
+    MOST_IN_A_BYTE,
+    NONE,
+    PILE,
+    PROPAGATED,
+    Shown,
+    best_classes,
+    compose,
+    probability_of,
+)
 from otprop.studio.source import Source
 from otprop.studio.worker import Changes
 
@@ -46,16 +60,8 @@ class Workspace:
         ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
         self._given = ids[job.target.codes]
         self._notes = [str(note) for note in job.notes]
-        self.result: Result | None = None
-        self._explained: dict[int, dict[str, Any]] = {}
-        self._needed: tuple[float, tuple[float, float, float] | None] | None = None
-        self._maps: dict[str, bytes | Future[Any] | str] = {}
+        self._news = WorkerNews()
         self._shown: tuple[tuple[int, int], Shown] | None = None
-        self._n_results = 0
-        self._propagation: dict[str, Any] = {
-            **{"state": "waiting", "revision": 0, "step": "starting", "done": 0, "total": 0},
-            **{"message": "", "seconds": None, "reused": []},
-        }
         self.queues = Queues(job.table.n_rows, source.request.seed)
         self._exports = tempfile.TemporaryDirectory(prefix="otprop-studio-")
         self.worker = WorkerClient(source, self._receive)
@@ -68,10 +74,15 @@ class Workspace:
 
     # --- what there is
 
+    @property
+    def result(self) -> Result | None:
+        """What the last propagation found."""
+        return self._news.result
+
     def shown(self) -> tuple[int, Shown]:
         """What is shown of every row, with the revision."""
         with self.lock, self.session.lock:
-            key = (self.session.revision, self._n_results)
+            key = (self.session.revision, self._news.n_results)
             if self._shown is None or self._shown[0] != key:
                 self._shown = key, compose(self.session.state, self._given, self.result)
             return key[0], self._shown[1]
@@ -80,7 +91,7 @@ class Workspace:
         """What the page shows around the map."""
         with self.lock, self.session.lock:
             session, result, (_, shown) = self.session, self.result, self.shown()
-            n_unknown = int((session.state == UNKNOWN).sum())
+            counts = shown.counts(len(session.classes))
             return {
                 "version": __version__,
                 "file": self.cells.name,
@@ -93,15 +104,15 @@ class Workspace:
                 "text_columns": self.cells.text_columns,
                 "has_images": bool(self.cells.pictures),
                 "label_bytes": 1 if len(session.classes) <= MOST_IN_A_BYTE else 2,
-                "classes": self._classes(shown),
+                "classes": self._classes(counts),
                 "revision": session.revision,
-                "labels": int((shown.confidence[shown.rounds == 0] == 255).sum()),
-                "unknown": n_unknown,
+                "labels": int(counts[[GIVEN, HERE]].sum()),
+                "unknown": int((shown.sources == PILE).sum()),
                 "can_undo": session.can_undo,
                 "can_redo": session.can_redo,
                 "saved_at": session.saved_at,
                 "notes": list(dict.fromkeys([*session.notes, *self._notes, *(result.notes if result else [])])),
-                "propagation": dict(self._propagation),
+                "propagation": dict(self._news.status),
                 "error": None if result is None else _range(result.error),
                 "curve": [
                     {"labels": labels, "error": error, "low": low, "high": high}
@@ -116,28 +127,24 @@ class Workspace:
                 "session_id": session.session_id,
             }
 
-    def _classes(self, shown: Shown) -> list[dict[str, Any]]:
-        names = self.session.classes
-        known = shown.classes != NO_CLASS
-        counts = np.zeros((5, len(names)), dtype=np.int64)
-        np.add.at(counts, (shown.sources[known], shown.classes[known]), 1)
+    def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
         return [
             {
                 "id": number,
                 "name": name,
                 "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None,
-                "given": int(counts[1, number]),
-                "here": int(counts[2, number]),
-                "propagated": int(counts[3, number]),
+                "given": int(counts[GIVEN, number]),
+                "here": int(counts[HERE, number]),
+                "propagated": int(counts[PROPAGATED, number]),
             }
-            for number, name in enumerate(names)
+            for number, name in enumerate(self.session.classes)
         ]
 
     def _goal(self) -> dict[str, Any] | None:
         goal = self.session.goal
         if goal is None:
             return None
-        needed = self._needed[1] if self._needed is not None and self._needed[0] == goal else None
+        needed = self._news.needed[1] if self._news.needed is not None and self._news.needed[0] == goal else None
         error = None if self.result is None else self.result.error
         if error is None:
             message = "known after the first propagation"
@@ -161,7 +168,7 @@ class Workspace:
             _, shown = self.shown()
             label = int(shown.classes[row])
             best = best_classes(self.result, row)
-            explained = self._explained.get(row)
+            explained = self._news.explained.get(row)
             issue = next((one for one in self.issues() if one[0] == row), None)
             return {
                 "id": row,
@@ -216,12 +223,12 @@ class Workspace:
     def map(self, kind: str) -> bytes | None:
         """The coordinates of the rows; None while they are computed, a ValueError where they cannot be."""
         with self.lock:
-            found = self._maps.get(kind)
+            found = self._news.maps.get(kind)
             if found is None and kind == "umap":
                 future = self.worker.ask("umap")
                 future.add_done_callback(self._take_umap)
-                self._maps.setdefault(kind, future)
-            found = self._maps.get(kind)
+                self._news.maps.setdefault(kind, future)
+            found = self._news.maps.get(kind)
             if isinstance(found, str):
                 raise ValueError(found)
             return found if isinstance(found, bytes) else None
@@ -230,11 +237,11 @@ class Workspace:
         with self.lock:
             error = future.exception()
             if error is None:
-                self._maps["umap"] = future.result().tobytes()
+                self._news.maps["umap"] = future.result().tobytes()
             elif "umap-learn" in str(error):
-                self._maps["umap"] = str(error)
+                self._news.maps["umap"] = str(error)
             else:  # the worker was not ready, or is gone: asked again with the next request
-                self._maps.pop("umap", None)
+                self._news.maps.pop("umap", None)
         self.notify(False)
 
     # --- what a person does
@@ -267,7 +274,7 @@ class Workspace:
             return []
         row = int(rows[0])
         share = probability_of(self.result, rows, number)
-        near = self._explained.get(row, {"nearest": []})["nearest"][:MOST_CONTRADICTED]
+        near = self._news.explained.get(row, {"nearest": []})["nearest"][:MOST_CONTRADICTED]
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
@@ -330,7 +337,7 @@ class Workspace:
 
     def _take_needed(self, error: float, future: Future[Any]) -> None:
         if future.exception() is None:
-            self._needed = error, future.result()
+            self._news.needed = error, future.result()
             self.notify(False)
 
     def explain(self, row: int) -> Future[Any]:
@@ -342,7 +349,7 @@ class Workspace:
     def _take_explanations(self, future: Future[Any]) -> None:
         if future.exception() is None:
             with self.lock:
-                self._explained.update(future.result())
+                self._news.explained.update(future.result())
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
@@ -367,59 +374,24 @@ class Workspace:
     # --- what the worker says
 
     def _receive(self, message: tuple[Any, ...]) -> None:
-        kind, is_result = message[0], message[0] == "result"
+        kind, news = message[0], self._news
         with self.lock:
-            getattr(self, f"_on_{kind}")(*message[1:])
-        self.notify(is_result)
+            news.take(message)
+            if kind == "started":
+                self._changed(np.flatnonzero(self.session.state != AS_IN_FILE))
+            elif kind == "digest" and news.digest != self.cells.digest:
+                self._notes.append(f"{self.cells.name} was changed while it is open: end the studio and start it again")
+            elif kind == "suggestions":
+                self.queues.set_suggestions(news.suggestions or [])
+            elif kind == "result":
+                self._add_to_curve()
+        self.notify(kind == "result")
 
-    def _on_started(self) -> None:
-        self._changed(np.flatnonzero(self.session.state != AS_IN_FILE))
-
-    def _on_digest(self, digest: str) -> None:
-        if digest != self.cells.digest:
-            self._notes.append(f"{self.cells.name} was changed while the studio is open: close it and open it again")
-
-    def _on_map(self, kind: str, points: np.ndarray) -> None:
-        self._maps[kind] = points.tobytes()
-
-    def _on_progress(self, done: float, total: float, step: str) -> None:
-        self._propagation |= {"step": step, "done": done, "total": total}
-
-    def _on_running(self, revision: int) -> None:
-        self._propagation |= {"state": "running", "revision": revision, "message": ""}
-
-    def _on_waiting(self, revision: int) -> None:
-        message = "label rows of two classes, and the others follow"
-        self._propagation |= {"state": "waiting", "revision": revision, "step": "", "message": message}
-        if self.result is not None:
-            self.result, self._explained = None, {}
-            self._n_results += 1
-
-    def _on_result(self, result: Result) -> None:
-        self.result, self._n_results, self._explained = result, self._n_results + 1, {}
-        self._propagation |= {
-            **{"state": "done", "revision": result.revision, "step": "", "message": ""},
-            **{"seconds": round(result.seconds, 3), "reused": result.reused},
-        }
-        if result.error is not None and all(map(math.isfinite, result.error)):
-            self.session.add_curve_point(result.revision, result.n_labels, *result.error)
-
-    def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
-        self.queues.set_suggestions(found)
-
-    def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:
-        self._explained.update(found)
-
-    def _on_needed(self, error: float, needed: tuple[float, float, float] | None) -> None:
-        self._needed = error, needed
-
-    def _on_failed(self, revision: int, sentence: str) -> None:
-        self._propagation |= {"state": "failed", "revision": revision, "step": "", "message": sentence}
-
-    def _on_gone(self, status: int | None, again: bool) -> None:
-        ending = "it is started again" if again else "it is not started again; labels are saved all the same"
-        message = f"the propagation was stopped (exit status {status}): {ending}"
-        self._propagation |= {"state": "waiting" if again else "failed", "step": "", "message": message}
+    def _add_to_curve(self) -> None:
+        result = self.result
+        if result is not None and result.error is not None and all(map(math.isfinite, result.error)):
+            with suppress(NotSavedError):  # it is found again by the next propagation
+                self.session.add_curve_point(result.revision, result.n_labels, *result.error)
 
 
 def _late(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
