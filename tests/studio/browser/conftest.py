@@ -121,7 +121,7 @@ def ready(page: Any) -> None:
     """Wait until a row is shown, and labels were propagated once."""
     page.wait_for_selector("body[data-ready=true]")
     page.wait_for_selector("#row[data-ready=true]")
-    page.wait_for_selector("#play:enabled")
+    page.wait_for_selector("#play:enabled", state="attached")
 
 
 def current_row(page: Any) -> int:

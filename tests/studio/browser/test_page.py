@@ -264,10 +264,10 @@ def test_from_start_to_end_with_the_keyboard_alone(open_page: OpenPage, tmp_path
     with page.expect_download() as download:
         page.keyboard.press("Enter")
     download.value.save_as(tmp_path / "apples.csv")
-    with (tmp_path / "apples.csv").open(newline="") as file:
+    with (tmp_path / "apples.csv").open(newline="", encoding="utf-8") as file:
         rows = list(csv.DictReader(file))
     assert len(rows) == 150
-    assert rows[second]["variety"] == "Idared"
+    assert rows[second]["variety_label"] == "Idared"
     assert rows[second]["variety_source"] not in ("given", "propagated")
     page.keyboard.press("Escape")
     for undone in (second, row):

@@ -19,6 +19,7 @@ from tests.studio.browser.conftest import (
 from tests.studio.browser.running import RunningStudio
 
 HERE = 2
+LABELLED = "row => fetch(`/api/row/${row}`).then(answer => answer.json()).then(found => found.source === 2)"
 
 
 def open_in(browser: Any, url: str, watched: Watched) -> Any:
@@ -31,62 +32,47 @@ def open_in(browser: Any, url: str, watched: Watched) -> Any:
     return page
 
 
-def test_the_page_outlives_a_killed_server(browser: Any, tmp_path: Path) -> None:
+def test_labels_outlive_a_killed_server_and_a_closed_page(browser: Any, tmp_path: Path) -> None:
     path = write_table(tmp_path / "apples.csv")
     studio = RunningStudio(path, "variety")
     watched = Watched(studio.address)
     page = open_in(browser, studio.url, watched)
     first, _ = press_and_wait(page, "1")
     saved(page)
+    closed = page.context.new_page()
+    closed.goto(studio.address)
+    ready(closed)
     watched.server_may_go = True
     studio.kill()
-    page.wait_for_selector("#alarm:not([hidden])")
-    assert "does not answer" in page.text_content("#alarm")
-    second = current_row(page)
+
+    for one in (page, closed):
+        one.wait_for_selector("#alarm:not([hidden])")
+        assert "does not answer" in one.text_content("#alarm")
+    closed.keyboard.press("ArrowRight")  # another row than on the first page
+    second, third = current_row(page), current_row(closed)
+    assert second != third
     page.keyboard.press("2")
-    page.wait_for_selector("#saved[data-state=unsaved]")
-    assert "kept in this browser" in page.text_content("#alarm")
+    closed.keyboard.press("3")
+    for one in (page, closed):
+        one.wait_for_selector("#saved[data-state=unsaved]")
+        assert "kept in this browser" in one.text_content("#alarm")
+    closed.close()
 
     studio = RunningStudio(path, "variety", studio.port)
     try:
-        saved(page)
         page.wait_for_selector("#alarm", state="hidden")
+        saved(page)
         assert source_of(page, first) == (HERE, 0)
         assert source_of(page, second) == (HERE, 1)
-        third, _ = press_and_wait(page, "3")  # it goes on
+        other = page.context.new_page()  # takes over what the closed page could not send
+        other.goto(studio.url)
+        wait_until(other, LABELLED, third)
+        assert source_of(other, third) == (HERE, 2)
+        fourth, _ = press_and_wait(page, "3")  # the first page goes on
         saved(page)
-        assert source_of(page, third) == (HERE, 2)
+        assert source_of(page, fourth) == (HERE, 2)
     finally:
         page.context.close()
         studio.stop()
     assert watched.said == []
     assert watched.foreign == []
-
-
-def test_a_label_that_was_not_saved_is_sent_by_the_next_page(browser: Any, tmp_path: Path) -> None:
-    path = write_table(tmp_path / "apples.csv")
-    studio = RunningStudio(path, "variety")
-    watched = Watched(studio.address)
-    page = open_in(browser, studio.url, watched)
-    watched.server_may_go = True
-    studio.kill()
-    page.wait_for_selector("#alarm:not([hidden])")
-    row = current_row(page)
-    page.keyboard.press("3")
-    page.wait_for_selector("#saved[data-state=unsaved]")
-    page.close()
-
-    studio = RunningStudio(path, "variety", studio.port)
-    try:
-        page = page.context.new_page()
-        page.goto(studio.url)
-        ready(page)
-        saved(page)
-        wait_until(
-            page, "row => fetch(`/api/row/${row}`).then(answer => answer.json()).then(found => found.source === 2)", row
-        )
-        assert source_of(page, row) == (HERE, 2)
-    finally:
-        page.context.close()
-        studio.stop()
-    assert watched.said == []

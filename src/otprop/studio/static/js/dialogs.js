@@ -1,4 +1,5 @@
 /** Dialogs: find a class, make one, take results away, help. All are native dialogs: Escape closes them. */
+import { post, requestName } from "./api.js";
 import { byId, h, replace } from "./dom.js";
 import { swatch } from "./palette.js";
 import { say } from "./notices.js";
@@ -108,7 +109,8 @@ async function takeAway(outbox, button) {
   button.disabled = true;
   replace(status, "Making the file …");
   try {
-    const { name, bytes, url } = await outbox.send("/api/export", { format: button.dataset.export });
+    await outbox.drained(); // all labels are in the file; later ones need not wait for it
+    const { name, bytes, url } = await post("/api/export", { format: button.dataset.export }, requestName());
     const link = h("a", { href: url, download: name }, name);
     replace(status, "Ready: ", link, ` (${size(bytes)})`);
     link.click();

@@ -9,9 +9,17 @@ const FIRST_WAIT = 400, LONGEST_WAIT = 5000; // milliseconds between attempts
 
 /**
  * @typedef {{path: string, body: any, request: string}} Entry
- * @typedef {{resolve: (answer: any) => void, reject: (error: Error) => void}} Waiter
+ * @typedef {{resolve: (answer: any) => void, reject: (error: Error) => void, done: Promise<any>}} Waiter
  * @typedef {"idle"|"sending"|"gone"|"failing"|"locked"} Condition
  */
+
+/** A promise with the functions that end it. */
+function withResolvers() {
+  /** @type {any} */
+  const found = {};
+  found.promise = new Promise((resolve, reject) => Object.assign(found, { resolve, reject }));
+  return found;
+}
 
 export class Outbox {
   /** @param {(condition: Condition, waiting: number, sentence: string) => void} report */
@@ -67,10 +75,15 @@ export class Outbox {
     const entry = { path, body, request: requestName() };
     this.entries.push(entry);
     this.store();
-    return new Promise((resolve, reject) => {
-      this.waiters.set(entry.request, { resolve, reject });
-      void this.flush();
-    });
+    const { promise, resolve, reject } = withResolvers();
+    this.waiters.set(entry.request, { resolve, reject, done: promise });
+    void this.flush();
+    return promise;
+  }
+
+  /** Wait until everything that was sent so far is confirmed. */
+  async drained() {
+    await Promise.allSettled([...this.waiters.values()].map(({ done }) => done));
   }
 
   /** Try again now: the server was heard from. */
