@@ -33,13 +33,18 @@ class RunningStudio:
         self._reader = Thread(target=self._read, daemon=True)
         self._reader.start()
         try:
-            self.url = self._lines.get(timeout=PATIENCE).strip()
+            self.url = self._address()
         except Empty:
             self.kill()
             raise
-        assert self.url.startswith("http://127.0.0.1:"), self.url
         self.address = self.url.partition("?")[0]
         self.port = int(self.address.rstrip("/").rpartition(":")[2])
+
+    def _address(self) -> str:
+        """What it printed first, apart from notes."""
+        while not (line := self._lines.get(timeout=PATIENCE)).startswith("http://127.0.0.1:"):
+            pass
+        return line.strip()
 
     def _read(self) -> None:
         assert self._process.stdout is not None

@@ -121,7 +121,7 @@ function showRow(row, reason) {
 /** @param {number[]} rows */
 function showNear(rows) {
   map.overlay.near = rows;
-  map.overlay.draw();
+  map.requestSoon();
 }
 
 /** @param {Uint32Array} rows */

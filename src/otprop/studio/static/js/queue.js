@@ -11,8 +11,10 @@ import { getJson } from "./api.js";
 const WANTED = 24; // rows asked for at once
 const LOW = 12; // ask again when fewer are left
 const AHEAD = 8; // rows whose details are fetched ahead
+const READY = 3; // rows whose details are here before an order replaces another
 const AT_ONCE = 2; // requests for details at a time: a browser has six connections for everything
 const MOST = 200; // rows that the server sends at most
+const RETRY = 1000; // milliseconds without requests after one that failed
 const KEPT = 400; // details kept
 
 export class Queue {
@@ -36,8 +38,8 @@ export class Queue {
     this.details = new Map();
     /** Rows whose details are older than the newest result. @type {Set<number>} */
     this.stale = new Set();
-    /** @type {Set<number>} */
-    this.underway = new Set();
+    /** Rows whose details are asked for. @type {Map<number, Promise<void>>} */
+    this.underway = new Map();
     this.asked = 0;
     this.asking = false;
     this.complete = false;
@@ -45,6 +47,7 @@ export class Queue {
     this.lasso = new Uint32Array(0);
     /** The row whose explanation is waited for, -1 for none. */
     this.waited = -1;
+    this.pauseTimer = 0;
     /** @type {AbortController|null} */
     this.waiting = null;
   }
@@ -75,9 +78,13 @@ export class Queue {
     this.asking = true;
     try {
       const answer = this.order === "lasso" ? this.lassoAnswer() : await getJson(this.address());
+      const wanted = (/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id;
+      // the rows that were to come stay until the new ones can be shown without waiting
+      const first = this.current && this.entries.length ? answer.rows.filter(wanted).slice(0, READY) : [];
+      await Promise.all(first.map((/** @type {QueueEntry} */ { id }) => this.fresh(id)));
       if (number !== this.asked) return;
       this.total = answer.total;
-      this.entries = answer.rows.filter((/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id);
+      this.entries = answer.rows.filter(wanted);
       this.complete = answer.rows.length >= answer.total;
     } finally {
       if (number === this.asked) this.asking = false;
@@ -152,12 +159,14 @@ export class Queue {
 
   /** Fetch what is missing of the row that is shown and of those to come, in this order. */
   fetchAhead() {
-    const ids = [this.current, ...this.entries.slice(0, AHEAD)].flatMap((entry) => (entry ? [entry.id] : []));
+    if (this.pauseTimer) return;
+    const coming = this.entries.slice(0, AHEAD).map(({ id }) => id);
+    const here = this.current && this.details.get(this.current.id);
+    const ids = this.current && !here?.proposal ? [this.current.id, ...coming] : coming; // what is shown stays as it is
     const missing = ids.filter((id) => (!this.details.has(id) || this.stale.has(id)) && !this.underway.has(id));
-    for (const id of missing.slice(0, Math.max(0, AT_ONCE - this.underway.size))) void this.fetchDetail(id);
+    for (const id of missing.slice(0, Math.max(0, AT_ONCE - this.underway.size))) void this.fresh(id).then(() => this.fetchAhead());
     if (this.waited !== this.current?.id) this.waiting?.abort();
-    const shown = this.current && this.details.get(this.current.id);
-    if (shown && !shown.explained && this.waited !== shown.id) void this.fetchExplanation(shown.id);
+    if (here && !here.explained && this.waited !== here.id) void this.fetchExplanation(here.id);
   }
 
   /** Wait for what the server needs some time for, as long as the row is shown. @param {number} id */
@@ -174,11 +183,26 @@ export class Queue {
     }
   }
 
+  /** Fetch nothing for a while. */
+  pause() {
+    clearTimeout(this.pauseTimer);
+    this.pauseTimer = setTimeout(() => {
+      this.pauseTimer = 0;
+      this.fetchAhead();
+    }, RETRY);
+  }
+
+  /** Have the newest details of a row here. @param {number} id @returns {Promise<void>} */
+  fresh(id) {
+    if (this.details.has(id) && !this.stale.has(id)) return Promise.resolve();
+    const found = this.underway.get(id) ?? this.fetchDetail(id).finally(() => this.underway.delete(id));
+    this.underway.set(id, found);
+    return found;
+  }
+
   /** @param {number} id */
   async fetchDetail(id) {
-    this.underway.add(id);
     this.stale.delete(id);
-    let found = true;
     try {
       const detail = await getJson(`/api/row/${id}`);
       this.details.delete(id);
@@ -190,11 +214,7 @@ export class Queue {
       }
       if (this.current?.id === id) this.changed();
     } catch {
-      this.stale.add(id); // the server is gone or restarts: asked for again with the next row
-      found = false;
-    } finally {
-      this.underway.delete(id);
+      this.pause(); // the server is gone or restarts
     }
-    if (found) this.fetchAhead();
   }
 }

@@ -12,6 +12,7 @@ import { View } from "./view.js";
 
 export const COLORINGS = ["label", "confidence", "source"];
 const SLOW = 45, SMALLEST_PART = 0.05; // milliseconds of a frame; share of the rows drawn while the map moves
+const SOON = 40; // milliseconds by which the map follows the row
 const REST = 180; // milliseconds without movement after which all rows are drawn again
 const LAST_ROUND = 254; // 255 is a row without label
 
@@ -37,6 +38,7 @@ export class RowMap {
     this.frame = 0;
     this.lastFrame = 0;
     this.restTimer = 0;
+    this.soonTimer = 0;
     this.colors = themeColors();
     this.makeCanvas(location.hash === "#canvas");
     this.overlay = new Overlay(this);
@@ -138,7 +140,7 @@ export class RowMap {
     const known = new Set(this.labelled);
     this.labelled = Uint32Array.from([...this.labelled, ...patched.filter((row) => !known.has(row))]);
     this.renderer.patchRows(this.store, patched, this.labelled);
-    this.request();
+    this.requestSoon();
   }
 
   /** Rows drawn above all others: labelled by a person, or selected. */
@@ -197,8 +199,8 @@ export class RowMap {
   /** Move the map so that a row is in the window. @param {number} row */
   reveal(row) {
     if (!this.visible) return;
-    if (row >= 0 && 2 * row < this.xy.length && this.view.reveal(this.xy[2 * row], this.xy[2 * row + 1])) this.request();
-    else this.overlay.draw();
+    if (row >= 0 && 2 * row < this.xy.length) this.view.reveal(this.xy[2 * row], this.xy[2 * row + 1]);
+    this.requestSoon();
   }
 
   /** The map moves: draw as many rows as is smooth, and all of them once it rests. */
@@ -213,7 +215,14 @@ export class RowMap {
     this.request();
   }
 
+  /** Draw after the row that a key press brought is on the screen. */
+  requestSoon() {
+    clearTimeout(this.soonTimer);
+    this.soonTimer = setTimeout(() => this.request(), SOON);
+  }
+
   request() {
+    clearTimeout(this.soonTimer);
     if (!this.frame) this.frame = requestAnimationFrame((now) => this.animate(now));
   }
 

@@ -1,6 +1,6 @@
 /** What lies above the points: the row that is shown, its nearest labelled rows, the lasso, rows that just changed. */
 
-const PULSE = 1600; // milliseconds that changed rows are marked
+const PULSE = 1500, STEPS = 5; // milliseconds that changed rows are marked; pictures in this time
 const MOST_PULSES = 3000;
 
 export class Overlay {
@@ -20,6 +20,7 @@ export class Overlay {
     /** @type {Uint32Array|null} */
     this.pulsed = null;
     this.pulseStart = 0;
+    this.timer = 0;
     this.still = matchMedia("(prefers-reduced-motion: reduce)");
   }
 
@@ -36,14 +37,13 @@ export class Overlay {
     this.animate();
   }
 
+  /** Few pictures instead of sixty a second: a key press must not wait for them. */
   animate() {
+    clearTimeout(this.timer);
     if (!this.pulsed) return;
-    const left = PULSE - (performance.now() - this.pulseStart);
-    if (left <= 0) this.pulsed = null;
+    if (performance.now() - this.pulseStart >= PULSE) this.pulsed = null;
     this.draw();
-    if (!this.pulsed) return;
-    if (this.still.matches) setTimeout(() => this.animate(), left);
-    else requestAnimationFrame(() => this.animate());
+    if (this.pulsed) this.timer = setTimeout(() => this.animate(), this.still.matches ? PULSE : PULSE / STEPS);
   }
 
   draw() {
