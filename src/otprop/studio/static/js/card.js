@@ -23,6 +23,7 @@ export class Card {
     /** What is shown now, kept as it is while the person looks at it. @type {RowDetail|null} */
     this.shown = null;
     this.shownEntry = /** @type {import("./types.js").QueueEntry|null} */ (null);
+    this.fromTop = false;
   }
 
   /** The proposal as it is on the screen: that is what Enter accepts. */
@@ -45,7 +46,7 @@ export class Card {
     const body = byId("row-body");
     if (!entry) {
       replace(byId("row-title"), "No row");
-      replace(byId("row-reason"));
+      refresh(byId("row-reason"), null, () => []);
       replace(body, h("p", { class: "empty" }, this.emptySentence()));
       this.showNear([]);
       return other;
@@ -53,7 +54,7 @@ export class Card {
     this.header(entry, detail);
     if (!detail) replace(body, h("p", { class: "empty" }, "Reading the row …"));
     else replace(body, this.issue(detail), this.cells(detail), this.why(detail));
-    body.scrollTop = 0;
+    this.fromTop = true;
     byId("row").dataset.row = String(entry.id);
     byId("row").dataset.ready = String(Boolean(detail));
     this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
@@ -68,6 +69,12 @@ export class Card {
     this.showNear(detail.nearest.map(({ id }) => id));
   }
 
+  /** Begin at the top of a new row; after all other changes, since it needs the layout. */
+  scrollUp() {
+    if (this.fromTop) byId("row-body").scrollTop = 0;
+    this.fromTop = false;
+  }
+
   emptySentence() {
     const { order } = this.queue;
     if (this.queue.asking) return "Looking for rows …";
@@ -80,8 +87,10 @@ export class Card {
 
   /** @param {import("./types.js").QueueEntry} entry @param {RowDetail|null} detail */
   header(entry, detail) {
-    replace(byId("row-title"), `Row ${entry.id + 1}`);
-    replace(byId("row-reason"), h("span", { class: "tag" }, entry.reason), detail && !detail.issue ? this.present(entry.id) : null);
+    const { labels, sources, confidence } = this.store, row = entry.id;
+    replace(byId("row-title"), `Row ${row + 1}`);
+    refresh(byId("row-reason"), [entry, Boolean(detail), detail?.issue, labels[row], sources[row], confidence[row]], () => [
+      h("span", { class: "tag" }, entry.reason), detail && !detail.issue ? this.present(row) : null]);
   }
 
   /** The label that the row has now. @param {number} row */

@@ -70,11 +70,16 @@ export function byId(id) {
 }
 
 /**
- * Replace the children of a node.
+ * Replace the children of a node; the same text as before is left alone, since every change costs a layout.
  * @param {Element} node
  * @param {...(Child|Child[])} children
  */
 export function replace(node, ...children) {
+  const [only] = children;
+  if (children.length === 1 && typeof only === "string") {
+    if (node.firstElementChild || node.textContent !== only) node.textContent = only;
+    return;
+  }
   node.replaceChildren();
   append(node, children);
 }

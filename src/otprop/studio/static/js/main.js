@@ -106,6 +106,7 @@ function showQueue() {
   card.renderUpcoming();
   decide.render();
   orders.render();
+  card.scrollUp();
   const row = queue.current?.id ?? -1;
   if (map.overlay.current === row) return;
   map.overlay.current = row;

@@ -59,12 +59,12 @@ export class Orders {
   render() {
     const { order } = this.queue;
     const { issues, unknown } = this.store.state;
-    this.select.value = order;
+    if (this.select.value !== order) this.select.value = order;
     this.classSelect.hidden = order !== "class";
     const lasso = this.select.querySelector("[value=lasso]");
     lasso.disabled = !this.queue.lasso.length;
-    this.select.querySelector("[value=issues]").textContent = issues ? `Doubtful labels (${issues})` : "Doubtful labels";
-    this.select.querySelector("[value=unknown]").textContent = unknown ? `Unknown pile (${unknown})` : "Unknown pile";
+    replace(this.select.querySelector("[value=issues]"), issues ? `Doubtful labels (${issues})` : "Doubtful labels");
+    replace(this.select.querySelector("[value=unknown]"), unknown ? `Unknown pile (${unknown})` : "Unknown pile");
     const doubts = byId("doubts");
     doubts.hidden = !issues || order === "issues";
     replace(doubts, `${count(issues, "doubtful label")}`);

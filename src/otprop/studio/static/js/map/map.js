@@ -12,7 +12,7 @@ import { View } from "./view.js";
 
 export const COLORINGS = ["label", "confidence", "source"];
 const SLOW = 45, SMALLEST_PART = 0.05; // milliseconds of a frame; share of the rows drawn while the map moves
-const SOON = 40; // milliseconds by which the map follows the row
+const SOON = 200, LATEST = 1000; // milliseconds by which the map follows the row; the most while keys are pressed
 const REST = 180; // milliseconds without movement after which all rows are drawn again
 const LAST_ROUND = 254; // 255 is a row without label
 
@@ -39,6 +39,7 @@ export class RowMap {
     this.lastFrame = 0;
     this.restTimer = 0;
     this.soonTimer = 0;
+    this.soonSince = 0;
     this.colors = themeColors();
     this.makeCanvas(location.hash === "#canvas");
     this.overlay = new Overlay(this);
@@ -215,14 +216,17 @@ export class RowMap {
     this.request();
   }
 
-  /** Draw after the row that a key press brought is on the screen. */
+  /** Draw when the keys rest: the next row must not wait for the map. */
   requestSoon() {
+    const now = performance.now();
+    if (!this.soonTimer) this.soonSince = now;
     clearTimeout(this.soonTimer);
-    this.soonTimer = setTimeout(() => this.request(), SOON);
+    this.soonTimer = setTimeout(() => this.request(), Math.max(0, Math.min(SOON, this.soonSince + LATEST - now)));
   }
 
   request() {
     clearTimeout(this.soonTimer);
+    this.soonTimer = 0;
     if (!this.frame) this.frame = requestAnimationFrame((now) => this.animate(now));
   }
 
