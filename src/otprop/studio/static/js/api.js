@@ -39,7 +39,11 @@ export async function getJson(path, signal) {
 export async function getBinary(path) {
   const response = await fetch(path);
   if (!response.ok) throw await refusal(response);
-  if (response.status === 202) return null;
+  if (response.status === 202) {
+    const { state, error } = await response.json();
+    if (state === "failed") throw new Refused(202, error);
+    return null;
+  }
   return { buffer: await response.arrayBuffer(), revision: Number(response.headers.get("X-Revision") ?? 0) };
 }
 

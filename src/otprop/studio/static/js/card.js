@@ -11,6 +11,7 @@ import { SOURCE, SOURCE_NAMES } from "./store.js";
 
 const LONG = 60; // characters from which a cell is shown as text over the whole width
 const FEW = 6; // short cells up to which each has a line of its own
+const PER_SOURCE = 2, WORTH = 0.05; // classes shown of what a source says; probability from which the second is
 const NEAR_CELLS = 3;
 
 export class Card {
@@ -140,9 +141,12 @@ export class Card {
 
   /** @param {RowDetail} detail */
   evidence(detail) {
-    const rows = detail.evidence.map((one) => h("tr", {}, h("th", { scope: "row" }, one.source),
+    const sources = [...new Set(detail.evidence.map(({ source }) => source))];
+    const first = sources.flatMap((source) => detail.evidence.filter((one) => one.source === source).filter((one, at) => !at || (at < PER_SOURCE && one.probability >= WORTH))
+      .map((one, at) => ({ ...one, source: at ? "" : source })));
+    const rows = first.map((one) => h("tr", {}, h("th", { scope: "row" }, one.source.replaceAll("_", " ")),
       h("td", {}, h("span", { class: "inline" }, swatch(one.class), h("bdi", {}, this.store.className(one.class)))),
-      h("td", { class: "number" }, meter(one.probability), probability(one.probability))));
+      h("td", { class: "number" }, meter(one.probability), h("span", {}, probability(one.probability)))));
     return h("table", { class: "evidence" }, h("tbody", {}, ...rows));
   }
 

@@ -34,7 +34,8 @@ export class Decide {
     const here = selection ? null : this.byPerson(row) ? this.store.labelOf(row) : null;
     refresh(byId("proposal"), [row, selection?.length, selection?.[0], detail?.issue, detail?.proposal, choices.map(({ name }) => name)],
       () => (selection ? this.region(selection) : this.proposal()));
-    refresh(byId("choices"), [choices, here], () => choices.map((one) => this.choice(one, one.id === here)));
+    refresh(byId("choices"), [choices, here], () => (choices.length ? choices.map((one) => this.choice(one, one.id === here)) :
+      [h("p", { class: "hint" }, "There is no class yet. Press n and name the first one.")]));
     refresh(byId("actions"), [Boolean(selection), this.byPerson(row), detail?.issue, this.store.state.classes.length],
       () => this.others(Boolean(selection), row));
   }

@@ -3,7 +3,7 @@ import { byId, count, replace } from "./dom.js";
 
 /** @typedef {import("./store.js").Store} Store */
 
-const STEP = 650; // milliseconds of a round
+const STEP = 600, WHOLE = 5000; // milliseconds of a round, and of all together
 
 export class Film {
   /** @param {Store} store @param {import("./map/map.js").RowMap} map */
@@ -43,7 +43,7 @@ export class Film {
       const next = Number(this.slider.value) + 1;
       this.show(next);
       if (next >= Number(this.slider.max)) this.stop();
-    }, STEP);
+    }, Math.min(STEP, WHOLE / Number(this.slider.max)));
   }
 
   stop() {

@@ -144,12 +144,18 @@ function escape() {
   else if (pointer.tool === "lasso") pointer.setTool("pan");
 }
 
+function startSearch() {
+  const input = byId("search");
+  if (!input.offsetParent) tools.showView("map"); // on a narrow window it is there
+  input.focus();
+}
+
 function startKeys() {
   listenToKeys({
     Enter: actions.accept, s: actions.skip, u: () => void session.undo(), "Shift+U": () => void session.redo(), n: actions.makeClass,
     k: actions.keep, x: actions.remove, "0": actions.unknown, " ": actions.findClass, Escape: escape,
     ArrowLeft: () => queue.back(), ArrowRight: () => queue.entries.length && queue.advance(),
-    "/": () => byId("search").focus(), "?": () => byId("help").showModal(),
+    "/": startSearch, "?": () => byId("help").showModal(),
     "Shift+L": () => pointer.setTool(pointer.tool === "lasso" ? "pan" : "lasso"),
     "Shift+A": () => selectRows(pointer.inWindow()), "Shift+F": () => film.toggle(), "Shift+C": () => tools.nextColoring(),
     "Shift+E": () => byId("export").showModal(), "Shift+M": () => { tools.showView("map"); byId("map").focus(); },

@@ -54,7 +54,9 @@ export class Watch {
     const { goal } = this.store.state;
     const input = byId("goal");
     if (document.activeElement !== input) input.value = goal ? String(Number((100 * goal.error).toFixed(2))) : "";
-    replace(byId("goal-message"), goal ? goal.message : "");
+    const { error } = this.store.state;
+    byId("goal-message").dataset.reached = String(Boolean(goal && error && error.value !== null && error.value <= goal.error));
+    replace(byId("goal-message"), goal ? goal.message.charAt(0).toUpperCase() + goal.message.slice(1) : "");
   }
 
   /** The newest events, when they are asked for. */
