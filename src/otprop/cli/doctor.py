@@ -24,6 +24,8 @@ _OPTIONAL = {
     "matplotlib": "otprop[plot]",
     "POT": "otprop[pot]",
     "umap-learn": "otprop[umap]",
+    "starlette": "otprop[studio]",
+    "uvicorn": "otprop[studio]",
 }
 _EXAMPLE = """\
 example:

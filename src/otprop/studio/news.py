@@ -24,6 +24,7 @@ class WorkerNews:
     status : dict, the propagation as the page shows it
     explained : dict of row to its explanation, for the last result
     suggestions : list of (row, reason)
+    n_suggested : int, how often suggestions or explanations came
     needed : (goal, labels needed) or None
     maps : dict of kind to coordinates, to the future of them, or to the sentence that says why there are none
     digest : str or None, of the file that the worker has read
@@ -37,7 +38,8 @@ class WorkerNews:
             **{"message": "", "seconds": None, "reused": []},
         }
         self.explained: dict[int, dict[str, Any]] = {}
-        self.suggestions: list[tuple[int, str]] | None = None
+        self.suggestions: list[tuple[int, str]] = []
+        self.n_suggested = 0
         self.needed: tuple[float, Needed] | None = None
         self.maps: dict[str, bytes | Future[Any] | str] = {}
         self.digest: str | None = None
@@ -79,9 +81,11 @@ class WorkerNews:
 
     def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
         self.suggestions = found
+        self.n_suggested += 1
 
     def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:
         self.explained.update(found)
+        self.n_suggested += 1
 
     def _on_needed(self, error: float, needed: Needed) -> None:
         self.needed = error, needed

@@ -123,6 +123,7 @@ class Workspace:
                 "goal": self._goal(),
                 "n_rounds": 0 if result is None else result.n_rounds,
                 "issues": len(self.issues()),
+                "suggested": self._news.n_suggested,
                 "session": session.path.name,
                 "session_id": session.session_id,
             }
@@ -382,7 +383,7 @@ class Workspace:
             elif kind == "digest" and news.digest != self.cells.digest:
                 self._notes.append(f"{self.cells.name} was changed while it is open: end the studio and start it again")
             elif kind == "suggestions":
-                self.queues.set_suggestions(news.suggestions or [])
+                self.queues.set_suggestions(news.suggestions)
             elif kind == "result":
                 self._add_to_curve()
         self.notify(kind == "result")
