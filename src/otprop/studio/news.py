@@ -23,6 +23,7 @@ class WorkerNews:
     n_results : int, how often `result` was another one
     status : dict, the propagation as the page shows it
     explained : dict of row to its explanation, for the last result
+    nearest : dict of row to the labelled rows nearest to it when it was last explained
     suggestions : list of (row, reason)
     n_suggested : int, how often suggestions or explanations came
     needed : (goal, labels needed) or None
@@ -38,6 +39,7 @@ class WorkerNews:
             **{"message": "", "seconds": None, "reused": []},
         }
         self.explained: dict[int, dict[str, Any]] = {}
+        self.nearest: dict[int, list[dict[str, Any]]] = {}
         self.suggestions: list[tuple[int, str]] = []
         self.n_suggested = 0
         self.needed: tuple[float, Needed] | None = None
@@ -47,6 +49,11 @@ class WorkerNews:
     def take(self, message: tuple[Any, ...]) -> None:
         """Take a message."""
         getattr(self, f"_on_{message[0]}")(*message[1:])
+
+    def explain(self, found: dict[int, dict[str, Any]]) -> None:
+        """Take explanations of rows."""
+        self.explained.update(found)
+        self.nearest.update({row: one["nearest"] for row, one in found.items()})
 
     def _on_started(self) -> None:
         self.status |= {"state": "waiting", "step": "starting"}
@@ -84,7 +91,7 @@ class WorkerNews:
         self.n_suggested += 1
 
     def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:
-        self.explained.update(found)
+        self.explain(found)
         self.n_suggested += 1
 
     def _on_needed(self, error: float, needed: Needed) -> None:

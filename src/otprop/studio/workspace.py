@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
@@ -275,7 +275,7 @@ class Workspace:
             return []
         row = int(rows[0])
         share = probability_of(self.result, rows, number)
-        near = self._news.explained.get(row, {"nearest": []})["nearest"][:MOST_CONTRADICTED]
+        near = self._news.nearest.get(row, [])[:MOST_CONTRADICTED]
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
@@ -350,7 +350,7 @@ class Workspace:
     def _take_explanations(self, future: Future[Any]) -> None:
         if future.exception() is None:
             with self.lock:
-                self._news.explained.update(future.result())
+                self._news.explain(future.result())
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
@@ -381,7 +381,9 @@ class Workspace:
             if kind == "started":
                 self._changed(np.flatnonzero(self.session.state != AS_IN_FILE))
             elif kind == "digest" and news.digest != self.cells.digest:
-                self._notes.append(f"{self.cells.name} was changed while it is open: end the studio and start it again")
+                sentence = f"{self.cells.name} was changed while it is open: end the studio and start it again"
+                news.take(("failed", self.session.revision, sentence))  # its rows may be other ones
+                Thread(target=self.worker.close, daemon=True).start()
             elif kind == "suggestions":
                 self.queues.set_suggestions(news.suggestions)
             elif kind == "result":
