@@ -163,8 +163,8 @@ class Workspace:
             found = [] if self.result is None else self.result.issues
             return [one for one in found if self.session.state[one[0]] == AS_IN_FILE]
 
-    def row(self, row: int) -> tuple[dict[str, Any], bool]:
-        """All that is known of a row, and whether its explanation is among it."""
+    def row(self, row: int) -> dict[str, Any]:
+        """All that is known of a row; `explained` says whether its explanation is among it, as far as there is one."""
         with self.lock:
             _, shown = self.shown()
             label = int(shown.classes[row])
@@ -184,7 +184,7 @@ class Workspace:
                 "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
                 "image": self.cells.pictures.has(row),
                 "explained": explained is not None or self.result is None,
-            }, explained is not None or self.result is None
+            }
 
     def _nearest(self, nearest: Sequence[dict[str, Any]], shown: Shown) -> list[dict[str, Any]]:
         """The labelled rows nearest to one, as they are labelled now."""
