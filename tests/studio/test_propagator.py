@@ -13,16 +13,14 @@ import otprop
 import otprop.files
 from otprop import FitCancelledError
 from otprop.labelling.job import Request
-from tests.studio.conftest import write_lots
-
-pytest.importorskip("pyarrow")
-pd = pytest.importorskip("pandas")
-pytest.importorskip("starlette")
-
 from otprop.studio.export import export
 from otprop.studio.propagator import Labels, Propagator
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source
+from tests.studio.conftest import write_lots
+
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
 
 
 def no_progress(done: float, total: float, step: str) -> None: ...
