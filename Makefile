@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
+.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file studio-server reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -66,6 +66,9 @@ scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
 
 many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
 	$(RUN) benchmarks/many_classes.py
+
+studio-server: $(VENV)/.test-ready  ## otprop studio without a browser: speed, kills, attacks, labels to 95 %
+	for part in attack kill speed million person; do $(RUN) benchmarks/studio_server.py $$part || exit 1; done
 
 label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
 	$(RUN) benchmarks/label_file.py

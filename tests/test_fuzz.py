@@ -11,7 +11,7 @@ import pytest
 FUZZ = Path(__file__).parents[1] / "fuzz"
 
 pytest.importorskip("openpyxl")
-pytest.importorskip("skrub")
+pytest.importorskip("pandas")
 
 
 def run(*options: str) -> subprocess.CompletedProcess[str]:

@@ -17,7 +17,6 @@ from otprop.table.errors import ColumnError
 from tests.cli.conftest import lots, read_rows  # noqa: F401
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 FAST = {"evidence": None}  # the geometry alone
 
@@ -169,3 +168,14 @@ def test_a_stream_of_a_frame_is_no_part_of_the_result() -> None:
     buffer = io.BytesIO()
     otprop.label(mixed_frame(30), "kind", method="1nn").job.table.write(buffer, {}, format="csv")
     assert buffer.getvalue().startswith(b"weight,count,colour")
+
+
+def test_labels_no_better_than_one_class_for_all_are_said_to_be() -> None:
+    rng = np.random.default_rng(0)
+    kind = np.where(rng.random(400) < 0.2, "rare", "usual").astype(object)
+    told_apart = pd.DataFrame({"size": np.where(kind == "rare", 9.0, 1.0) + rng.normal(size=400)})
+    noise = pd.DataFrame({"size": rng.normal(size=400), "weight": rng.normal(size=400)})
+    kind[60:] = None
+    notes = [otprop.label(frame.assign(kind=kind), "kind").notes for frame in (told_apart, noise)]
+    said = ["not expected to be better than 'usual' for every row" in " ".join(each) for each in notes]
+    assert said == [False, True]

@@ -13,7 +13,6 @@ from otprop._validation import ParameterError
 from tests.test_label import FAST, mixed_frame
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 KINDS = np.array(["a", "b", "c"], dtype=object)
 

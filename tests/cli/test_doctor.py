@@ -21,7 +21,7 @@ def test_it_tells_versions_threads_parts_and_the_data_folder(capsys: pytest.Capt
     assert err == ""
     assert f"otprop {__version__}" in out
     assert np.__version__ in out
-    for words in ("skrub", "cores", "thread pools", "OTPROP_DATA"):
+    for words in ("jinja2", "cores", "thread pools", "OTPROP_DATA"):
         assert words in out
 
 

@@ -14,7 +14,6 @@ from otprop.files import read_table
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 FAST = ["--set", "evidence=None"]
 

@@ -25,7 +25,6 @@ from otprop.table.target import read_target
 from tests.table.test_features import mixed
 
 pd = pytest.importorskip("pandas")
-pytest.importorskip("skrub")
 
 
 def make(estimator=None, frame=None):

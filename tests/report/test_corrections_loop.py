@@ -11,7 +11,7 @@ from tests.cli.conftest import lots, read_rows  # noqa: F401
 from tests.report.browser import BINARY, MISSING, Browser
 
 pytestmark = pytest.mark.skipif(BINARY is None, reason=MISSING)
-pytest.importorskip("skrub")
+pytest.importorskip("pandas")
 
 
 def _choose(browser: Browser, section: str, label: str) -> int:

@@ -38,17 +38,18 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def running(
-    path: Path, target: str = "kind", *, worker: bool = True, **more: Any
+    path: Path, target: str = "kind", *, worker: bool = True, opened: Callable[[], Any] = lambda: None
 ) -> Iterator[tuple[Any, StudioClient]]:
     """A studio that serves a file, and a client of it."""
     from otprop.labelling.job import Request
     from otprop.studio.run import Studio
     from otprop.studio.source import Source
 
-    request = Request(target, settings={"evidence": None}, **more)  # the geometry alone is fast
+    request = Request(target, settings={"evidence": None})  # the geometry alone is fast
     studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), 0)
     if not worker:
         studio.workspace.worker.start = lambda: None
+    opened()  # the file has been read by the server, and not by the worker yet
     started = Event()
     thread = Thread(target=studio.serve, args=(started.set,))
     thread.start()
@@ -68,6 +69,3 @@ def quiet(folder: Path) -> Iterator[tuple[Any, StudioClient]]:
         pytest.importorskip(module)
     with running(write_lots(folder / "quiet.csv"), worker=False) as found:
         yield found
-
-
-Wait = Callable[[dict[str, Any]], bool]

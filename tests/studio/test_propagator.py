@@ -10,16 +10,17 @@ import numpy as np
 import pytest
 
 import otprop
+import otprop.files
 from otprop import FitCancelledError
 from otprop.labelling.job import Request
-from tests.studio.conftest import write_lots
-
-pytest.importorskip("pyarrow")
-pytest.importorskip("starlette")
-
+from otprop.studio.export import export
 from otprop.studio.propagator import Labels, Propagator
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source
+from tests.studio.conftest import write_lots
+
+pytest.importorskip("pyarrow")
+pd = pytest.importorskip("pandas")
 
 
 def no_progress(done: float, total: float, step: str) -> None: ...
@@ -147,3 +148,31 @@ def test_with_one_class_nothing_is_propagated(path: Path) -> None:
     propagator = make(path)
     assert propagator.can_run(labels_of(propagator, {}))
     assert not propagator.can_run(labels_of(propagator, dict.fromkeys(range(1, 8, 2), REMOVED)))
+
+
+@pytest.mark.parametrize("name", ["lots.npz", "lots.parquet", "lots.jsonl"])
+def test_a_table_of_any_format_with_numbers_as_classes_is_exported_with_a_class_made_here(
+    tmp_path: Path, name: str
+) -> None:
+    rng = np.random.default_rng(0)
+    kind = np.arange(40) % 2
+    frame = pd.DataFrame({"a": rng.normal(5 * kind, 1), "b": rng.normal(size=40), "kind": pd.array(kind, "Int64")})
+    frame.loc[8:, "kind"] = pd.NA
+    path = tmp_path / name
+    if name.endswith(".npz"):
+        np.savez(path, X=frame[["a", "b"]].to_numpy(), kind=np.where(np.arange(40) < 8, kind, -1))
+    elif name.endswith(".parquet"):
+        frame.to_parquet(path)
+    else:
+        frame.to_json(path, orient="records", lines=True)
+    request = Request("kind", settings={"evidence": None}, unlabeled=["-1"] if name.endswith(".npz") else [])
+    propagator = Propagator(Source(str(path), request), no_progress)
+    propagator.make_vectors()
+    for classes in (["0", "1", "7"], ["0", "1", "seven"]):
+        state = np.full(40, AS_IN_FILE)
+        state[[20, 22]] = 2
+        propagator.run(Labels(1, classes, state, np.zeros(40, dtype=bool)))
+        for what in ("csv", "parquet"):
+            written = otprop.files.read_table(tmp_path / export(propagator, propagator.fitted[3], what, tmp_path))
+            assert [str(cell) for cell in written.cells("kind_label")[[0, 1, 20]]] == classes[:2] + classes[2:]
+            assert written.cells("kind_source")[[0, 20, 39]].tolist() == ["given", "corrected", "propagated"]

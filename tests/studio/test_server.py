@@ -104,6 +104,7 @@ def test_undo_and_redo_are_one_step_each_and_a_repeated_request_changes_nothing(
 
 def test_a_label_against_all_that_is_near_is_said_to_contradict(studio: Found) -> None:
     _, client = studio
+    client.wait_for_result()
     row = client.get("/api/row/31?wait=1")
     answer = client.label(31, 1 - row["proposal"]["class"])
     assert {one["class"] for one in answer["contradicts"]} == {row["proposal"]["class"]}
@@ -212,5 +213,14 @@ def test_a_table_without_labels_and_target_is_labelled_from_nothing(folder: Path
             client.label(row, (first, second)[row % 2])
         client.wait_for_result()
         assert (client.array("labels") == np.arange(60) % 2).mean() > 0.9
-        chosen = client.get("/api/state")
-        assert chosen["labels"] == 10
+        assert client.get("/api/state")["labels"] == 10
+
+
+def test_a_file_that_changes_while_it_is_open_is_not_propagated_and_labels_are_saved(folder: Path) -> None:
+    path = write_lots(folder / "changing.csv")
+    with running(path, opened=lambda: path.write_text(path.read_text() + "1,2,new,\n")) as (_, client):
+        failed = next(state for _, state in client.events() if state.get("propagation", {}).get("state") == "failed")
+        assert "changing.csv was changed while it is open" in failed["propagation"]["message"]
+        assert client.label(20, 0)["saved"]
+        assert client.array("sources")[20] == 2
+        assert client.post("/api/export", {"format": "csv"}, 503)["error"]

@@ -67,7 +67,7 @@ actions = st.lists(
 )
 
 
-@settings(max_examples=max(15, settings().max_examples // 4))  # each writes a file
+@settings(max_examples=max(15, settings().max_examples // 4), deadline=None)  # each writes a file
 @given(actions)
 def test_the_log_adds_up_to_what_a_list_of_states_would_and_a_reopened_session_is_the_same(steps: list) -> None:
     done: list[tuple] = [(tuple([AS_IN_FILE] * 20), frozenset())]  # an independent model: every state there was

@@ -20,10 +20,13 @@ _OPTIONAL = {
     "rich": "otprop[cli]",
     "pandas": "otprop[files]",
     "pyarrow": "otprop[files]",
-    "skrub": "otprop[files]",
+    "jinja2": "otprop[files]",
+    "openpyxl": "otprop[excel]",
     "matplotlib": "otprop[plot]",
     "POT": "otprop[pot]",
     "umap-learn": "otprop[umap]",
+    "starlette": "otprop[studio]",
+    "uvicorn": "otprop[studio]",
 }
 _EXAMPLE = """\
 example:

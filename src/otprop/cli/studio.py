@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import webbrowser
 from importlib.util import find_spec
 from pathlib import Path
@@ -49,6 +50,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
         raise ImportError(f"otprop studio needs {' and '.join(missing)}: pip install 'otprop[studio]'")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not keep the cores busy
     source, session = _source(options), Path(options.session or f"{options.file}.otprop")
     from otprop._validation import ParameterError
     from otprop.cli._bar import bar

@@ -160,7 +160,22 @@ class Job:
                 self.estimator.set_progress(None)
         messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
         self.warnings += dict.fromkeys(messages)
+        self.warnings += self._no_gain()
         return self._outcome(perf_counter() - start)
+
+    def _no_gain(self) -> list[str]:
+        """A note where one class for all rows is expected to be as good as the labels."""
+        error, shares = getattr(self.estimator, "error_", None), getattr(self.estimator, "class_prior_", None)
+        if error is None or shares is None or not error.concentration or len(shares) < 2:
+            return []
+        largest = int(np.argmax(shares))
+        if error.expected < 1.0 - shares[largest]:
+            return []
+        return [
+            f"the labels are not expected to be better than {self.target.classes[largest]!r} for every row: expected "
+            f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "
+            f"columns that tell the classes apart"
+        ]
 
     def _outcome(self, seconds: float) -> Outcome:
         fitted, target, n_rows = self.estimator, self.target, self.table.n_rows

@@ -28,7 +28,7 @@ MAX_REVIEW_COLUMNS = 8
 MAX_EXPLAINED_CLASSES = 5
 MAX_CONFUSION_CLASSES = 20  # above it, a list of pairs instead of a matrix
 MAX_CONFUSED_PAIRS = 15
-_PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow", "skrub")
+_PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
 def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> str:

@@ -23,7 +23,9 @@ class WorkerNews:
     n_results : int, how often `result` was another one
     status : dict, the propagation as the page shows it
     explained : dict of row to its explanation, for the last result
+    nearest : dict of row to the labelled rows nearest to it when it was last explained
     suggestions : list of (row, reason)
+    n_suggested : int, how often suggestions or explanations came
     needed : (goal, labels needed) or None
     maps : dict of kind to coordinates, to the future of them, or to the sentence that says why there are none
     digest : str or None, of the file that the worker has read
@@ -37,7 +39,9 @@ class WorkerNews:
             **{"message": "", "seconds": None, "reused": []},
         }
         self.explained: dict[int, dict[str, Any]] = {}
-        self.suggestions: list[tuple[int, str]] | None = None
+        self.nearest: dict[int, list[dict[str, Any]]] = {}
+        self.suggestions: list[tuple[int, str]] = []
+        self.n_suggested = 0
         self.needed: tuple[float, Needed] | None = None
         self.maps: dict[str, bytes | Future[Any] | str] = {}
         self.digest: str | None = None
@@ -45,6 +49,11 @@ class WorkerNews:
     def take(self, message: tuple[Any, ...]) -> None:
         """Take a message."""
         getattr(self, f"_on_{message[0]}")(*message[1:])
+
+    def explain(self, found: dict[int, dict[str, Any]]) -> None:
+        """Take explanations of rows."""
+        self.explained.update(found)
+        self.nearest.update({row: one["nearest"] for row, one in found.items()})
 
     def _on_started(self) -> None:
         self.status |= {"state": "waiting", "step": "starting"}
@@ -79,9 +88,11 @@ class WorkerNews:
 
     def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
         self.suggestions = found
+        self.n_suggested += 1
 
     def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:
-        self.explained.update(found)
+        self.explain(found)
+        self.n_suggested += 1
 
     def _on_needed(self, error: float, needed: Needed) -> None:
         self.needed = error, needed

@@ -20,7 +20,7 @@ from otprop.labelling.next_rows import N_NEIGHBORS, suggest_next
 from otprop.labelling.outcome import Outcome
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
-from otprop.studio.session import REMOVED, UNKNOWN
+from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source, prepare_source, read_source
 from otprop.table.target import Target
 
@@ -220,7 +220,10 @@ class Propagator:
         """How many more labels bring the expected error down to this, with a range; None where nobody knows."""
         if self.fitted is None or not hasattr(self.fitted[0].estimator, "labels_needed"):
             return None
-        found = self.fitted[0].estimator.labels_needed(error)
+        try:
+            found = self.fitted[0].estimator.labels_needed(error)
+        except ValueError:  # an error that no number of labels brings about
+            return None
         return float(found.value), float(found.low), float(found.high)
 
     def _codes(self, labels: Labels) -> np.ndarray:
@@ -242,7 +245,10 @@ class Propagator:
         values = _values(names, dict(zip(base.target.classes, base.target.values, strict=True)))
         here = np.flatnonzero(labels.state >= 0)
         file_codes = np.array([*(labels.classes.index(name) for name in base.target.classes), -1])[base.target.codes]
-        corrected = (labels.state >= 0) & (labels.state != file_codes)
+        corrected = (base.corrected & (labels.state == AS_IN_FILE)) | (
+            (labels.state >= 0) & (labels.state != file_codes)
+        )
+        made = {int(row): values[place[codes[row]]] for row in here}
         drawn = labels.drawn | base.in_table  # a given label that was corrected counts as it did before
         chosen = base.chosen | ((labels.state >= 0) & ~drawn)
         target = Target(base.target.name, place[codes], names, values, codes >= 0, base.target.notes)
@@ -250,9 +256,7 @@ class Propagator:
             base,
             target=target,
             estimator=self._new_estimator(),
-            corrections=Corrections(
-                {int(row): values[place[codes[row]]] for row in here}, frozenset(here[labels.drawn[here]].tolist())
-            ),
+            corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
             corrected=corrected,
             chosen=chosen,
             warnings=list(base.warnings),

@@ -177,12 +177,12 @@ class Application:
 
     async def row(self, request: Request) -> Response:
         row = row_of(request.path_params["row"], self._space.cells.n_rows)
-        found, explained = await run_in_threadpool(self._space.row, row)
-        if not explained:
+        found = await run_in_threadpool(self._space.row, row)
+        if not found["explained"]:
             patience = PATIENT if request.query_params.get("wait") == "1" else QUICK
             try:
                 await asyncio.wait_for(asyncio.wrap_future(self._space.explain(row)), patience)
-                found, _ = await run_in_threadpool(self._space.row, row)
+                found = await run_in_threadpool(self._space.row, row)
             except (TimeoutError, ValueError, WorkerGoneError):
                 pass  # the page asks again
         return as_json(found)

@@ -22,6 +22,7 @@ from otprop.studio.source import Source
 
 PATIENCE = 2.0  # a run is let through where newer labels have cancelled runs for so many times its usual duration
 LEAST_PATIENCE = 5.0  # seconds
+_LONG = ("umap", "export")  # questions that others must not wait for
 _PROGRESS_INTERVAL = 0.1  # seconds
 
 
@@ -57,6 +58,7 @@ class Worker:
         self._questions: list[tuple[int, str, Any]] = []
         self._propagator: Propagator | None = None
         self._done_revision, self._done_state = -1, self._labels.state
+        self._failure = ""  # why there is no result of the newest labels
         self._run_started: float | None = None
         self._waiting_since: float | None = None  # the first run since the last result
         self._usual = 0.0
@@ -92,7 +94,6 @@ class Worker:
         return monotonic() - self._waiting_since < max(LEAST_PATIENCE, PATIENCE * self._usual)
 
     def _propagate(self) -> None:
-        revision = self._labels.revision
         try:
             self._propagator = propagator = Propagator(self._source, self._progress)
             self._send("digest", propagator.digest)
@@ -107,10 +108,17 @@ class Worker:
                 with self._news:
                     self._news.wait_for(lambda: self._labels.revision != self._done_revision)
                     labels = self._labels
-                revision = labels.revision
-                self._run(propagator, labels)
+                try:
+                    self._run(propagator, labels)
+                except Exception as error:  # the next labels may do better
+                    self._fail(labels, error)
         except Exception as error:
-            self._send("failed", revision, _sentence(error))
+            self._fail(self._labels, error)
+
+    def _fail(self, labels: Labels, error: Exception) -> None:
+        self._failure = _sentence(error)
+        self._send("failed", labels.revision, self._failure)
+        self._done(labels)
 
     def _run(self, propagator: Propagator, labels: Labels) -> None:
         """One run, its result, and what to label next."""
@@ -139,6 +147,7 @@ class Worker:
                 started, self._run_started = self._run_started, None
         self._usual, self._waiting_since = monotonic() - (started or 0.0), None
         self._send("result", result)
+        self._failure = ""
         self._done(labels)
         self._suggest(propagator)
 
@@ -167,14 +176,15 @@ class Worker:
             with self._news:
                 self._news.wait_for(lambda: self._questions)
                 number, question, argument = self._questions.pop(0)
-            if question == "umap":  # takes long, and others must not wait for it
-                Thread(target=self._answer_one, args=(number, self._umap, argument), daemon=True).start()
+            answers: dict[str, Callable[[Any], Any]] = {
+                "explain": self._explain,
+                "export": self._export,
+                "needed": self._needed,
+                "umap": self._umap,
+            }
+            if question in _LONG:
+                Thread(target=self._answer_one, args=(number, answers[question], argument), daemon=True).start()
             else:
-                answers: dict[str, Callable[[Any], Any]] = {
-                    "explain": self._explain,
-                    "export": self._export,
-                    "needed": self._needed,
-                }
                 self._answer_one(number, answers[question], argument)
 
     def _answer_one(self, number: int, answer: Callable[[Any], Any], argument: Any) -> None:
@@ -185,7 +195,7 @@ class Worker:
 
     def _ready(self) -> Propagator:
         if self._propagator is None or self._propagator.base.vectors is None:
-            raise ValueError("the table is still being read.")
+            raise ValueError(self._failure or "the table is still being read.")
         return self._propagator
 
     def _explain(self, rows: list[int]) -> Any:
@@ -203,6 +213,8 @@ class Worker:
         propagator = self._ready()
         with self._news:
             self._news.wait_for(lambda: self._done_revision >= revision)
+        if self._failure:
+            raise ValueError(f"there is no propagation to write: {self._failure}")
         return export(propagator, self._labels, what, Path(folder))
 
     def _send(self, *message: Any) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
 from pathlib import Path
-from threading import RLock
+from threading import RLock, Thread
 from typing import Any
 
 import numpy as np
@@ -123,6 +123,7 @@ class Workspace:
                 "goal": self._goal(),
                 "n_rounds": 0 if result is None else result.n_rounds,
                 "issues": len(self.issues()),
+                "suggested": self._news.n_suggested,
                 "session": session.path.name,
                 "session_id": session.session_id,
             }
@@ -162,8 +163,8 @@ class Workspace:
             found = [] if self.result is None else self.result.issues
             return [one for one in found if self.session.state[one[0]] == AS_IN_FILE]
 
-    def row(self, row: int) -> tuple[dict[str, Any], bool]:
-        """All that is known of a row, and whether its explanation is among it."""
+    def row(self, row: int) -> dict[str, Any]:
+        """All that is known of a row; `explained` says whether its explanation is among it, as far as there is one."""
         with self.lock:
             _, shown = self.shown()
             label = int(shown.classes[row])
@@ -183,7 +184,7 @@ class Workspace:
                 "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
                 "image": self.cells.pictures.has(row),
                 "explained": explained is not None or self.result is None,
-            }, explained is not None or self.result is None
+            }
 
     def _nearest(self, nearest: Sequence[dict[str, Any]], shown: Shown) -> list[dict[str, Any]]:
         """The labelled rows nearest to one, as they are labelled now."""
@@ -274,7 +275,7 @@ class Workspace:
             return []
         row = int(rows[0])
         share = probability_of(self.result, rows, number)
-        near = self._news.explained.get(row, {"nearest": []})["nearest"][:MOST_CONTRADICTED]
+        near = self._news.nearest.get(row, [])[:MOST_CONTRADICTED]
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
@@ -349,7 +350,7 @@ class Workspace:
     def _take_explanations(self, future: Future[Any]) -> None:
         if future.exception() is None:
             with self.lock:
-                self._news.explained.update(future.result())
+                self._news.explain(future.result())
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
@@ -380,9 +381,11 @@ class Workspace:
             if kind == "started":
                 self._changed(np.flatnonzero(self.session.state != AS_IN_FILE))
             elif kind == "digest" and news.digest != self.cells.digest:
-                self._notes.append(f"{self.cells.name} was changed while it is open: end the studio and start it again")
+                sentence = f"{self.cells.name} was changed while it is open: end the studio and start it again"
+                news.take(("failed", self.session.revision, sentence))  # its rows may be other ones
+                Thread(target=self.worker.close, daemon=True).start()
             elif kind == "suggestions":
-                self.queues.set_suggestions(news.suggestions or [])
+                self.queues.set_suggestions(news.suggestions)
             elif kind == "result":
                 self._add_to_curve()
         self.notify(kind == "result")
