@@ -204,7 +204,8 @@ def test_two_tabs_stay_in_step(open_page: OpenPage) -> None:
     ready(other)
     count = int(other.text_content("#labels-value"))
     row, _ = press_and_wait(page, "3")
-    wait_until(other, "n => Number(document.querySelector('#labels-value').textContent) === n", count + 1)
+    for one in (page, other):
+        wait_until(one, "n => Number(document.querySelector('#labels-value').textContent) === n", count + 1)
     other.bring_to_front()
     other.keyboard.press("u")
     wait_until(page, "n => Number(document.querySelector('#labels-value').textContent) === n", count)
