@@ -52,7 +52,8 @@ void main() {
   } else if (labelled) {
     color = texel.rgb;
   }
-  if (labelled && u_coloring == 0) v_shape = int(texel.a * 255.0 + 0.5);
+  bool small = u_radius < 2.0; // too small for a shape: a square, which costs least
+  if (labelled && u_coloring == 0 && !small) v_shape = int(texel.a * 255.0 + 0.5);
   float alpha = labelled ? 1.0 : 0.7;
   if (faded) {
     color = u_faint;
@@ -60,6 +61,9 @@ void main() {
     v_shape = 0;
     v_inner *= 0.8;
     v_outer = v_inner;
+  } else if (selected && small && !person) {
+    color = u_accent;
+    alpha = 1.0;
   } else if (selected) {
     v_ringColor = u_accent;
     v_outer = v_inner + u_ring;
@@ -71,6 +75,10 @@ void main() {
   if (v_shape != 0) v_inner *= 1.05;
   v_color = vec4(color * alpha, alpha);
   gl_PointSize = 2.0 * (v_outer * (v_shape == 0 ? 1.0 : 1.35) + 1.0);
+  if (small && v_outer <= v_inner) {
+    v_shape = -1;
+    gl_PointSize = max(2.0 * v_inner, 1.5);
+  }
   gl_Position = pass == u_pass ? vec4((a_position - u_middle) * u_scale, 0.0, 1.0) : vec4(2.0, 2.0, 2.0, 1.0);
 }`;
 
@@ -98,6 +106,10 @@ float edge(vec2 p, float r) {
 }
 
 void main() {
+  if (v_shape < 0) {
+    color = v_color;
+    return;
+  }
   float half_size = v_outer * (v_shape == 0 ? 1.0 : 1.35) + 1.0;
   vec2 p = (gl_PointCoord * 2.0 - 1.0) * half_size;
   float inner = clamp(0.5 - edge(p, v_inner), 0.0, 1.0);
