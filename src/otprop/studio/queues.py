@@ -10,7 +10,7 @@ from otprop.loop.suggestions import RANDOM
 from otprop.studio.shown import NONE, PILE, PROPAGATED, Shown
 
 ORDERS = ("suggest", "unsure", "class", "search", "issues", "unknown")
-RANDOM_SHARE = 0.2  # of the labels made here; from these the error is estimated
+RANDOM_SHARE = 0.2  # of the rows labelled one by one; from these the error is estimated
 N_FIRST = 20  # rows drawn at random, before the first suggestions come
 
 
@@ -32,15 +32,14 @@ class Queues:
         """Whether a row was drawn at random when it was labelled from this order."""
         return order == "suggest" and self._reasons.get(row) == RANDOM
 
-    def suggested(self, shown: Shown, drawn: np.ndarray, skipped: Iterable[int]) -> list[tuple[int, str]]:
-        """The suggested rows that are still without a label, a random one first where too few were labelled so far.
+    def suggested(self, shown: Shown, n_drawn: int, n_by_key: int, skipped: Iterable[int]) -> list[tuple[int, str]]:
+        """The suggested rows that are still without a label, a random one first where too few were labelled by key.
 
         Who labels one row after each propagation would else never reach the random ones, further down the list.
         """
         free = self._free(shown)
         found = [(row, reason) for row, reason in self._suggestions if free[row]]
-        n_here = int((shown.sources == 2).sum())
-        if drawn.sum() < RANDOM_SHARE * (n_here + 1):
+        if n_drawn < RANDOM_SHARE * (n_by_key + 1):
             first = next((one for one in found if one[1] == RANDOM), None)
             found = found if first is None else [first, *(one for one in found if one != first)]
         if not found:  # all were labelled before the next propagation
