@@ -35,7 +35,7 @@ from otprop.studio.shown import (
     compose,
     probability_of,
 )
-from otprop.studio.source import Source
+from otprop.studio.source import MOST_CLASSES, Source
 from otprop.studio.worker import Changes
 
 CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
@@ -333,7 +333,10 @@ class Workspace:
 
     def add_class(self, name: str) -> dict[str, Any]:
         """Make a class, or find it."""
-        number = self.session.add_class(name)
+        with self.lock:
+            if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
+                raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
+            number = self.session.add_class(name)
         self.notify(False)
         return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
 
