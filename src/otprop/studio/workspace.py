@@ -211,8 +211,7 @@ class Workspace:
             queues, skipped = self.queues, list(self.session.skipped)
             if order == "suggest":
                 n_drawn, n_by_key = int(self.session.drawn.sum()), self.session.n_by_key
-                found = queues.suggested(shown, n_drawn, n_by_key, skipped)
-                return found[:n], queues.n_free(shown)
+                return queues.suggested(shown, n, n_drawn, n_by_key, skipped), queues.n_free(shown)
             if order in ("unsure", "class"):
                 rows = _late(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
                 return [(row, _sureness(shown, row)) for row in rows], queues.n_free(shown, number)
