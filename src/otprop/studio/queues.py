@@ -37,8 +37,8 @@ class Queues:
     ) -> list[tuple[int, str]]:
         """The `n` next rows: those suggested that are still without a label, then those that are least sure.
 
-        A random one comes first where too few of the rows that were labelled by key were random.
-        Who labels one row after each propagation would else never reach the random ones, further down the list.
+        A random one comes first where too few of the rows that were labelled by key were random. Who
+        labels one row after each propagation would else never reach the random ones, further down the list.
         """
         free = self._free(shown)
         found = [(row, reason) for row, reason in self._suggestions if free[row]]
