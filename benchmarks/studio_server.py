@@ -2,15 +2,15 @@
 
     python benchmarks/studio_server.py speed           a key until it is saved, a label until the new labels are there
     python benchmarks/studio_server.py million         a million rows: time and memory until the map is there
-    python benchmarks/studio_server.py kill            SIGKILL of server and worker at 50 random moments
+    python benchmarks/studio_server.py kill            SIGKILL of server and worker at 50 random moments, in ten parts
     python benchmarks/studio_server.py attack          all requests of tests/studio/attacks.py: how many were served
     python benchmarks/studio_server.py person          labels until 95 % of 3 000 rows are right, on three tables
 
 The server is the real command in a process of its own, asked over HTTP as the page does. `person` plays somebody who
 always answers with the truth, takes the first row of the queue, and waits for the propagation after each label; nobody
 but this script sees the truth. Tables: the orchard of `examples`, mushroom and MNIST of the benchmark data
-(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed` and `person` go on
-where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
+(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill` and `person`
+go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from tests.studio.client import StudioClient  # noqa: E402
 SIZES = (3_000, 20_000, 100_000)
 GOALS = {3_000: 1.0, 20_000: 3.0, 100_000: 10.0}  # seconds until new labels are there
 N_KEYS, N_REFITS = 40, 5
-N_KILLS = 50
+N_PARTS, N_KILLS = 10, 5
 N_ROWS, ENOUGH, MOST_LABELS = 3_000, 0.95, 300
 WORDS = np.array(
     [
@@ -232,9 +232,19 @@ def million(folder: Path, n_rows: int = 1_000_000) -> None:
         print((ROOT / "benchmarks/results/studio_million.csv").read_text(), flush=True)
 
 
-def kill(folder: Path) -> None:
+def kill(folder: Path, parts: int = N_PARTS) -> None:
+    rows: list[dict[str, Any]] = list(read_csv("studio_kill.csv"))
+    for seed in range(N_PARTS):
+        if parts and not any(int(row["seed"]) == seed for row in rows):
+            parts -= 1
+            (folder / str(seed)).mkdir()
+            rows.append(kill_often(folder / str(seed), seed))
+            write_csv("studio_kill.csv", rows)
+
+
+def kill_often(folder: Path, seed: int) -> dict[str, object]:
     """Label without pause, kill at a random moment, start again, and look whether everything saved is there."""
-    rng = np.random.default_rng(0)
+    rng = np.random.default_rng(seed)
     path, _ = mixed_table(folder, 300)
     saved: dict[int, int] = {}
     lost = opened = n_workers = 0
@@ -259,18 +269,14 @@ def kill(folder: Path) -> None:
         labels = found.client.array("labels")
         lost += sum(labels[row] != code for row, code in saved.items())
         events = found.client.get("/api/state")["revision"]
-    write_csv(
-        "studio_kill.csv",
-        [
-            {
-                "kills_of_the_server": N_KILLS,
-                "kills_of_the_worker": n_workers,
-                "times_opened": opened + 1,
-                "events_saved": events,
-                "saved_labels_lost": lost,
-            }
-        ],
-    )
+    return {
+        "seed": seed,
+        "kills_of_the_server": N_KILLS,
+        "kills_of_the_worker": n_workers,
+        "times_opened": opened + 1,
+        "events_saved": events,
+        "saved_labels_lost": lost,
+    }
 
 
 def wait(seconds: float) -> None:
@@ -378,12 +384,16 @@ def play(found: Server, truth: list[str]) -> dict[str, object]:
 
 
 def main() -> None:
-    parts = {"speed": speed, "million": million, "kill": kill, "attack": attack, "person": person}
+    parts: dict[str, Any] = {"speed": speed, "million": million, "kill": kill, "attack": attack, "person": person}
     parser = argument_parser(__doc__)
     parser.add_argument("part", choices=parts)
+    parser.add_argument("--parts", type=int, default=N_PARTS, help="of the kills, to be run now")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory() as folder:
-        parts[options.part](Path(folder))
+        if options.part == "kill":
+            kill(Path(folder), options.parts)
+        else:
+            parts[options.part](Path(folder))
 
 
 if __name__ == "__main__":

@@ -82,23 +82,22 @@ def test_a_random_row_comes_first_until_a_fifth_of_the_labels_is_random() -> Non
     queues = Queues(N, 0)
     queues.set_suggestions([(2, "uncertain"), (3, "uncertain"), (4, "random"), (5, "uncertain")])
     shown = compose(states(), GIVEN_IDS, RESULT)
-    drawn = np.zeros(N, dtype=bool)
-    assert [row for row, _ in queues.suggested(shown, drawn, [])] == [4, 2, 3, 5]
-    drawn[6] = True
-    assert [row for row, _ in queues.suggested(compose(states(r6=0), GIVEN_IDS, RESULT), drawn, [])] == [2, 3, 4, 5]
+    orders = {(0, 0): [4, 2, 3, 5], (1, 1): [2, 3, 4, 5], (1, 4): [2, 3, 4, 5], (1, 5): [4, 2, 3, 5]}
+    for (n_drawn, n_by_key), rows in orders.items():
+        assert [row for row, _ in queues.suggested(shown, 4, n_drawn, n_by_key, [])] == rows
 
 
 def test_rows_that_were_labelled_meanwhile_are_left_out_and_skipped_ones_come_last() -> None:
     queues = Queues(N, 0)
     queues.set_suggestions([(2, "uncertain"), (3, "uncertain"), (4, "uncertain"), (5, "uncertain")])
     shown = compose(states(r3=1, r5=UNKNOWN), GIVEN_IDS, RESULT)
-    assert [row for row, _ in queues.suggested(shown, np.zeros(N, dtype=bool), [2])] == [4, 2]
+    assert [row for row, _ in queues.suggested(shown, 9, 1, 1, [2])] == [4, 9, 8, 6, 7, 2]
 
 
 def test_the_queue_is_never_empty_while_a_row_is_without_a_label() -> None:
     queues = Queues(N, 0)
     queues.set_suggestions([(2, "uncertain")])
-    found = queues.suggested(compose(states(r2=0), GIVEN_IDS, RESULT), np.zeros(N, dtype=bool), [])
+    found = queues.suggested(compose(states(r2=0), GIVEN_IDS, RESULT), 2, 1, 1, [])
     assert [row for row, _ in found][:2] == [9, 8]
 
 

@@ -48,7 +48,8 @@ def opened(path: Path, rows: Lots | None = None, target: str = "kind", classes: 
 
 def summary(session: Session) -> tuple[object, ...]:
     undo = session.can_undo, session.can_redo
-    return session.state.tolist(), session.drawn.tolist(), list(session.skipped), session.revision, undo
+    marks = list(session.skipped), list(session.kept), session.n_by_key
+    return session.state.tolist(), session.drawn.tolist(), marks, session.revision, undo
 
 
 actions = st.lists(
@@ -59,7 +60,7 @@ actions = st.lists(
             st.sampled_from([0, 1, REMOVED, UNKNOWN, AS_IN_FILE]),
             st.booleans(),
         ),
-        st.tuples(st.just("skip"), st.integers(0, 19)),
+        st.tuples(st.sampled_from(["skip", "keep"]), st.integers(0, 19)),
         st.tuples(st.just("undo")),
         st.tuples(st.just("redo")),
     ),
@@ -70,22 +71,22 @@ actions = st.lists(
 @settings(max_examples=max(15, settings().max_examples // 4), deadline=None)  # each writes a file
 @given(actions)
 def test_the_log_adds_up_to_what_a_list_of_states_would_and_a_reopened_session_is_the_same(steps: list) -> None:
-    done: list[tuple] = [(tuple([AS_IN_FILE] * 20), frozenset())]  # an independent model: every state there was
+    done: list[tuple] = [tuple([AS_IN_FILE] * 20)]  # an independent model: every state there was
     undone: list[tuple] = []
     with TemporaryDirectory() as folder:
         session = opened(Path(folder))
         for step in steps:
-            states, skipped = done[-1]
+            states = done[-1]
             if step[0] == "label":
                 _, rows, new, drawn = step
                 after = tuple(new if row in rows else state for row, state in enumerate(states))
                 assert (session.label(rows, new, drawn=drawn) is None) == (after == states)
                 if after != states:
-                    done.append((after, skipped - {row for row in rows if states[row] != new}))
+                    done.append(after)
                     undone.clear()
-            elif step[0] == "skip":
-                session.skip(step[1])
-                done.append((states, skipped | {step[1]}))
+            elif step[0] in ("skip", "keep"):
+                (session.skip if step[0] == "skip" else session.keep)(step[1])
+                done.append(states)
                 undone.clear()
             elif step[0] == "undo":
                 assert (session.undo() is None) == (len(done) == 1)
@@ -95,7 +96,7 @@ def test_the_log_adds_up_to_what_a_list_of_states_would_and_a_reopened_session_i
                 assert (session.redo() is None) == (not undone)
                 if undone:
                     done.append(undone.pop())
-            assert tuple(session.state.tolist()) == done[-1][0]
+            assert tuple(session.state.tolist()) == done[-1]
             assert session.can_undo == (len(done) > 1)
             assert session.can_redo == bool(undone)
         before, name = summary(session), session.session_id
@@ -126,6 +127,35 @@ def test_a_row_keeps_how_it_was_picked_first(tmp_path: Path) -> None:
     assert not session.drawn[0]
     session.undo()
     assert session.drawn[0]
+    session.close()
+
+
+def test_skipped_and_kept_rows_are_so_until_they_are_labelled_or_the_mark_is_undone(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.skip(3)
+    session.keep(4)
+    session.skip(5)
+    session.undo()
+    assert (list(session.skipped), list(session.kept)) == ([3], [4])
+    session.redo()
+    session.label([3, 4], 1)
+    assert (list(session.skipped), list(session.kept)) == ([5], [])
+    session.close()
+
+
+def test_only_rows_labelled_one_by_one_are_counted_as_such(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.label([0], 1)
+    session.label(range(1, 9), 0)
+    session.label([10], 1, "accept")
+    session.label([11], UNKNOWN, "unknown")
+    session.skip(12)
+    assert session.n_by_key == 2
+    for _ in range(5):
+        session.undo()
+    assert session.n_by_key == 0
+    session.redo()
+    assert session.n_by_key == 1
     session.close()
 
 

@@ -280,7 +280,6 @@ class Propagator:
             moved = (shown != last) & (last != NO_CLASS) & (shown != NO_CLASS)
             changed = np.flatnonzero(moved).astype("<u4")
         number = {name: int(ids[code]) for code, name in enumerate(outcome.classes)}
-        confirmed = labels.state >= 0
         given_ids = {
             str(value): number[name] for name, value in zip(job.target.classes, job.target.values, strict=True)
         }
@@ -293,11 +292,7 @@ class Propagator:
             probability=probability,
             changed=changed,
             error=None if expected is None or low_high is None else (expected, *low_high),
-            issues=[
-                (one.row, given_ids[str(one.suggested)], one.probability)
-                for one in outcome.wrong_looking
-                if not confirmed[one.row]
-            ],
+            issues=[(one.row, given_ids[str(one.suggested)], one.probability) for one in outcome.wrong_looking],
             n_labels=int(job.target.given.sum()),
             n_rounds=outcome.n_rounds,
             classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),

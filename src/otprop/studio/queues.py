@@ -6,11 +6,11 @@ from collections.abc import Iterable
 
 import numpy as np
 
-from otprop.loop.suggestions import RANDOM
+from otprop.loop.suggestions import RANDOM, UNCERTAIN
 from otprop.studio.shown import NONE, PILE, PROPAGATED, Shown
 
 ORDERS = ("suggest", "unsure", "class", "search", "issues", "unknown")
-RANDOM_SHARE = 0.2  # of the labels made here; from these the error is estimated
+RANDOM_SHARE = 0.2  # of the rows labelled one by one; from these the error is estimated
 N_FIRST = 20  # rows drawn at random, before the first suggestions come
 
 
@@ -32,21 +32,26 @@ class Queues:
         """Whether a row was drawn at random when it was labelled from this order."""
         return order == "suggest" and self._reasons.get(row) == RANDOM
 
-    def suggested(self, shown: Shown, drawn: np.ndarray, skipped: Iterable[int]) -> list[tuple[int, str]]:
-        """The suggested rows that are still without a label, a random one first where too few were labelled so far.
+    def suggested(
+        self, shown: Shown, n: int, n_drawn: int, n_by_key: int, skipped: Iterable[int]
+    ) -> list[tuple[int, str]]:
+        """The `n` next rows: those suggested that are still without a label, then those that are least sure.
 
-        Who labels one row after each propagation would else never reach the random ones, further down the list.
+        A random one comes first where too few of the rows that were labelled by key were random. Who
+        labels one row after each propagation would else never reach the random ones, further down the list.
         """
         free = self._free(shown)
         found = [(row, reason) for row, reason in self._suggestions if free[row]]
-        n_here = int((shown.sources == 2).sum())
-        if drawn.sum() < RANDOM_SHARE * (n_here + 1):
+        if n_drawn < RANDOM_SHARE * (n_by_key + 1):
             first = next((one for one in found if one[1] == RANDOM), None)
             found = found if first is None else [first, *(one for one in found if one != first)]
-        if not found:  # all were labelled before the next propagation
-            found = [(row, "uncertain") for row in self.unsure(shown, N_FIRST)]
         late = set(skipped)
-        return [one for one in found if one[0] not in late] + [one for one in found if one[0] in late]
+        if len(found) < n + len(late):  # who labels fast must not wait for the next suggestions
+            there = {row for row, _ in found}
+            more = self.unsure(shown, n + len(late) + len(there))
+            found = found + [(row, UNCERTAIN) for row in more if row not in there]
+        found = [one for one in found if one[0] not in late] + [one for one in found if one[0] in late]
+        return found[:n]
 
     def unsure(self, shown: Shown, n: int, number: int | None = None) -> list[int]:
         """The rows that are least sure, of one class or of all."""

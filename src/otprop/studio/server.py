@@ -144,8 +144,8 @@ class Application:
             raise ValueError("kind must be pca or umap.")
         try:
             points = self._space.map(kind)
-        except ValueError as error:
-            raise Refusal(404, str(error)) from error
+        except ValueError as error:  # not an error status, which browsers write to their console
+            return as_json({"state": "failed", "error": str(error)}, 202)
         return as_json({"state": "computing"}, 202) if points is None else as_bytes(points)
 
     def labels(self, request: Request) -> Response:

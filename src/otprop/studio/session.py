@@ -18,8 +18,8 @@ import numpy as np
 from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, writing
 
 AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
-LABEL, SKIP, UNDO, REDO, FILE = "label", "skip", "undo", "redo", "file"
-KINDS = (LABEL, "accept", "remove", "unknown")  # of events that change the state of rows
+LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
+KINDS = (LABEL, ACCEPT, "remove", "unknown")  # of events that change the state of rows
 
 
 class Rows(Protocol):
@@ -41,7 +41,8 @@ class Event:
     Attributes
     ----------
     revision : int
-    kind : str, one of KINDS, "skip", "undo", "redo" or "file" (the file changed, labels were matched with it)
+    kind : str, one of KINDS, "skip", "keep" (a doubtful label is right), "undo", "redo" or "file" (the file changed,
+        labels were matched with it)
     time : str, ISO 8601
     rows, old, new : ndarray of int, what changed; states are ids of classes, AS_IN_FILE, REMOVED or UNKNOWN
     old_drawn, new_drawn : ndarray of bool, the row was drawn at random and not chosen
@@ -71,7 +72,7 @@ class Session:
     state : ndarray of int of shape (n_rows,), what was said of each row here: the id of a class, AS_IN_FILE, REMOVED
         or UNKNOWN
     drawn : ndarray of bool of shape (n_rows,), the label made here was of a row drawn at random
-    skipped : dict of the rows that were skipped and not labelled since, in order
+    skipped, kept : dict of the rows that were skipped, or whose label was kept, and not labelled since, in order
     classes : list of str, by id
     revision : int, of the newest event
     saved_at : str, time of the newest event
@@ -129,6 +130,11 @@ class Session:
         """Whether there is an event to make again."""
         return bool(self._undone)
 
+    @property
+    def n_by_key(self) -> int:
+        """How many rows were labelled one by one."""
+        return sum(kind in (LABEL, ACCEPT) and len(event.rows) == 1 for event, kind in self._done)
+
     def log(self, n: int = 50) -> list[Event]:
         """The newest events, newest first."""
         with self.lock:
@@ -181,9 +187,16 @@ class Session:
 
     def skip(self, row: int, request: str = "") -> Event:
         """Move a row to the end of the queue."""
+        return self._mark(row, SKIP, request)
+
+    def keep(self, row: int, request: str = "") -> Event:
+        """Say that the label of a row is right, so that it is doubted no more."""
+        return self._mark(row, KEEP, request)
+
+    def _mark(self, row: int, kind: str, request: str) -> Event:
         with self.lock:
             rows, state, drawn = np.array([row]), self.state[[row]], self.drawn[[row]]
-            event = Event(self.revision + 1, SKIP, _now(), rows, state, state, drawn, drawn)
+            event = Event(self.revision + 1, kind, _now(), rows, state, state, drawn, drawn)
             self._append(event, request)
             return event
 
@@ -195,11 +208,11 @@ class Session:
         """Make the event again that was taken back last; None where there is none."""
         return self._turn(self._undone, REDO, request)
 
-    def _turn(self, stack: list[Event], kind: str, request: str) -> Event | None:
+    def _turn(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
         with self.lock:
             if not stack:
                 return None
-            event = stack[-1].reversed(kind, self.revision + 1, _now())
+            event = stack[-1][0].reversed(kind, self.revision + 1, _now())
             self._append(event, request)
             return event
 
@@ -248,35 +261,33 @@ class Session:
         if event.kind == FILE:
             self.state[:], self.drawn[:] = AS_IN_FILE, False
             self.skipped.clear()
+            self.kept.clear()
             self._done.clear()
             self._undone.clear()
         self.state[event.rows], self.drawn[event.rows] = event.new, event.new_drawn
         if event.kind in (UNDO, REDO):
             here, there = (self._done, self._undone) if event.kind == UNDO else (self._undone, self._done)
-            turned = here.pop()
-            there.append(event)
-            self._skip(event, turned)
+            _, kind = here.pop()
+            there.append((event, kind))
+            self._flag(event, kind)
         elif event.kind != FILE:
-            self._done.append(event)
+            self._done.append((event, event.kind))
             self._undone.clear()
-            self._skip(event, None)
+            self._flag(event, event.kind)
 
-    def _skip(self, event: Event, turned: Event | None) -> None:
-        """Keep `skipped`: a skip adds its row, taking it back removes it, any label removes its rows."""
-        is_skip = event.kind == SKIP or (turned is not None and self._is_skip(turned))
+    def _flag(self, event: Event, kind: str) -> None:
+        """Keep `skipped` and `kept`: an event of this kind adds its row, any other event removes its rows."""
         for row in event.rows.tolist():
-            self.skipped.pop(row, None)
-            if is_skip and event.kind != UNDO:
-                self.skipped[row] = None
-        if is_skip:
-            self._skips.add(event.revision)
-
-    def _is_skip(self, event: Event) -> bool:
-        return event.revision in self._skips
+            for flagged, of in ((self.skipped, SKIP), (self.kept, KEEP)):
+                flagged.pop(row, None)
+                if kind == of and event.kind != UNDO:
+                    flagged[row] = None
 
     def _replay(self) -> None:
-        self._done, self._undone, self._skips = list[Event](), list[Event](), set[int]()
+        self._done: list[tuple[Event, str]] = []  # with the kind of the event that was undone and made again
+        self._undone: list[tuple[Event, str]] = []
         self.skipped: dict[int, None] = {}
+        self.kept: dict[int, None] = {}
         self.revision, self.saved_at = 0, str(self._meta("made"))
         n_rows = max(self._rows.n_rows, int(self._meta("n_rows") or 0), self._most_rows())
         self.state, self.drawn = np.full(n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(n_rows, dtype=bool)

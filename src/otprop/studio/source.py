@@ -59,6 +59,7 @@ def read_source(source: Source) -> Table:
 
 def prepare_source(source: Source, table: Table) -> Job:
     """Check the target and the columns; there may be no label, no target, or a label in every row."""
+    check_size(table, 2)  # at least, before much is done with it
     job = prepare(table, source.request, allow_few=True, allow_complete=True)
     if len(job.target.classes) > MOST_CLASSES:
         raise ColumnError(

@@ -21,7 +21,7 @@ from otprop.studio.export import FORMATS
 from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.queues import Queues
-from otprop.studio.session import AS_IN_FILE, KINDS, REMOVED, SKIP, UNKNOWN, Event, Session
+from otprop.studio.session import ACCEPT, AS_IN_FILE, KEEP, KINDS, REMOVED, SKIP, UNKNOWN, Event, Session
 from otprop.studio.session_file import NotSavedError
 from otprop.studio.shown import (
     GIVEN,
@@ -35,7 +35,7 @@ from otprop.studio.shown import (
     compose,
     probability_of,
 )
-from otprop.studio.source import Source
+from otprop.studio.source import MOST_CLASSES, Source
 from otprop.studio.worker import Changes
 
 CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
@@ -64,7 +64,7 @@ class Workspace:
         self._shown: tuple[tuple[int, int], Shown] | None = None
         self.queues = Queues(job.table.n_rows, source.request.seed)
         self._exports = tempfile.TemporaryDirectory(prefix="otprop-studio-")
-        self.worker = WorkerClient(source, self._receive)
+        self.worker = WorkerClient(source, self.receive)
 
     def close(self) -> None:
         """End the worker and delete what was exported."""
@@ -158,10 +158,15 @@ class Workspace:
         return {"error": goal, "labels": _range(needed), "message": message.replace("inf", "many")}
 
     def issues(self) -> list[tuple[int, int, float]]:
-        """Given labels that look wrong and were not judged here since: row, suggested class, probability."""
+        """Labels that look wrong: row, suggested class, probability; not those that were kept, or changed here."""
         with self.lock:
             found = [] if self.result is None else self.result.issues
-            return [one for one in found if self.session.state[one[0]] == AS_IN_FILE]
+            return [one for one in found if not self._is_judged(one[0])]
+
+    def _is_judged(self, row: int) -> bool:
+        """Whether the label of a row was looked at again here, or is no label any more."""
+        state, given = self.session.state[row], self._given[row] >= 0
+        return row in self.session.kept or (state >= 0 and given) or (state < 0 and not (given and state == AS_IN_FILE))
 
     def row(self, row: int) -> dict[str, Any]:
         """All that is known of a row; `explained` says whether its explanation is among it, as far as there is one."""
@@ -205,8 +210,8 @@ class Workspace:
             _, shown = self.shown()
             queues, skipped = self.queues, list(self.session.skipped)
             if order == "suggest":
-                found = queues.suggested(shown, self.session.drawn, skipped)
-                return found[:n], queues.n_free(shown)
+                n_drawn, n_by_key = int(self.session.drawn.sum()), self.session.n_by_key
+                return queues.suggested(shown, n, n_drawn, n_by_key, skipped), queues.n_free(shown)
             if order in ("unsure", "class"):
                 rows = _late(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
                 return [(row, _sureness(shown, row)) for row in rows], queues.n_free(shown, number)
@@ -264,6 +269,8 @@ class Workspace:
             wrong = self._expected_wrong(found, number)
             drawn = len(found) == 1 and self.queues.was_drawn(int(found[0]), order)
             event = self.session.label(found.tolist(), new.tolist(), kind, drawn=drawn, request=request)
+            if event is None and kind == ACCEPT and len(found) == 1:
+                event = self.session.keep(int(found[0]), request)
             if event is not None:
                 self._changed(event.rows)
             revision = self.session.revision
@@ -319,13 +326,16 @@ class Workspace:
         event = self.session.event_of_request(request) if request else None
         if event is None:
             return None
-        if event.kind in KINDS:
+        if event.kind in (*KINDS, KEEP):
             return {"revision": event.revision, "saved": True, "contradicts": [], "expected_wrong": None}
         return {"revision": event.revision} if event.kind == SKIP else self.turned(event)
 
     def add_class(self, name: str) -> dict[str, Any]:
         """Make a class, or find it."""
-        number = self.session.add_class(name)
+        with self.lock:
+            if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
+                raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
+            number = self.session.add_class(name)
         self.notify(False)
         return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
 
@@ -374,7 +384,8 @@ class Workspace:
 
     # --- what the worker says
 
-    def _receive(self, message: tuple[Any, ...]) -> None:
+    def receive(self, message: tuple[Any, ...]) -> None:
+        """Take a message of the worker."""
         kind, news = message[0], self._news
         with self.lock:
             news.take(message)
