@@ -5,8 +5,8 @@
 
 `keys` presses a key of a class again and again while the propagation runs, on tables of 3 000 and 100 000 rows; a row
 counts as shown when the frame with its cells was made. `draw` counts from the moment the page has the numbers until the
-graphics card has drawn them (a pixel is read back). No row has a label at first, so that nothing else runs meanwhile.
-The load of the machine is in the results: on a busy one the times are longer. Writes
+graphics card has drawn them (a pixel is read back). No row has a label at first, so that the worker only looks
+for neighbours. The load of the machine is in the results: on a busy one the times are longer. Writes
 benchmarks/results/studio_page_*.csv.
 """
 

@@ -195,6 +195,31 @@ def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
     page.keyboard.press("u")
     page.wait_for_selector(f"#row[data-row='{row}']")
     assert source_of(page, row)[0] == GIVEN
+    page.wait_for_selector("#proposal button:has-text('Keep')")
+    page.keyboard.press("k")
+    wait_until(page, "document.querySelector('#said').textContent.includes(' stays ')")
+    saved(page)
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until(page, "document.querySelector('#propagation').dataset.state === 'done'")
+    names = [one["name"] for one in fetched(page, "/api/state")["classes"]]
+    found = fetched(page, f"/api/row/{current_row(page)}?wait=1")
+    likely = [one["class"] for one in found["probabilities"] if one["probability"] > 0.1]
+    number = next(one for one in range(3) if one not in likely and one != found["nearest"][0]["class"])
+    near, surprising = names[found["nearest"][0]["class"]], names[number]
+    row, _ = press_and_wait(page, str(number + 1))
+    page.wait_for_selector("[data-notice=contradiction]")
+    sentence = page.text_content("[data-notice=contradiction] p")
+    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts your label of row ")
+    assert f"({near})" in sentence
+    page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+    page.keyboard.press("u")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
 
 
 def test_two_tabs_stay_in_step(open_page: OpenPage) -> None:

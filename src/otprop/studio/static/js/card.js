@@ -32,7 +32,7 @@ export class Card {
     return this.shown?.proposal ?? null;
   }
 
-  /** Show the current row of the queue. Returns whether another row is shown than before. */
+  /** Show the current row of the queue. */
   render() {
     const entry = this.queue.current;
     const other = entry?.id !== this.shownEntry?.id;
@@ -40,7 +40,7 @@ export class Card {
     if (!other && entry && this.shown && (this.shown.proposal || !detail?.proposal)) {
       this.header(entry, this.shown);
       if (detail && detail.explained && !this.shown.explained) this.explain(detail);
-      return false;
+      return;
     }
     this.shownEntry = entry;
     this.shown = detail;
@@ -50,7 +50,7 @@ export class Card {
       refresh(byId("row-reason"), null, () => []);
       replace(body, h("p", { class: "empty" }, this.emptySentence()));
       this.showNear([]);
-      return other;
+      return;
     }
     this.header(entry, detail);
     if (!detail) replace(body, h("p", { class: "empty" }, "Reading the row …"));
@@ -59,7 +59,6 @@ export class Card {
     byId("row").dataset.row = String(entry.id);
     byId("row").dataset.ready = String(Boolean(detail));
     this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
-    return other;
   }
 
   /** Add what came later: the reasons. The proposal stays the one that Enter accepts. @param {RowDetail} detail */

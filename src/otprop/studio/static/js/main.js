@@ -213,9 +213,10 @@ const live = new Live({
   state: onState,
   result: () => void refresh(true),
   up() {
+    const wasDown = status.down !== "";
     status.setDown("");
     outbox.retry();
-    if (store.labels.length) void refresh(false);
+    if (wasDown) void refresh(false);
   },
   down: (why) => status.setDown(why),
 });
@@ -229,11 +230,11 @@ async function start() {
   outbox.onAdopted = () => void refresh(false);
   await outbox.open(state.session_id ?? state.session);
   onState(state);
+  live.open(); // first, so that no result is missed
   await Promise.all([tools.setLayout("pca"), store.fetchRows()]);
   store.on("selection", () => decide.render());
   store.on("classes", () => decide.render());
   startKeys();
-  live.open();
   await queue.ask();
   document.body.dataset.ready = "true";
 }

@@ -31,12 +31,13 @@ export class Session {
    * @param {LabelKind} kind
    */
   labelRow(row, label, kind) {
-    const before = this.store.sources[row];
+    const before = this.store.sources[row], same = this.store.labelOf(row) === label;
     void this.send([row], label, kind, false);
     const name = label === null ? "" : this.store.className(label);
     const number = `Row ${row + 1}`;
     if (kind === "unknown") say(`${number} is on the unknown pile.`);
     else if (kind === "remove") say(`${number}: label removed.`);
+    else if (same && before !== SOURCE.propagated) say(`${number} stays ${name}.`);
     else say(`${number} is ${name}${before === SOURCE.given ? " (given in the file before)" : ""}.`);
   }
 

@@ -190,13 +190,4 @@ export class GlRenderer {
     gl.uniform3fv(this.uniform("u_accent"), unit(colors.link));
     gl.uniform3fv(this.uniform("u_ink"), unit(colors.ink));
   }
-
-  /** Wait until everything is drawn; for measurements. */
-  finish() {
-    this.gl.readPixels(0, 0, 1, 1, this.gl.RGBA, this.gl.UNSIGNED_BYTE, new Uint8Array(4));
-  }
-
-  dispose() {
-    this.gl.getExtension("WEBGL_lose_context")?.loseContext();
-  }
 }

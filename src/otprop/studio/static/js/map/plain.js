@@ -56,10 +56,6 @@ export class PlainRenderer {
 
   setClasses() {}
 
-  finish() {}
-
-  dispose() {}
-
   /** @param {Scene} scene */
   draw(scene) {
     const { context, canvas, store } = this;
