@@ -19,7 +19,8 @@ export function listenToKeys(commands, chooseClass) {
     }
     if (event.ctrlKey || event.metaKey || event.altKey) return;
     if (target.matches(TYPING)) {
-      if (event.key === "Escape") /** @type {HTMLElement} */ (target).blur();
+      const leaves = event.key === "Escape" || (event.key === "Enter" && target.matches("select"));
+      if (leaves) /** @type {HTMLElement} */ (target).blur();
       return;
     }
     if ((event.key === "Enter" || event.key === " ") && target.closest(ACTIVATED)) return;

@@ -1,5 +1,5 @@
 /** Puts the page together. */
-import { getJson } from "./api.js";
+import { Refused, getJson } from "./api.js";
 import { Card } from "./card.js";
 import { ClassList } from "./classes.js";
 import { Decide } from "./decide.js";
@@ -192,9 +192,7 @@ async function followOthers() {
     foreign = setTimeout(() => void followOthers(), 300);
     return;
   }
-  const { revision } = store.state;
   await refresh(false);
-  store.known = Math.max(store.known, revision);
 }
 
 /** @param {boolean} pulse whether to mark the rows whose class changed */
@@ -240,7 +238,8 @@ async function start() {
 }
 
 start().catch((error) => {
-  status.setDown("gone");
+  const locked = error instanceof Refused && error.status < 500;
+  status.setDown(locked ? "locked" : "gone");
   say(error instanceof Error ? error.message : String(error), "error");
-  setTimeout(() => location.reload(), 3000);
+  if (!locked) setTimeout(() => location.reload(), 3000);
 });

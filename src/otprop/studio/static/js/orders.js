@@ -21,6 +21,10 @@ export class Orders {
     this.outbox = outbox;
     this.select = byId("order");
     this.classSelect = byId("order-class");
+    /** Whether the order is chosen with keys: then the focus stays until Enter or Escape. */
+    this.byKey = false;
+    this.select.addEventListener("keydown", () => { this.byKey = true; });
+    this.select.addEventListener("pointerdown", () => { this.byKey = false; });
     this.select.addEventListener("change", () => this.chosen(this.select.value));
     this.classSelect.addEventListener("change", () => void this.change("class", this.classSelect.value));
     store.on("state", () => this.render());
@@ -29,7 +33,7 @@ export class Orders {
 
   /** @param {Order} order */
   chosen(order) {
-    this.select.blur();
+    if (!this.byKey) this.select.blur();
     if (order === "class") return void this.change("class", this.classSelect.value || "0");
     if (order === "search" && !this.search.input.value.trim()) {
       this.select.value = this.queue.order;

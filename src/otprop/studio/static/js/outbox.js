@@ -99,7 +99,7 @@ export class Outbox {
       if (this.entries.length) localStorage.setItem(this.key, JSON.stringify(this.entries));
       else localStorage.removeItem(this.key);
     } catch {
-      // storage full or off: the entries stay in memory
+      localStorage.removeItem(this.key); // too large for it: the entries stay in memory
     }
   }
 

@@ -19,9 +19,9 @@ export class Session {
     this.showRow = showRow;
   }
 
-  /** The server's number of the newest event, as far as our own changes tell. @param {number} revision */
+  /** A change of ours is saved. A gap before it is a change of another page, which is fetched. @param {number} revision */
   confirmed(revision) {
-    if (revision > this.store.known) this.store.known = revision;
+    if (revision === this.store.known + 1) this.store.known = revision;
   }
 
   /**
