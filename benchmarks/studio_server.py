@@ -9,8 +9,8 @@
 The server is the real command in a process of its own, asked over HTTP as the page does. `person` plays somebody who
 always answers with the truth, takes the first row of the queue, and waits for the propagation after each label; nobody
 but this script sees the truth. Tables: the orchard of `examples`, mushroom and MNIST of the benchmark data
-(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill` and `person`
-go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
+(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill` and
+`person` go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
 """
 
 from __future__ import annotations
