@@ -7,8 +7,8 @@
     python benchmarks/studio_server.py person          labels until 95 % of 3 000 rows are right, on three tables
 
 The server is the real command in a process of its own, asked over HTTP as the page does. `person` plays somebody who
-always answers with the truth, takes the first rows of the queue, and waits for the propagation after five labels; nobody
-but this script sees the truth. Tables: the orchard of `examples`, mushroom and MNIST of the benchmark data
+always answers with the truth, takes the first rows of the queue, and waits for the propagation after five labels;
+nobody but this script sees the truth. Tables: the orchard of `examples`, mushroom and MNIST of the benchmark data
 (OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill` and
 `person` go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
 """
@@ -21,7 +21,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
@@ -347,6 +347,11 @@ def person(folder: Path) -> None:
         print(rows[-1], flush=True)
 
 
+def suggestions_of(revision: int) -> Callable[[dict[str, Any]], bool]:
+    """Whether the propagation of these labels is done, and the next rows are named."""
+    return lambda state: state["propagation"]["state"] == "done" and state["suggested_for"] >= revision
+
+
 def play(found: Server, truth: list[str]) -> dict[str, object]:
     """Label the first rows of the queue with the truth until enough rows are right."""
     client, ids = found.client, dict[str, int]()
@@ -354,15 +359,13 @@ def play(found: Server, truth: list[str]) -> dict[str, object]:
     reached: dict[float, int] = {}
     right, state, labels = 0.0, client.get("/api/state"), 0
     while labels < MOST_LABELS and right < ENOUGH:
-        suggested = state["suggested"]
         for _ in range(AT_ONCE):
             row = client.get("/api/queue?order=suggest&n=1")["rows"][0]["id"]
             if truth[row] not in ids:
                 ids[truth[row]] = client.post("/api/classes", {"name": truth[row]})["id"]
             revision, labels = client.label(row, ids[truth[row]])["revision"], labels + 1
         if len(ids) > 1:
-            client.wait_for_result(revision)
-            state = client.wait_for(lambda state: state["suggested"] > suggested)  # the next rows to label
+            state = client.wait_for(suggestions_of(revision))
             names = np.array([one["name"] for one in state["classes"]] + [""] * 256, dtype=object)
             right = float((names[client.array("labels")] == np.array(truth, dtype=object)).mean())
         for share in (0.8, 0.9, 0.95):

@@ -25,7 +25,7 @@ class WorkerNews:
     explained : dict of row to its explanation, for the last result
     explained_before : dict of row to its explanation, for an earlier result
     suggestions : list of (row, reason)
-    n_suggested : int, how often suggestions or explanations came
+    n_suggested, suggested_for : int, how often suggestions or explanations came; the revision of the former
     needed : (goal, labels needed) or None
     maps : dict of kind to coordinates, to the future of them, or to the sentence that says why there are none
     digest : str or None, of the file that the worker has read
@@ -41,7 +41,7 @@ class WorkerNews:
         self.explained: dict[int, dict[str, Any]] = {}
         self.explained_before: dict[int, dict[str, Any]] = {}
         self.suggestions: list[tuple[int, str]] = []
-        self.n_suggested = 0
+        self.n_suggested, self.suggested_for = 0, -1
         self.needed: tuple[float, Needed] | None = None
         self.maps: dict[str, bytes | Future[Any] | str] = {}
         self.digest: str | None = None
@@ -87,7 +87,7 @@ class WorkerNews:
         }
 
     def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
-        self.suggestions = found
+        self.suggestions, self.suggested_for = found, revision
         self.n_suggested += 1
 
     def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:

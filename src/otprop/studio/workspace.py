@@ -124,6 +124,7 @@ class Workspace:
                 "n_rounds": 0 if result is None else result.n_rounds,
                 "issues": len(self.issues()),
                 "suggested": self._news.n_suggested,
+                "suggested_for": self._news.suggested_for,
                 "session": session.path.name,
                 "session_id": session.session_id,
             }
