@@ -23,9 +23,9 @@ class WorkerNews:
     n_results : int, how often `result` was another one
     status : dict, the propagation as the page shows it
     explained : dict of row to its explanation, for the last result
-    nearest : dict of row to the labelled rows nearest to it when it was last explained
+    explained_before : dict of row to its explanation, for an earlier result
     suggestions : list of (row, reason)
-    n_suggested : int, how often suggestions or explanations came
+    n_suggested, suggested_for : int, how often suggestions or explanations came; the revision of the former
     needed : (goal, labels needed) or None
     maps : dict of kind to coordinates, to the future of them, or to the sentence that says why there are none
     digest : str or None, of the file that the worker has read
@@ -39,9 +39,9 @@ class WorkerNews:
             **{"message": "", "seconds": None, "reused": []},
         }
         self.explained: dict[int, dict[str, Any]] = {}
-        self.nearest: dict[int, list[dict[str, Any]]] = {}
+        self.explained_before: dict[int, dict[str, Any]] = {}
         self.suggestions: list[tuple[int, str]] = []
-        self.n_suggested = 0
+        self.n_suggested, self.suggested_for = 0, -1
         self.needed: tuple[float, Needed] | None = None
         self.maps: dict[str, bytes | Future[Any] | str] = {}
         self.digest: str | None = None
@@ -50,10 +50,9 @@ class WorkerNews:
         """Take a message."""
         getattr(self, f"_on_{message[0]}")(*message[1:])
 
-    def explain(self, found: dict[int, dict[str, Any]]) -> None:
-        """Take explanations of rows."""
-        self.explained.update(found)
-        self.nearest.update({row: one["nearest"] for row, one in found.items()})
+    def explanation(self, row: int) -> dict[str, Any] | None:
+        """The newest explanation of a row; None where it has not been explained."""
+        return self.explained.get(row, self.explained_before.get(row))
 
     def _on_started(self) -> None:
         self.status |= {"state": "waiting", "step": "starting"}
@@ -80,6 +79,7 @@ class WorkerNews:
         self.status["revision"] = revision
 
     def _on_result(self, result: Result) -> None:
+        self.explained_before.update(self.explained)
         self.result, self.n_results, self.explained = result, self.n_results + 1, {}
         self.status |= {
             **{"state": "done", "revision": result.revision, "step": "", "message": ""},
@@ -87,11 +87,11 @@ class WorkerNews:
         }
 
     def _on_suggestions(self, revision: int, found: list[tuple[int, str]]) -> None:
-        self.suggestions = found
+        self.suggestions, self.suggested_for = found, revision
         self.n_suggested += 1
 
     def _on_explanations(self, found: dict[int, dict[str, Any]]) -> None:
-        self.explain(found)
+        self.explained.update(found)
         self.n_suggested += 1
 
     def _on_needed(self, error: float, needed: Needed) -> None:

@@ -7,7 +7,7 @@ import json
 import re
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -30,7 +30,7 @@ from otprop.studio.session_file import NotSavedError
 from otprop.studio.workspace import Workspace
 
 MOST_CELLS = 200  # rows of one request for cells, and of a queue
-QUICK = 0.05  # seconds that a row waits for its explanation
+QUICK = 0.03  # seconds that a row waits for its explanation
 PATIENT = 10.0  # the same, where the page says that it waits
 MEDIA_TYPES = {
     **{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"},
@@ -178,13 +178,15 @@ class Application:
     async def row(self, request: Request) -> Response:
         row = row_of(request.path_params["row"], self._space.cells.n_rows)
         found = await run_in_threadpool(self._space.row, row)
-        if not found["explained"]:
-            patience = PATIENT if request.query_params.get("wait") == "1" else QUICK
-            try:
-                await asyncio.wait_for(asyncio.wrap_future(self._space.explain(row)), patience)
+        waits = request.query_params.get("wait") == "1"
+        if not found["explained"] and (waits or not found["evidence"]):
+            answered = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            answer = self._space.explain(row)
+            answer.add_done_callback(lambda future: loop.call_soon_threadsafe(answered.set))
+            with suppress(TimeoutError):  # the page asks again
+                await asyncio.wait_for(answered.wait(), PATIENT if waits else QUICK)
                 found = await run_in_threadpool(self._space.row, row)
-            except (TimeoutError, ValueError, WorkerGoneError):
-                pass  # the page asks again
         return as_json(found)
 
     def image(self, request: Request) -> Response:

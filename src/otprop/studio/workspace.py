@@ -124,6 +124,7 @@ class Workspace:
                 "n_rounds": 0 if result is None else result.n_rounds,
                 "issues": len(self.issues()),
                 "suggested": self._news.n_suggested,
+                "suggested_for": self._news.suggested_for,
                 "session": session.path.name,
                 "session_id": session.session_id,
             }
@@ -169,12 +170,12 @@ class Workspace:
         return row in self.session.kept or (state >= 0 and given) or (state < 0 and not (given and state == AS_IN_FILE))
 
     def row(self, row: int) -> dict[str, Any]:
-        """All that is known of a row; `explained` says whether its explanation is among it, as far as there is one."""
+        """All that is known of a row; `explained`: its explanation is that of the last result, if there is one."""
         with self.lock:
             _, shown = self.shown()
             label = int(shown.classes[row])
             best = best_classes(self.result, row)
-            explained = self._news.explained.get(row)
+            explained = self._news.explanation(row)
             issue = next((one for one in self.issues() if one[0] == row), None)
             return {
                 "id": row,
@@ -188,7 +189,7 @@ class Workspace:
                 "nearest": [] if explained is None else self._nearest(explained["nearest"], shown),
                 "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
                 "image": self.cells.pictures.has(row),
-                "explained": explained is not None or self.result is None,
+                "explained": row in self._news.explained or self.result is None,
             }
 
     def _nearest(self, nearest: Sequence[dict[str, Any]], shown: Shown) -> list[dict[str, Any]]:
@@ -282,7 +283,7 @@ class Workspace:
             return []
         row = int(rows[0])
         share = probability_of(self.result, rows, number)
-        near = self._news.nearest.get(row, [])[:MOST_CONTRADICTED]
+        near = (self._news.explanation(row) or {"nearest": []})["nearest"][:MOST_CONTRADICTED]
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
@@ -358,9 +359,9 @@ class Workspace:
         return future
 
     def _take_explanations(self, future: Future[Any]) -> None:
-        if future.exception() is None:
+        if not future.cancelled() and future.exception() is None:
             with self.lock:
-                self._news.explain(future.result())
+                self._news.explained.update(future.result())
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
