@@ -5,17 +5,18 @@
 
 `keys` presses a key of a class again and again while the propagation runs, on tables of 3 000 and 100 000 rows; a row
 counts as shown when the frame with its cells was made. `draw` counts from the moment the page has the numbers until the
-graphics card has drawn them (a pixel is read back). No row has a label at first, so that the worker only looks
-for neighbours. The load of the machine is in the results: on a busy one the times are longer. Writes
+graphics card has drawn them (a pixel is read back); the numbers are made up by this script, so that no worker runs
+beside it. The load of the machine is in the results: on a busy one the times are longer. Writes
 benchmarks/results/studio_page_*.csv.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -55,8 +56,11 @@ WATCH_ROWS = """() => {
 WATCH_MAP = """
 addEventListener("DOMContentLoaded", () => {
   const host = document.querySelector("#map");
-  window.finish = () => host.querySelector(".points").getContext("webgl2").readPixels(
-    0, 0, 1, 1, WebGL2RenderingContext.RGBA, WebGL2RenderingContext.UNSIGNED_BYTE, new Uint8Array(4));
+  window.finish = () => {
+    const canvas = host.querySelector(".points"), gl = canvas.getContext("webgl2");
+    if (gl) gl.readPixels(0, 0, 1, 1, gl.RGBA, gl.UNSIGNED_BYTE, new Uint8Array(4));
+    else canvas.getContext("2d").getImageData(0, 0, 1, 1);
+  };
   window.drawn = () => new Promise((done) => new MutationObserver((_, observer) => {
     observer.disconnect();
     window.finish();
@@ -102,9 +106,15 @@ def closing_studio(studio: RunningStudio) -> Iterator[None]:
         studio.stop()
 
 
+def sender(body: bytes) -> Callable[[Any], None]:
+    """Answers a request with these bytes."""
+    headers = {"X-Revision": "0", "Content-Type": "application/octet-stream"}
+    return lambda route: route.fulfill(body=body, headers=headers)
+
+
 @contextmanager
-def page(path: Path) -> Iterator[Any]:
-    """The studio of a file in a window of 1600 x 900."""
+def page(path: Path, sent: dict[str, bytes] | None = None, renderer: str = "") -> Iterator[Any]:
+    """The studio of a file in a window of 1600 x 900; `sent` are numbers that the page gets instead of the server's."""
     if CHROMIUM is None:
         raise SystemExit("no Chromium binary was found on PATH.")
     studio = RunningStudio(path, "kind")
@@ -113,7 +123,12 @@ def page(path: Path) -> Iterator[Any]:
         opened = browser.new_context(viewport={"width": 1600, "height": 900}).new_page()
         opened.set_default_timeout(PATIENCE)
         opened.add_init_script(WATCH_MAP)
+        for name, body in (sent or {}).items():
+            opened.route(re.compile(rf"/api/{name}(\?|$)"), sender(body))
         opened.goto(studio.url, timeout=PATIENCE)
+        if renderer:
+            opened.goto(f"{studio.address}#{renderer}")
+            opened.reload()
         opened.wait_for_selector("#map[data-drawn]")
         opened.wait_for_selector("#row[data-ready=true]")
         yield opened
@@ -149,31 +164,44 @@ def keys(sizes: list[int]) -> None:
         write_csv("studio_page_keys.csv", rows)
 
 
+def numbers(n_rows: int) -> dict[str, bytes]:
+    """What the page is sent of that many rows of six classes, one in a thousand labelled by a person."""
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 6, n_rows)
+    points = rng.normal(size=(6, 2))[kind] + rng.normal(size=(n_rows, 2)) * 0.4
+    person = rng.random(n_rows) < 0.001
+    return {
+        "map": (points / np.abs(points).max()).astype("<f4").tobytes(),
+        "labels": kind.astype(np.uint8).tobytes(),
+        "confidence": rng.integers(100, 256, n_rows).astype(np.uint8).tobytes(),
+        "sources": np.where(person, 1, 3).astype(np.uint8).tobytes(),
+        "rounds": np.where(person, 0, rng.integers(1, 9, n_rows)).astype(np.uint8).tobytes(),
+    }
+
+
 def draw(sizes: list[int]) -> None:
-    """Time until points are drawn."""
+    """Time until points are drawn, by the page's choice (its own pixels, since there is no graphics card) and by GL."""
     rows = []
-    for n_rows in sizes:
+    for n_rows, renderer in [(n_rows, renderer) for n_rows in sizes for renderer in ("canvas", "webgl")]:
         with tempfile.TemporaryDirectory() as folder:
-            rng = np.random.default_rng(0)
-            X = rng.normal(size=(6, 8))[rng.integers(0, 6, n_rows)] * 2 + rng.normal(size=(n_rows, 8))
-            path = Path(folder) / "points.npz"
-            np.savez(path, X=X.astype(np.float32))
-            with page(path) as opened:
+            path, _ = mixed_table(Path(folder), 60)
+            with page(path, numbers(n_rows), renderer) as opened:
                 first = opened.evaluate(FIRST)
                 colorings = [
                     opened.evaluate(RECOLOR, ("confidence", "source", "label")[number % 3])
                     for number in range(N_COLORINGS)
                 ]
                 usual, longest = opened.evaluate(MOVE)
-                opened.wait_for_timeout(500)
-                selected = opened.evaluate(KEY, "A") if n_rows <= 200_000 else float("nan")
+                opened.wait_for_timeout(1000)
+                selected = opened.evaluate(KEY, "A")
         rows.append(
             {
                 "rows": n_rows,
+                "renderer": renderer,
                 "first_drawn_ms": round(first),
                 "recoloured_median_ms": round(float(np.median(colorings))),
                 "recoloured_max_ms": round(max(colorings)),
-                "all_selected_ms": round(selected) if selected == selected else "",
+                "all_selected_ms": round(selected),
                 "frame_moving_median_ms": round(usual, 1),
                 "frame_moving_max_ms": round(longest, 1),
                 "load": round(os.getloadavg()[0], 1),

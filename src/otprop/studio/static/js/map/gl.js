@@ -47,6 +47,15 @@ export class GlRenderer {
     return program;
   }
 
+  /** Whether there is no graphics card, and the processor draws. */
+  get software() {
+    const { gl } = this;
+    const masked = gl.getParameter(gl.RENDERER);
+    const more = masked === "WebKit WebGL" ? gl.getExtension("WEBGL_debug_renderer_info") : null;
+    const name = more ? gl.getParameter(more.UNMASKED_RENDERER_WEBGL) : masked;
+    return /swiftshader|llvmpipe|softpipe|software|basic render/i.test(name);
+  }
+
   /** @param {string} name */
   uniform(name) {
     if (!this.uniforms.has(name)) this.uniforms.set(name, this.place(name));

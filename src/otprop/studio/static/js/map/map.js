@@ -3,7 +3,7 @@ import { themeColors } from "../palette.js";
 import { SOURCE } from "../store.js";
 import { GlRenderer } from "./gl.js";
 import { Overlay } from "./overlay.js";
-import { PlainRenderer } from "./plain.js";
+import { PlainRenderer, SHAPED } from "./plain.js";
 import { FADED, SELECTED } from "./shaders.js";
 import { SpatialIndex } from "./spatial.js";
 import { View } from "./view.js";
@@ -46,7 +46,7 @@ export class RowMap {
     this.listen();
   }
 
-  /** Draw with WebGL2, or on a 2D canvas where there is none. @param {boolean} plain */
+  /** Draw with WebGL2, or on a 2D canvas where there is none, or no graphics card and many rows. @param {boolean} plain */
   makeCanvas(plain) {
     this.canvas?.remove();
     const canvas = document.createElement("canvas");
@@ -114,6 +114,7 @@ export class RowMap {
     }
     this.index = null;
     this.view.setBounds(xy);
+    if (n > SHAPED && this.renderer instanceof GlRenderer && this.renderer.software && location.hash !== "#webgl") this.makeCanvas(true);
     this.sendAll();
     this.resize();
   }

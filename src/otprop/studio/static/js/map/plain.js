@@ -1,5 +1,6 @@
 /** Draws the rows on a 2D canvas, where there is no WebGL2. */
 import { RAMP, markerOf, rgb, tracePath } from "../palette.js";
+import { drawPixels } from "./raster.js";
 import { FADED, SELECTED } from "./shaders.js";
 
 /**
@@ -7,7 +8,9 @@ import { FADED, SELECTED } from "./shaders.js";
  * @typedef {import("../store.js").Store} Store
  */
 
-const SHAPED = 20_000; // up to so many rows have shapes, more are squares
+export const SHAPED = 20_000; // up to so many rows in the window have shapes, more are small squares
+const CLOSE = 3; // zoom from which it is worth the time to count them
+const MOST_RINGS = 3000; // of labelled and selected rows
 const STEPS = 32; // colours of confidence
 
 const STOPS = RAMP.map(rgb);
@@ -19,7 +22,7 @@ const SHADES = Array.from({ length: STEPS + 1 }, (_, step) => {
 export class PlainRenderer {
   /** @param {HTMLCanvasElement} canvas */
   constructor(canvas) {
-    const context = canvas.getContext("2d");
+    const context = canvas.getContext("2d", { willReadFrequently: true }); // drawn by the processor, pixel by pixel
     if (!context) throw new Error("no 2D canvas");
     this.context = context;
     this.canvas = canvas;
@@ -28,6 +31,8 @@ export class PlainRenderer {
     /** @type {Store|null} */
     this.store = null;
     this.labelled = new Uint32Array(0);
+    /** @type {ImageData|null} */
+    this.picture = null;
   }
 
   /** @param {Float32Array} xy @param {Uint32Array} order */
@@ -64,8 +69,33 @@ export class PlainRenderer {
     context.clearRect(0, 0, scene.view.width, scene.view.height);
     if (!store || !store.labels.length) return;
     const shown = this.order.subarray(0, Math.max(1, Math.round(this.order.length * scene.part)));
-    const groups = this.groups(scene, store, shown);
+    const inside = this.order.length > SHAPED && scene.view.zoom > CLOSE ? this.inside(scene.view, shown) : shown;
     const radius = scene.view.radius(this.order.length);
+    if (inside.length > SHAPED) this.drawPixels(scene, store, inside);
+    else this.drawShapes(scene, store, inside, radius);
+    this.rings(scene, store, Math.max(radius, 2.5));
+  }
+
+  /** Rows that are in the window. @param {import("./view.js").View} view @param {Uint32Array} rows */
+  inside(view, rows) {
+    const [left, bottom] = view.toMap(0, view.height), [right, top] = view.toMap(view.width, 0);
+    const { xy } = this;
+    return rows.filter((row) => xy[2 * row] >= left && xy[2 * row] <= right && xy[2 * row + 1] >= bottom && xy[2 * row + 1] <= top);
+  }
+
+  /** @param {Scene} scene @param {Store} store @param {Uint32Array} rows */
+  drawPixels(scene, store, rows) {
+    const { width, height } = this.canvas;
+    if (this.picture?.width !== width || this.picture.height !== height) this.picture = new ImageData(width, height);
+    const pixels = new Uint32Array(this.picture.data.buffer);
+    pixels.fill(0);
+    drawPixels(pixels, width, height, this.xy, rows, scene, store);
+    this.context.putImageData(this.picture, 0, 0);
+  }
+
+  /** @param {Scene} scene @param {Store} store @param {Uint32Array} shown @param {number} radius */
+  drawShapes(scene, store, shown, radius) {
+    const groups = this.groups(scene, store, shown);
     const faded = groups.get("faded");
     if (faded) this.fill(scene, faded, scene.colors.faint, 0, 0.8 * radius, 0.5);
     groups.delete("faded");
@@ -73,7 +103,6 @@ export class PlainRenderer {
       const [color, shape] = key.split("|");
       this.fill(scene, rows, color, Number(shape), radius, color === scene.colors.none ? 0.7 : 1);
     }
-    this.rings(scene, store, Math.max(radius, 2.5));
   }
 
   /** @param {Scene} scene @param {Store} store @param {Uint32Array} shown @returns {Map<string, number[]>} */
@@ -114,15 +143,13 @@ export class PlainRenderer {
     const { context } = this;
     context.fillStyle = color;
     context.globalAlpha = alpha;
-    const shaped = this.order.length <= SHAPED;
     context.beginPath();
     for (const row of rows) {
       const [x, y] = view.toPage(this.xy[2 * row], this.xy[2 * row + 1]);
       if (x < -9 || y < -9 || x > view.width + 9 || y > view.height + 9) continue;
-      if (shaped) tracePath(context, shape, x, y, radius);
-      else context.fillRect(x - radius, y - radius, 2 * radius, 2 * radius);
+      tracePath(context, shape, x, y, radius);
     }
-    if (shaped) context.fill();
+    context.fill();
     context.globalAlpha = 1;
   }
 
@@ -130,6 +157,7 @@ export class PlainRenderer {
   rings(scene, store, radius) {
     const { context } = this;
     context.lineWidth = 1.6;
+    if (this.labelled.length > MOST_RINGS) return; // a large selection has its colour
     for (const row of this.labelled) {
       const key = this.style(scene, store, row);
       if (key === "faded") continue;
