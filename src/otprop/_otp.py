@@ -151,9 +151,9 @@ class OTP(Propagator):
         As used. Not with "balanced".
     n_hidden_ : int
         Number of held-out labels, for the weights and the confidence. Not with "balanced".
-    held_out_rows_ : ndarray of int of shape (n_hidden_,)
+    held_out_rows_ : ndarray of int of shape (n_held_out,)
         The labelled rows whose label was held out. Not with "balanced".
-    held_out_proba_ : ndarray of shape (n_hidden_, n_classes)
+    held_out_proba_ : ndarray of shape (n_held_out, n_classes)
         Their class probabilities without their own label: what cleanlab calls ``pred_probs``. Not with "balanced".
     label_issues_ : list of LabelIssue
         Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,

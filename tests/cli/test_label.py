@@ -20,7 +20,7 @@ import pytest
 
 from otprop._progress import ProgressCallback
 from otprop.cli import main
-from tests.cli.conftest import read_rows
+from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children
 
 pytest.importorskip("pyarrow")
 
@@ -119,6 +119,7 @@ def test_the_page_shows_the_command_and_the_rows(lots: Path, tmp_path: Path) -> 
     text = page.read_text(encoding="utf-8")
     assert "otprop label" in text
     assert "lots.csv" in text
+    assert str(tmp_path) not in text  # names of files only: a page goes to other people
     assert "http://" not in text.replace("http://www.w3.org", "")
     assert "https://" not in text
     assert re.search(r"None, used: a 0\.\d+, b 0\.\d+, c 0\.\d+", text)  # the classes' shares by name
@@ -238,6 +239,22 @@ def test_what_was_written_before_a_failure_is_named(
     assert capsys.readouterr().err.endswith(f"No space left on device. Written before that: {model}, {page}.\n")
 
 
+@pytest.mark.parametrize(("ending", "words"), [("xlsx", "cannot be in an Excel cell"), ("npz", "name of an array")])
+def test_a_format_that_cannot_hold_the_table_is_refused_before_the_work(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, ending: str, words: str
+) -> None:
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+    lots.write_text(lots.read_text().replace("red", "\x1bred").replace("weight", "kg/lot"))
+    monkeypatch.delattr("otprop.labelling.job.Job.run")  # it is not called
+    model, page = lots.with_name("kinds.model"), lots.with_name("page.html")
+    outputs = ["-o", str(lots.with_name(f"out.{ending}")), "--save", str(model), "--report", str(page)]
+    for more in ([], ["--dry-run"]):
+        assert _label(lots, *outputs, *more) == 2
+        assert words in capsys.readouterr().err
+    assert list(lots.parent.iterdir()) == [lots]
+
+
 def test_a_page_that_fails_leaves_nothing_behind(
     lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -323,12 +340,13 @@ def test_ctrl_c_is_answered_at_once_and_leaves_the_old_output(lots: Path) -> Non
     out.write_text("precious")
     os.mkfifo(pipe)  # it waits for the rows, so that the moment is known
     command = [*SCRIPT, "label", str(pipe), "--target", "kind", "-o", str(out), "--force"]
-    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb") as rows:
+    with sigint_reaches_children():
+        process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    with open_to_reader(pipe, process) as rows:
         rows.write(lots.read_bytes()[:100])
         rows.flush()
         process.send_signal(signal.SIGINT)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert process.returncode == 130
     assert "otprop label: interrupted. No file was written" in err
     assert "Traceback" not in err
@@ -347,14 +365,14 @@ def test_an_interrupted_fit_writes_nothing(lots: Path, monkeypatch: pytest.Monke
 
 
 def test_killed_at_any_moment_there_is_the_old_output_or_the_new_one(lots: Path) -> None:
-    """Twenty moments, spread over the time a run takes."""
+    """Some moments of the second half, the first being imports; `make fuzz` tries hundreds."""
     out, before = lots.with_name("out.csv"), lots.read_bytes()
     command = [*SCRIPT, "label", str(lots), "--target", "kind", *FAST, "-o", str(out), "--force", "--quiet"]
     start = time.monotonic()
     subprocess.run(command, check=True)
     whole, new = time.monotonic() - start, out.read_bytes()
     random = np.random.default_rng(0)
-    for moment in random.uniform(0.5, 1.05, 20):  # the first half is imports
+    for moment in random.uniform(0.5, 1.05, 6):
         out.write_bytes(b"old")
         process = subprocess.Popen(command)
         time.sleep(whole * moment)

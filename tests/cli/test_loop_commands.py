@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from otprop.cli import main
-from otprop.files import read_table
+from otprop.files import TableError, read_table
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pandas")
@@ -160,6 +162,29 @@ def test_labels_that_look_wrong_are_listed_and_corrected(
     write_rows(path, [row | {"label": row["suggested"]} for row in found.values()])
     assert label(lots, out, "--corrections", str(path)) == 0  # nothing to propagate, but labels to write
     assert [read_rows(out)[n]["kind_label"] for n in (49, 70)] == ["b", "b"]
+
+
+@pytest.mark.parametrize("ending", ["csv", "json", "jsonl", "parquet", "feather", "npz", "xlsx", "csv.gz"])
+def test_a_file_whose_labels_none_contradicts_gets_a_list_without_rows(tmp_path: Path, ending: str) -> None:
+    if ending == "xlsx":
+        pytest.importorskip("openpyxl")
+    path, out = tmp_path / "in.csv", tmp_path / f"issues.{ending}"
+    path.write_text("x,kind\n" + "".join(f"{n}.5,{'a' if n == 0 else 'b' if n == 29 else ''}\n" for n in range(30)))
+    out.write_text("the list of an earlier run")
+    assert run("check", path, "-o", str(out), "--force", "--quiet") == 0
+    with pytest.raises(TableError, match=r"no rows|empty|no array with rows"):
+        read_table(out)
+    if ending == "csv":
+        assert out.read_text() == "row,label,given,suggested,probability,file_digest\n"
+
+
+def test_quiet_commands_print_nothing_where_no_label_can_be_held_out(tmp_path: Path) -> None:
+    """In a process of its own: pytest has handlers of its own for the log."""
+    path = tmp_path / "in.csv"
+    path.write_text("x,kind\n" + "".join(f"{n}.5,{'a' if n == 0 else 'b' if n == 29 else ''}\n" for n in range(30)))
+    command = [sys.executable, "-m", "otprop.cli", "label", str(path), "--target", "kind", "--quiet", *FAST]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 
 
 def test_a_column_carries_which_labels_were_chosen(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:

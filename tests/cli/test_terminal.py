@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import signal
@@ -16,7 +17,7 @@ import pytest
 
 from otprop.cli import main
 from otprop.cli._streams import printable
-from tests.cli.conftest import read_rows
+from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children
 
 pytest.importorskip("pyarrow")
 
@@ -53,6 +54,14 @@ def test_names_from_a_file_print_no_escapes(lots: Path, capsys: pytest.CaptureFi
         out, err = capsys.readouterr()
         assert "x1b" in err or "u202e" in err
         assert not {"\x1b", "\u202e", "\u2066"} & set(out + err)
+    for command in ("suggest", "check"):
+        assert (
+            main([command, str(hostile), "--target", target, "-o", str(lots.with_name(f"{ESCAPE}.csv")), "--force"])
+            == 0
+        )
+        out, err = capsys.readouterr()
+        assert r"\x1b[31mred" in err
+        assert not {"\x1b", "\u202e", "\u2066"} & set(out + err)
     model = lots.with_name("kinds.model")
     assert main(["label", str(hostile), "--target", target, "--force", "--save", str(model)]) == 0
     capsys.readouterr()
@@ -75,6 +84,19 @@ def test_a_file_name_that_is_no_utf_8_can_be_summed_up(lots: Path) -> None:
     assert rb"lots\udcff" in done.stderr
 
 
+def test_a_packed_file_that_grows_too_large_is_refused_with_the_option_that_allows_it(
+    lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    packed = lots.with_name("packed.csv.gz")
+    packed.write_bytes(gzip.compress(lots.read_bytes()))
+    for command in ("label", "suggest", "check"):
+        assert main([command, str(packed), "--target", "kind", "--max-bytes", "1000"]) in (1, 2)
+        err = capsys.readouterr().err
+        assert "has more than 1,000 bytes once it is unpacked" in err
+        assert "allow more with --max-bytes" in err
+    assert main(["label", str(packed), *QUICK, "--max-bytes", "100000", "--quiet"]) == 0
+
+
 @pytest.mark.skipif(os.name != "posix", reason="needs permissions")
 def test_no_output_can_be_read_by_more_people_than_the_input(lots: Path) -> None:
     lots.chmod(0o600)
@@ -82,6 +104,10 @@ def test_no_output_can_be_read_by_more_people_than_the_input(lots: Path) -> None
     options = ["-o", str(outputs[0]), "--report", str(outputs[1]), "--save", str(outputs[2]), "--quiet"]
     assert main(["label", str(lots), *QUICK, *options]) == 0
     assert [stat.S_IMODE(path.stat().st_mode) for path in outputs] == [0o600] * 3
+    for command in ("suggest", "check"):  # their outputs hold rows and labels of the input
+        found = lots.with_name(f"{command}.csv")
+        assert main([command, str(lots), "--target", "kind", "-o", str(found), "--quiet"]) == 0
+        assert stat.S_IMODE(found.stat().st_mode) == 0o600
     lots.chmod(0o644)
     assert main(["label", str(lots), *QUICK, "-o", str(lots.with_name("open.csv")), "--quiet"]) == 0
     assert stat.S_IMODE(lots.with_name("open.csv").stat().st_mode) == 0o644
@@ -94,11 +120,11 @@ def test_sigterm_is_answered_like_ctrl_c(lots: Path) -> None:
     os.mkfifo(pipe)  # it waits for the rows, so that the moment is known
     command = [*SCRIPT, "label", str(pipe), *QUICK, "-o", str(out), "--force"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
-    with pipe.open("wb") as rows:
+    with open_to_reader(pipe, process) as rows:
         rows.write(lots.read_bytes()[:100])
         rows.flush()
         process.send_signal(signal.SIGTERM)
-        _, err = process.communicate(timeout=60)
+        _, err = process.communicate(timeout=600)
     assert process.returncode == 143
     assert err == "otprop label: terminated. No file was written; an output that was there before is as it was.\n"
     assert out.read_text() == "precious"
@@ -106,7 +132,7 @@ def test_sigterm_is_answered_like_ctrl_c(lots: Path) -> None:
 
 
 WRITING = """
-import os, signal, sys
+import signal, sys
 import otprop.files._table as table
 from otprop.cli import main
 
@@ -115,8 +141,7 @@ def stopped(table, out, added, *anything, **more):
     def half(file):
         file.write(b"half a table")
         file.flush()
-        os.kill(os.getpid(), signal.SIGTERM)
-        import time; time.sleep(30)
+        signal.raise_signal(signal.SIGTERM)
     write_atomic(out, half, True)
 
 table.Table.write = stopped
@@ -127,7 +152,7 @@ sys.exit(main(sys.argv[1:]))
 def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(lots: Path) -> None:
     out, model = lots.with_name("out.csv"), lots.with_name("kinds.model")
     command = [sys.executable, "-c", WRITING, "label", str(lots), *QUICK, "-o", str(out), "--save", str(model)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr) == (143, f"otprop label: terminated. Written before that: {model}.\n")
     assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "kinds.model"}
 
@@ -149,14 +174,13 @@ def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_
 
 
 SWALLOWED = """
-import os, signal, sys
+import signal, sys
 import otprop.cli.label as label
 from otprop.cli import main
 
 def importing(options, arguments):
     try:
-        os.kill(os.getpid(), getattr(signal, sys.argv[1]))
-        import time; time.sleep(30)
+        signal.raise_signal(getattr(signal, sys.argv[1]))
     except KeyboardInterrupt:
         raise ValueError("a compiled module cannot be imported") from None
 
@@ -170,9 +194,8 @@ def test_a_signal_that_an_import_turns_into_another_error_is_still_a_signal(
     lots: Path, name: str, status: int, word: str
 ) -> None:
     command = [sys.executable, "-c", SWALLOWED, name, "label", str(lots), *QUICK]
-    default = "import signal, subprocess, sys; signal.signal(signal.SIGINT, signal.default_int_handler); "
-    default += "sys.exit(subprocess.call(sys.argv[1:]))"  # a job in the background would ignore SIGINT
-    done = subprocess.run([sys.executable, "-c", default, *command], capture_output=True, text=True, check=False)
+    with sigint_reaches_children():
+        done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == status
     assert done.stderr.startswith(f"otprop label: {word}. No file was written")
 

@@ -21,7 +21,7 @@ FLAGS = (
     *("--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-dev-shm-usage"),
     *("--host-resolver-rules=MAP * ~NOTFOUND", "--hide-scrollbars", "--no-first-run", "--remote-debugging-pipe"),
 )
-PATIENCE = 60.0  # seconds for one answer
+PATIENCE = 180.0  # seconds for one answer
 
 
 class Browser:

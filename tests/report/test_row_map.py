@@ -79,4 +79,4 @@ def test_umap_places_every_row() -> None:
         "assert np.isfinite(points).all() and np.ptp(points, axis=0).min() > 0"
     )
     plain = os.environ | {"NUMBA_DISABLE_JIT": "1"}  # compiling takes most of a minute
-    subprocess.run([sys.executable, "-c", script], env=plain, check=True, capture_output=True, timeout=120)
+    subprocess.run([sys.executable, "-c", script], env=plain, check=True, capture_output=True)

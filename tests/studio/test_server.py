@@ -7,6 +7,7 @@ import io
 import os
 import signal
 from collections.abc import Iterator
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -145,6 +146,13 @@ def test_skipped_rows_come_last_and_cost_no_propagation(studio: Found) -> None:
     client.post("/api/undo", {})
     assert client.get("/api/queue?order=unsure&n=1")["rows"][0]["id"] == first
     assert len(client.wait_for_result()["curve"]) == n_results
+
+
+@pytest.mark.skipif(find_spec("umap") is not None, reason="umap-learn is installed")
+def test_a_map_by_umap_says_what_to_install(studio: Found) -> None:
+    _, client = studio
+    client.wait_for(lambda state: client.get("/api/map?kind=umap", 202)["state"] == "failed")
+    assert "pip install 'otprop[umap]'" in client.get("/api/map?kind=umap", 202)["error"]
 
 
 def test_a_new_class_a_search_and_a_goal(studio: Found) -> None:

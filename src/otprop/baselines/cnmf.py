@@ -129,7 +129,7 @@ class CNMF(Propagator):
     components_ : ndarray of shape (n_components, n_features), unit rows
     codes_ : ndarray of shape (n_rows, n_components)
     clusters_ : ndarray of shape (n_rows,), the cluster of each row before it is named
-    objective_ : ndarray of shape (n_iter_ + 1,), never increasing
+    objective_ : ndarray of shape (n_iterations + 1,), never increasing
     n_iter_ : int
 
     References

@@ -150,7 +150,7 @@ class PLCC(Propagator):
     transduction_ : ndarray of shape (n_rows,), a label for every training row
     label_distributions_ : ndarray of shape (n_rows, n_classes), one-hot
     clusters_ : ndarray of shape (n_rows,), the cluster of each row before it is named
-    objective_ : ndarray of shape (n_iter_,), never increasing, in units of the data's squared extent
+    objective_ : ndarray of shape (n_iterations,), never increasing, in units of the data's squared extent
     n_iter_ : int
 
     References

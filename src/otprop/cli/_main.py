@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import logging
 import sys
 import traceback
 from collections.abc import Sequence
@@ -24,6 +25,7 @@ from otprop.cli._command import (
 from otprop.cli._flags import error_text
 from otprop.cli._streams import Terminated, discard_unwritable_output, interruption, write_error
 
+_NO_LOG = logging.NullHandler()
 _EXAMPLE = """\
 example:
   otprop label lots.csv --target variety --report lots.html
@@ -56,6 +58,7 @@ def build_parser(name: str) -> tuple[Parser, dict[str, Parser]]:
 def run_command(arguments: Sequence[str] | None = None) -> int:
     """Run the command; `otprop.cli.main` says what it returns."""
     given = list(sys.argv[1:] if arguments is None else arguments)
+    logging.getLogger("otprop").addHandler(_NO_LOG)  # else Python prints warnings of the log, also with --quiet
     try:
         options = _parse(given)
     except SystemExit as stop:  # argparse has printed its message

@@ -92,6 +92,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         table = read_input(options)
         try:
             job = prepare_job(table, _request(options), output)
+            table.check_writable(paths.table)
         except (ValueError, TypeError) as error:
             raise UsageError(error_text(error)) from error
         try:

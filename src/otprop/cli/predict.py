@@ -75,6 +75,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         try:
             model.check_columns(table.names)
             refuse_taken(table, predicted_column_names(model, output), model.target)
+            table.check_writable(paths.table)
         except ValueError as error:
             raise UsageError(error_text(error)) from error
         progress(0, 0, f"labelling {table.n_rows} rows")

@@ -83,7 +83,14 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             raise UsageError(error_text(error)) from error
         if paths is not None:
             data = rows_to_fill_in(job, found)
-            write_frame(data, paths.table_target(), options.force, options.excel_safe, paths.written)
+            write_frame(
+                data,
+                paths.table_target(),
+                force=options.force,
+                excel_safe=options.excel_safe,
+                mode_like=table.path,
+                written=paths.written,
+            )
     messages = Messages(quiet=options.quiet)
     messages.notes(job.notes)
     if len(found) < options.n:

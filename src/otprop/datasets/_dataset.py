@@ -24,6 +24,13 @@ class Dataset:
         None where they are unknown.
     source : str
         Where this copy came from.
+
+    Examples
+    --------
+    >>> from otprop.datasets import load
+    >>> iris = load("iris")
+    >>> iris.X.shape, iris.class_counts, iris.class_names[0]
+    ((150, 4), (50, 50, 50), 'setosa')
     """
 
     name: str

@@ -28,6 +28,12 @@ def is_path(name: str) -> bool:
     Returns
     -------
     bool
+
+    Examples
+    --------
+    >>> from otprop.datasets import is_path
+    >>> is_path("iris"), is_path("iris.csv")
+    (False, True)
     """
     return bool(Path(name).suffix) or "/" in name or "\\" in name
 

@@ -152,6 +152,12 @@ class Description:
         What `prepare` does, the same for every method.
     reason : str
         The reason for it.
+
+    Examples
+    --------
+    >>> from otprop.datasets import describe
+    >>> describe("digits").paper_name, describe("digits").n_rows
+    ('Digits', 5620)
     """
 
     name: str

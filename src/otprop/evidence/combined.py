@@ -38,6 +38,13 @@ class Contribution:
     weight : float, the power to which its probabilities are raised
     accuracy : float, on the held-out labels; NaN where none could be held out
     likelihood : float, log-likelihood per held-out label
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> X, y = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]], ["a", "a", None, "b", "b", None]
+    >>> [source.name for source in OTP(evidence=["linear"]).fit(X, y).evidence_]
+    ['diffusion', 'linear']
     """
 
     name: str

@@ -5,6 +5,7 @@ from otprop.files._distinct import MISSING_MARKERS, Reading
 from otprop.files._errors import TableError, listed
 from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
 from otprop.files._npz import read_arrays
+from otprop.files._output import write_arrow
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
 from otprop.files.atomic import check_output, write_atomic
@@ -24,5 +25,6 @@ __all__ = [
     "read_arrays",
     "read_table",
     "refuse_url",
+    "write_arrow",
     "write_atomic",
 ]

@@ -22,13 +22,21 @@ _SAMPLE_SIZE = 200
 
 @dataclass(frozen=True)
 class Reading:
-    """How the cells of a column are parsed, so that those of a later file are parsed in the same way.
+    r"""How the cells of a column are parsed, so that those of a later file are parsed in the same way.
 
     Attributes
     ----------
     kind : "number", "boolean", "date", "time" or "text"
     form : str, the decimal sign of numbers, "ISO8601" or a `strptime` format of dates; else empty
     unit : str, "%" or a currency beside the numbers, "zone" for dates with a time zone; else empty
+
+    Examples
+    --------
+    >>> import io
+    >>> from otprop.files import read_table
+    >>> table = read_table(io.BytesIO(b"price,kind\n3.2%,a\n4.5%,b\n"))
+    >>> table.readings()["price"]
+    Reading(kind='number', form='.', unit='%')
     """
 
     kind: str

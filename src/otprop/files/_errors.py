@@ -32,6 +32,15 @@ class TableError(ValueError):
     ----------
     argument : str or None
         The name of the first of the `arguments`.
+
+    Examples
+    --------
+    >>> from otprop.files import TableError, read_table
+    >>> try:
+    ...     read_table("no_such_file.csv")
+    ... except TableError as error:
+    ...     print(error.file, "cannot be read")
+    no_such_file.csv cannot be read
     """
 
     def __init__(
@@ -96,6 +105,12 @@ def listed(names: Iterable[object], most: int = 8, quoted: bool = True) -> str:
     Returns
     -------
     str
+
+    Examples
+    --------
+    >>> from otprop.files import listed
+    >>> listed(["a", "b", "c"], most=2)
+    "'a', 'b' and 1 more"
     """
     shown = [repr(name) if quoted else str(name) for name in names]
     more = f" and {len(shown) - most} more" if len(shown) > most else ""

@@ -75,6 +75,13 @@ def format_of_name(path: Path) -> str | None:
     -------
     str or None
         One of `FORMATS`.
+
+    Examples
+    --------
+    >>> from pathlib import Path
+    >>> from otprop.files import format_of_name
+    >>> format_of_name(Path("lots.csv.gz")), format_of_name(Path("lots.pdf"))
+    ('csv', None)
     """
     ending = _ending(path)[1:]
     found = _ALIASES.get(ending, ending)
@@ -97,6 +104,16 @@ def refuse_url(path: str | Path) -> None:
     Parameters
     ----------
     path : str or path
+
+    Examples
+    --------
+    >>> from otprop.files import TableError, refuse_url
+    >>> refuse_url("lots.csv")
+    >>> try:
+    ...     refuse_url("https://example.org/lots.csv")
+    ... except TableError as error:
+    ...     print(error.advice)
+    download it first and name the file
     """
     if _URL.match(str(path)):
         raise TableError(
@@ -118,6 +135,16 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
     ------
     TableError
         The message lists the endings that can be written.
+
+    Examples
+    --------
+    >>> from otprop.files import TableError, check_ending
+    >>> check_ending("lots.parquet")
+    >>> try:
+    ...     check_ending("lots.pdf")
+    ... except TableError:
+    ...     print("refused")
+    refused
     """
     path = Path(out)
     what = _NOT_WRITTEN.get(_ending(path))

@@ -23,7 +23,7 @@ _BLOCK = 1 << 20
 class InputFile:
     """What was read."""
 
-    origin: str  # the path as given, or "standard input"
+    origin: str  # the path as given, "standard input", or what the caller calls it
     path: Path | None
     data: bytes  # decompressed
     format: str | None  # by content; None for text
@@ -31,17 +31,19 @@ class InputFile:
     max_bytes: int | None = None
 
 
-def read_input(source: str | Path | BinaryIO, format: str | None, max_bytes: int | None = None) -> InputFile:
+def read_input(
+    source: str | Path | BinaryIO, format: str | None, max_bytes: int | None = None, origin: str | None = None
+) -> InputFile:
     """Read and decompress everything; refuse content that contradicts the name or the argument `format`."""
     check_count("max_bytes", max_bytes, words=[None])
     expected = check_format(format)
     if str(source) == "-":
         source = sys.stdin.buffer
     if isinstance(source, (str, Path)):
-        origin, path, data = str(source), Path(source), _read_file(source)
+        origin, path, data = origin or str(source), Path(source), _read_file(source)
         expected = expected or format_of_name(path)
     else:
-        origin, path, data = "standard input", None, _read_stream(source)
+        origin, path, data = origin or "standard input", None, _read_stream(source)
     data = _decompressed(data, path, origin, max_bytes)
     if not data:
         raise TableError(f"{origin} is empty: it has no column names and no rows", file=origin)

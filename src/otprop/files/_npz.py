@@ -39,6 +39,18 @@ def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], lis
     ------
     TableError
         The file or one of its members is damaged.
+
+    Examples
+    --------
+    >>> import io
+    >>> import numpy as np
+    >>> from otprop.files import read_arrays
+    >>> file = io.BytesIO()
+    >>> np.savez(file, X=np.eye(2))
+    >>> _ = file.seek(0)
+    >>> arrays, objects = read_arrays(file, "eye.npz")
+    >>> arrays["X"].shape, objects
+    ((2, 2), [])
     """
     arrays: dict[str, np.ndarray] = {}
     objects: list[str] = []

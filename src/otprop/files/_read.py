@@ -28,6 +28,16 @@ def check_reading(*, delimiter: str | None = None, quote: str | None = None, enc
     ------
     ParameterError
         Its `parameter` is the name of the argument.
+
+    Examples
+    --------
+    >>> from otprop.files import check_reading
+    >>> check_reading(delimiter=";", encoding="utf-8")
+    >>> try:
+    ...     check_reading(encoding="no such encoding")
+    ... except ValueError as error:
+    ...     print(error.parameter)
+    encoding
     """
     find_dialect(b"a", delimiter, quote, 0, None)
     to_utf8(b"", encoding, "")
@@ -42,6 +52,7 @@ def read_table(
     decimal: str | None = None,
     quote: str | None = None,
     max_bytes: int | None = None,
+    origin: str | None = None,
 ) -> Table:
     r"""Read a table from a file or a binary stream, plain or compressed with gzip or zstd.
 
@@ -63,6 +74,8 @@ def read_table(
     max_bytes : int or None
         The largest size of a compressed file (.gz, .zst, NPZ, Excel, Parquet, Feather) once it is decompressed; if
         None, 200 times its compressed size, and at least 256 MiB.
+    origin : str or None
+        What messages call the source; None for its path, or "standard input".
 
     Returns
     -------
@@ -90,7 +103,7 @@ def read_table(
     007;1,5;a;a
     008;2,5;;b
     """
-    file = read_input(source, format, max_bytes)
+    file = read_input(source, format, max_bytes, origin)
     import_optional("pyarrow")
     import_optional("pandas")
     if file.format in ("parquet", "feather"):

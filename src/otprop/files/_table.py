@@ -7,24 +7,25 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from hashlib import sha256
 from pathlib import Path
-from typing import Any, BinaryIO, cast
+from typing import Any, BinaryIO
 
 import numpy as np
 
 from otprop.files._arrow import Column, fill_column, to_arrow, with_columns
-from otprop.files._compression import compressed_stream
 from otprop.files._distinct import Reading
 from otprop.files._errors import TableError, listed
-from otprop.files._formats import check_ending, check_format, codec_of_name, format_of_name, refuse_url, same_ending
+from otprop.files._formats import check_ending, check_format, format_of_name, refuse_url, same_ending
 from otprop.files._input_file import InputFile
 from otprop.files._optional import pandas
+from otprop.files._output import write_output
 from otprop.files._parse import parse, parse_like, reading_of
 from otprop.files._writers import Writer, arrow_writer
-from otprop.files.atomic import write_atomic
+
+_LIMITED = ("xlsx", "npz")  # formats that do not hold every value
 
 
 class Table(ABC):
-    """A table from a file, which can be written back as it was, with columns added.
+    r"""A table from a file, which can be written back as it was, with columns added.
 
     Parameters
     ----------
@@ -51,6 +52,16 @@ class Table(ABC):
         The columns that have no name in the file and were given one.
     unread : dict of str to str
         Arrays of an NPZ file that cannot be read as columns, each with the reason.
+
+    Examples
+    --------
+    >>> import io
+    >>> from otprop.files import read_table
+    >>> table = read_table(io.BytesIO(b"weight,kind\n1.50,light\n9.1,\n"))
+    >>> table.kind, table.n_rows, table.names
+    ('csv', 2, ['weight', 'kind'])
+    >>> table.cells("weight").tolist(), table.frame()["weight"].tolist()  # as in the file, and as numbers
+    (['1.50', '9.1'], [1.5, 9.1])
     """
 
     names: list[str]
@@ -132,6 +143,23 @@ class Table(ABC):
             return False
         return True
 
+    def check_writable(self, out: str | Path | BinaryIO) -> None:
+        """Refuse an output whose format cannot hold the table, before any work is done.
+
+        Parameters
+        ----------
+        out : str, path or binary stream
+            As in `write`.
+
+        Raises
+        ------
+        TableError
+            The name stands for Excel or NPZ, and a cell or a name does not fit.
+        """
+        kind = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
+        if kind in _LIMITED and kind != self.kind:
+            arrow_writer(self._arrow(), kind)
+
     def write(
         self,
         out: str | Path | BinaryIO,
@@ -175,12 +203,8 @@ class Table(ABC):
         if path is not None:
             refuse_url(path)
         write = self._output(path, self._check_added(added), self._check_fill(fill), format, excel_safe)
-        if path is None:
-            write(cast(BinaryIO, out))
-            cast(BinaryIO, out).flush()
-        else:
-            inputs = [] if self.path is None else [self.path]
-            write_atomic(path, write, force, inputs, mode_like=self.path, written=written)
+        inputs = [] if self.path is None else [self.path]
+        write_output(out, write, force, inputs, mode_like=self.path, written=written)
 
     def _output(
         self,
@@ -198,18 +222,10 @@ class Table(ABC):
         kind = check_format(format) or (format_of_name(path) if path else None) or self.kind
         excel_safe = excel_safe and kind in ("csv", "tsv")
         if kind == self.kind:
-            job = self._writer(added, fill, excel_safe)
-        else:
-            whole = self._arrow_text() if kind in ("csv", "tsv") else self._arrow()
-            whole = whole if fill is None else fill_column(whole, fill, self.origin)
-            job = arrow_writer(with_columns(whole, added), kind, excel_safe, self.decimal)
-        codec = codec_of_name(path) if path else None
-
-        def write(handle: BinaryIO) -> None:
-            with compressed_stream(handle, codec) as stream:
-                job(stream)
-
-        return write
+            return self._writer(added, fill, excel_safe)
+        whole = self._arrow_text() if kind in ("csv", "tsv") else self._arrow()
+        whole = whole if fill is None else fill_column(whole, fill, self.origin)
+        return arrow_writer(with_columns(whole, added), kind, excel_safe, self.decimal)
 
     @abstractmethod
     def _typed(self, position: int) -> Any:

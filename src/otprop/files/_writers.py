@@ -92,7 +92,7 @@ def json_writer(whole: Any, format: str) -> Writer:
                 for cells in zip(*columns, strict=True)
             ]
             stream.write((between if at else "").encode() + between.join(rows).encode("utf-8"))
-        stream.write(end.encode())
+        stream.write(end.encode() if whole.num_rows or start else b"")
 
     return write
 

@@ -37,6 +37,19 @@ def check_output(path: str | Path, force: bool = False, inputs: Iterable[str | P
     TableError
         The output is an input, a folder, an existing file without `force`, or in a folder that does not exist or
         cannot be written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from otprop.files import TableError, check_output
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     check_output(Path(folder) / "new.csv")
+    ...     try:
+    ...         check_output(folder)
+    ...     except TableError as error:
+    ...         print(error.advice)
+    name a file in it
     """
     if str(path) == "-":
         return
@@ -84,6 +97,22 @@ def write_atomic(
     ------
     TableError
         As `check_output`, and when writing fails (disk full, say). The old file is then unchanged.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> from otprop.files import TableError, write_atomic
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "note.txt"
+    ...     write_atomic(path, "first")
+    ...     try:
+    ...         write_atomic(path, "second")
+    ...     except TableError as error:
+    ...         print(error.argument, "is needed")
+    ...     print(path.read_text())
+    force is needed
+    first
     """
     with _reporting(path):
         target = _resolve(path)

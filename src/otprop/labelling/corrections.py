@@ -91,8 +91,7 @@ def _rows_of(
     if isinstance(part, (str, PathLike)):
         return _read_rows(read_table(Path(part)), table, target, parameter, notes)
     if is_frame(part):
-        source = table_of_frame(part)
-        source.origin = f"the DataFrame of {parameter}"
+        source = table_of_frame(part, f"the DataFrame of {parameter}")
         return _read_rows(source, table, target, parameter, notes)
     if isinstance(part, Mapping):
         items = list(part.items())

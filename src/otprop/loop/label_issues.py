@@ -26,6 +26,17 @@ class LabelIssue:
     given : the label in y
     suggested : the most probable class without it
     probability : float, that the given label is wrong
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop import OTP
+    >>> X = np.linspace(0, 1, 20)[:, None] + np.repeat([0, 5], 10)[:, None]
+    >>> y = np.repeat(["left", "right"], 10)
+    >>> y[3] = "right"  # wrong
+    >>> issue = OTP().fit(X, y).label_issues_[0]
+    >>> issue.row, str(issue.given), str(issue.suggested)
+    (3, 'right', 'left')
     """
 
     row: int

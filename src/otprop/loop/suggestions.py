@@ -28,6 +28,14 @@ class Suggestion:
     reason : {"uncertain", "typical", "random"}
         Rows that were not drawn at random are to be marked as chosen when their labels are given to a fit.
     uncertainty : float, one minus the gap between the two most probable classes; NaN without a fit
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> X, y = [[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]], ["a", "a", None, "b", "b", None]
+    >>> suggestion = OTP().fit(X, y).suggest(1, random_share=0)[0]
+    >>> suggestion.row in (2, 5), suggestion.chosen
+    (True, True)
     """
 
     row: int

@@ -79,6 +79,14 @@ class Coverage:
     confidence : float, the least confidence among them: ``abstain_below`` for this share
     expected_error : float, the share of wrong labels to expect among them
     low, high : float, 90 % interval of the real share
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> model = OTP().fit([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]], ["a", "a", None, "b", "b", None])
+    >>> every_row = model.coverage()[0]
+    >>> every_row.share, every_row.n_rows, every_row.low <= every_row.expected_error <= every_row.high
+    (1.0, 2, True)
     """
 
     share: float

@@ -83,6 +83,13 @@ class ErrorEstimate:
         The error rate has a Beta distribution with the mean `expected` and this concentration; 0: nothing is known.
     n_rows : int, number of the rows; with few of them their error varies about the rate
     evidence : ErrorEvidence or None, what it was estimated from
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> model = OTP().fit([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]], ["a", "a", None, "b", "b", None])
+    >>> model.error_.n_rows, model.error_.interval == model.error_range_
+    (2, True)
     """
 
     expected: float

@@ -36,6 +36,14 @@ class Round:
     threshold_gap : float, the smallest distance of a certainty from the threshold
     class_gap : float, the smallest difference between the two most probable classes of a row labelled here
     seconds : float
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> model = OTP().fit([[0.0], [0.2], [1.0], [1.2]], ["left", None, "right", None])
+    >>> first = model.rounds_[0]
+    >>> first.number, first.n_labeled, first.n_unlabeled, first.converged
+    (1, 2, 2, True)
     """
 
     number: int

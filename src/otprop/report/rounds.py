@@ -31,6 +31,15 @@ def plot_rounds(model: OTP, X: Any, n_panels: int = MAX_PANELS) -> Figure:
     Returns
     -------
     matplotlib Figure (needs ``pip install otprop[plot]``)
+
+    Examples
+    --------
+    >>> from otprop import OTP
+    >>> from otprop.report.rounds import plot_rounds
+    >>> X, y = [[0.0, 1.0], [0.2, 1.1], [1.0, 0.0], [1.2, 0.1]], ["left", None, "right", None]
+    >>> figure = plot_rounds(OTP().fit(X, y), X)
+    >>> figure.axes[0].get_title()
+    'given labels'
     """
     check_is_fitted(model)
     check_count("n_panels", n_panels, least=2)

@@ -139,7 +139,7 @@ class Propagator:
         self._estimator = estimator
 
     def can_run(self, labels: Labels) -> bool:
-        """Whether there are labels of two classes, and rows without one."""
+        """Whether there are labels of two classes."""
         codes = self._codes(labels)
         return len(np.unique(codes[codes >= 0])) > 1
 

@@ -53,10 +53,11 @@ class Studio:
             access_log=False,
             server_header=False,
             ws="none",
+            lifespan="off",
             timeout_graceful_shutdown=2,
             http="h11",
         )
-        self._server = _Server(config, self.hub.close)
+        self._server = _Server(config, self.hub)
 
     def serve(self, started: Callable[[], Any] = lambda: None) -> None:
         """Serve until a signal or `stop`; `started` is called once requests are answered."""
@@ -81,19 +82,21 @@ class Studio:
 class _Server(uvicorn.Server):
     """A server that ends its event streams when it is asked to stop, and says when it listens."""
 
-    def __init__(self, config: uvicorn.Config, on_exit: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, hub: Hub) -> None:
         super().__init__(config)
-        self._on_exit = on_exit
+        self._hub = hub
         self.started_callback: Callable[[], Any] = lambda: None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        self._hub.start()
         await super().startup(sockets)
         if self.started:
             self.started_callback()
 
     def handle_exit(self, sig: int, frame: FrameType | None) -> None:
-        self._on_exit()
-        super().handle_exit(sig, frame)
+        if not self.should_exit:  # a second Ctrl-C must not cut the end short
+            self._hub.close()
+            super().handle_exit(sig, frame)
 
 
 def bind(port: int | None) -> tuple[socket.socket, str]:

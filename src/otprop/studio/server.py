@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import Callable
 from concurrent.futures import Future
-from contextlib import asynccontextmanager, suppress
+from contextlib import suppress
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -99,12 +99,6 @@ class Application:
 
     def make(self) -> Starlette:
         """The application without its guard."""
-
-        @asynccontextmanager
-        async def lifespan(app: Starlette) -> AsyncIterator[None]:
-            self._hub.start()
-            yield
-
         return Starlette(
             routes=[Route(path, handler, methods=[method]) for method, path, handler, _ in self.routes],
             exception_handlers={
@@ -116,7 +110,6 @@ class Application:
                 404: lambda request, error: as_json({"error": "there is nothing here."}, 404),
                 500: lambda request, error: as_json({"error": f"a mistake of the studio: {error}"}, 500),
             },
-            lifespan=lifespan,
         )
 
     # --- pages

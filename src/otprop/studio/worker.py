@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import signal
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
@@ -42,6 +44,8 @@ class Changes:
 def main(connection: Connection, source: Source) -> None:
     """Run a worker until the other end of the connection is closed."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the connection
+    logging.getLogger("otprop").addHandler(logging.NullHandler())  # what matters of both is among the notes of a result
+    warnings.simplefilter("ignore")
     Worker(connection, source).serve()
 
 
@@ -58,7 +62,7 @@ class Worker:
         self._questions: list[tuple[int, str, Any]] = []
         self._propagator: Propagator | None = None
         self._done_revision, self._done_state = -1, self._labels.state
-        self._failure = ""  # why there is no result of the newest labels
+        self._failure, self._ended = "", False  # why there is no result of the newest labels; there will be none
         self._run_started: float | None = None
         self._waiting_since: float | None = None  # the first run since the last result
         self._usual = 0.0
@@ -113,6 +117,7 @@ class Worker:
                 except Exception as error:  # the next labels may do better
                     self._fail(labels, error)
         except Exception as error:
+            self._ended = True
             self._fail(self._labels, error)
 
     def _fail(self, labels: Labels, error: Exception) -> None:
@@ -212,7 +217,7 @@ class Worker:
         folder, what, revision = argument
         propagator = self._ready()
         with self._news:
-            self._news.wait_for(lambda: self._done_revision >= revision)
+            self._news.wait_for(lambda: self._ended or self._done_revision >= revision)
         if self._failure:
             raise ValueError(f"there is no propagation to write: {self._failure}")
         return export(propagator, self._labels, what, Path(folder))

@@ -8,7 +8,7 @@ from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from otprop.files import Table, format_of_name, read_table
+from otprop.files import Table, read_table, write_arrow
 
 
 def is_polars(data: Any) -> bool:
@@ -21,8 +21,8 @@ def is_frame(data: Any) -> bool:
     return is_polars(data) or (hasattr(data, "iloc") and hasattr(data, "columns"))
 
 
-def table_of_frame(data: Any) -> Table:
-    """The frame as a table; cells of several types in one column become text, with a note."""
+def table_of_frame(data: Any, origin: str = "the DataFrame") -> Table:
+    """The frame as a table, called `origin`; cells of several types in one column become text, with a note."""
     from pyarrow import feather
 
     if is_polars(data) and not hasattr(data, "to_arrow"):
@@ -32,18 +32,25 @@ def table_of_frame(data: Any) -> Table:
     buffer = BytesIO()
     feather.write_feather(arrow, buffer, compression="uncompressed")
     buffer.seek(0)
-    table = read_table(buffer, format="feather")
-    table.origin = "the DataFrame"
+    table = read_table(buffer, format="feather", origin=origin)
     table.notes += notes
     return table
 
 
 def write_frame(
-    data: Any, out: str | BinaryIO, force: bool = False, excel_safe: bool = False, written: list[Path] | None = None
+    data: Any,
+    out: str | BinaryIO,
+    *,
+    force: bool = False,
+    excel_safe: bool = False,
+    mode_like: Path | None = None,
+    written: list[Path] | None = None,
 ) -> None:
-    """Write a frame in the format of the name, else and to a stream as CSV."""
-    format = format_of_name(Path(out)) if isinstance(out, str) else None
-    table_of_frame(data).write(out, {}, format=format or "csv", force=force, excel_safe=excel_safe, written=written)
+    """Write a frame of pandas, which may have no rows, in the format of the name, else and to a stream as CSV.
+
+    A new file can be read by no more people than `mode_like`, the file that the rows are from.
+    """
+    write_arrow(_from_pandas(data, []), out, force=force, excel_safe=excel_safe, mode_like=mode_like, written=written)
 
 
 def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:

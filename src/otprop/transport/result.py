@@ -13,7 +13,7 @@ from otprop.transport.kernel import Kernel
 
 @dataclass(frozen=True)
 class TransportResult:
-    """The solution of Eq. 9 as potentials, ``plan_ij = exp((f_i + g_j - C_ij) / epsilon)``.
+    """The plan of entropic transport as potentials (Eq. 9), ``plan_ij = exp((f_i + g_j - C_ij) / epsilon)``.
 
     Attributes
     ----------
@@ -24,6 +24,16 @@ class TransportResult:
     converged : bool, both errors are within the tolerance
     cost : Cost, the cost that was solved for
     kernel, scaling : the last state of the solver, if it was kept
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from otprop.transport import sinkhorn
+    >>> result = sinkhorn(np.array([[0.0, 1.0], [1.0, 0.0]]), np.ones(2), np.ones(2), epsilon=0.1)
+    >>> result.converged, result.plan().sum().round(6).item()
+    (True, 1.0)
+    >>> result.class_shares(np.array([0, 1]), 2).argmax(axis=1)
+    array([0, 1])
     """
 
     f: np.ndarray

@@ -35,7 +35,7 @@ def sinkhorn(
     max_iter: int = 20_000,
     f: np.ndarray | None = None,
 ) -> TransportResult:
-    """Solve entropic optimal transport (Eq. 9) for a cost matrix.
+    """Solve entropic optimal transport for a cost matrix (Eq. 9).
 
     Parameters
     ----------

@@ -1,0 +1,110 @@
+"""The code of the README, the guide and the reference runs as it is printed."""
+
+from __future__ import annotations
+
+import csv
+import doctest
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from otprop.cli import main
+from otprop.cli._command import COMMANDS
+from otprop.cli._main import build_parser
+from tests.docs.pages import DOCS, OTHER_CODE, README, ROOT, Block, blocks, documents, guide_pages, name
+
+SERVERS = {"studio"}  # commands that run until they are stopped
+COMMAND_PAGE = DOCS / "reference" / "commands.md"
+PAGES = [README, DOCS / "index.md", *guide_pages(), DOCS / "extending.md"]
+RUNNING = [page for page in PAGES if page.name not in OTHER_CODE and any(b.language == "python" for b in blocks(page))]
+OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
+N_UNLABELLED = 260  # rows of the table in the tests: the pages speak of 3 000
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The working folder of a reader: a part of the orchard under the names that the pages use."""
+    with (ROOT / "examples" / "orchard.csv").open(encoding="utf-8", newline="") as file:
+        head, *rows = list(csv.reader(file))
+    target = head.index("variety")
+    kept = [row for row in rows if row[target]] + [row for row in rows if not row[target]][:N_UNLABELLED]
+    (tmp_path / "examples").mkdir()
+    for path in ("orchard.csv", "lots.csv", "examples/orchard.csv"):
+        with (tmp_path / path).open("w", encoding="utf-8", newline="") as file:
+            csv.writer(file).writerows([head, *kept])
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def run_python(page: Path, found: list[Block]) -> None:
+    """Run the blocks in one namespace, those with prompts as doctests."""
+    namespace: dict[str, Any] = {"__name__": "page"}
+    parser, runner = doctest.DocTestParser(), doctest.DocTestRunner(optionflags=OPTIONS)
+    for block in found:
+        if ">>> " in block.text:
+            test = parser.get_doctest(block.text, namespace, page.name, str(page), block.line)
+            report: list[str] = []
+            runner.run(test, out=report.append, clear_globs=False)
+            namespace.update(test.globs)
+            assert not runner.summarize(verbose=False).failed, f"{name(page)}:{block.line}\n{''.join(report)}"
+        else:
+            exec(compile("\n" * (block.line - 1) + block.text, str(page), "exec"), namespace)
+
+
+def otprop_commands(page: Path) -> list[str]:
+    """The commands `otprop ...` in the shell blocks of a page."""
+    lines = [line for block in blocks(page) if block.language in ("", "sh") for line in block.text.splitlines()]
+    return [line.partition("  #")[0].strip() for line in lines if line.startswith("otprop ")]
+
+
+@pytest.mark.parametrize("page", RUNNING, ids=name)
+def test_the_python_of_a_page_runs_and_prints_what_it_says(page: Path, folder: Path) -> None:
+    run_python(page, [block for block in blocks(page) if block.language == "python"])
+
+
+@pytest.mark.parametrize("page", [page for page in PAGES if page.name in OTHER_CODE], ids=name)
+def test_python_that_is_not_run_is_python(page: Path) -> None:
+    for block in blocks(page):
+        if block.language == "python" and ">>> " not in block.text:
+            compile(block.text, f"{page}:{block.line}", "exec")
+
+
+@pytest.mark.parametrize("page", [page for page in documents() if otprop_commands(page)], ids=name)
+def test_every_command_on_a_page_can_be_parsed(page: Path) -> None:
+    for line in otprop_commands(page):
+        arguments = shlex.split(line.partition("|")[0])[1:]
+        if arguments[0] in SERVERS - set(COMMANDS):
+            continue
+        assert arguments[0] in COMMANDS, line
+        parser, commands = build_parser(arguments[0])
+        commands[arguments[0]].refuse_unknown(arguments[1:])
+        parser.parse_args(arguments)
+
+
+@pytest.mark.parametrize("page", [README, DOCS / "first-steps.md", DOCS / "index.md", COMMAND_PAGE], ids=name)
+def test_the_commands_of_a_page_run(page: Path, folder: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for line in otprop_commands(page):
+        arguments = shlex.split(line)[1:]
+        if arguments[0] not in SERVERS:
+            assert main(arguments) == 0, f"{line}\n{capfd.readouterr().err}"
+
+
+def test_the_orchard_is_as_large_as_the_readme_says() -> None:
+    with (ROOT / "examples" / "orchard.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert (len(rows), sum(bool(row["variety"]) for row in rows)) == (3000, 40)
+    assert "the 3 000 rows of examples/orchard.csv from 40 labels" in README.read_text(encoding="utf-8")
+
+
+def test_a_page_with_a_wrong_output_fails(tmp_path: Path) -> None:
+    page = ROOT / "README.md"
+    with pytest.raises(AssertionError, match="Expected"):
+        run_python(page, [Block("python", ">>> 1 + 1\n3\n", 1)])
+    with pytest.raises(NameError):
+        run_python(page, [Block("python", "undefined\n", 1)])
+
+
+def test_commands_of_a_page_are_found() -> None:
+    assert any("--report" in line for line in otprop_commands(README))
