@@ -42,13 +42,16 @@ def test_labels_outlive_a_killed_server_and_a_closed_page(browser: Any, tmp_path
     closed = page.context.new_page()
     closed.goto(studio.address)
     ready(closed)
+    while current_row(closed) == current_row(page):  # another row than on the first page
+        press_and_wait(closed, "ArrowRight")
+    for one in (page, closed):
+        one.wait_for_selector("#row[data-ready=true]")
     watched.server_may_go = True
     studio.kill()
 
     for one in (page, closed):
         one.wait_for_selector("#alarm:not([hidden])")
         assert "does not answer" in one.text_content("#alarm")
-    closed.keyboard.press("ArrowRight")  # another row than on the first page
     second, third = current_row(page), current_row(closed)
     assert second != third
     page.keyboard.press("2")
