@@ -1,4 +1,4 @@
-.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep dask dask-faults clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -79,6 +79,8 @@ dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up 
 
 dask-faults: $(VENV)/.test-ready  ## kills workers and clients while a folder is labelled
 	$(RUN) benchmarks/dask_faults.py
+studio-server: $(VENV)/.test-ready  ## otprop studio without a browser: speed, kills, attacks, labels to 95 %
+	for part in attack kill speed million person; do $(RUN) benchmarks/studio_server.py $$part || exit 1; done
 
 label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
 	$(RUN) benchmarks/label_file.py

@@ -60,9 +60,13 @@ ALLOWED: dict[str, set[str]] = {
         *("_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
         *("files", "geometry", "labelling", "propagation", "table"),
     },
+    "studio": {
+        *("__init__", "_label_result", "_progress"),
+        *("files", "geometry", "labelling", "loop", "report", "table"),
+    },
     "cli": {
         *("__init__", "_label", "_progress", "_validation"),
-        *("benchmark", "dask", "datasets", "files", "labelling", "loop", "propagation", "report", "table"),
+        *("benchmark", "dask", "datasets", "files", "labelling", "loop", "propagation", "report", "studio", "table"),
     },
     "__init__": {"_label", "_label_result", "_otp", "_progress", "propagation"},  # imported when they are asked for
 }

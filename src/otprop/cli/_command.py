@@ -12,6 +12,7 @@ COMMANDS = {
     "label": "label the rows of a file",
     "suggest": "name the rows to label next",
     "check": "find given labels that look wrong",
+    "studio": "label in the browser, and watch the labels flow",
     "predict": "label new rows by a saved model",
     "benchmark": "run the paper's experiment and compare",
     "doctor": "print versions, threads, optional parts and the data folder",

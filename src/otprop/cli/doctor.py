@@ -27,6 +27,8 @@ _OPTIONAL = {
     "umap-learn": "otprop[umap]",
     "torch": "otprop[deep]",
     "safetensors": "otprop[deep]",
+    "starlette": "otprop[studio]",
+    "uvicorn": "otprop[studio]",
 }
 _EXAMPLE = """\
 example:

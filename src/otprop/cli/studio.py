@@ -1,0 +1,108 @@
+"""`otprop studio`: label a table in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import webbrowser
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from otprop.cli._command import UsageError, add_command
+from otprop.cli._flags import error_text
+from otprop.cli._options import add_reading_options, add_target_options, make_request
+
+if TYPE_CHECKING:
+    from otprop.studio.source import Source
+
+_NEEDED = ("starlette", "uvicorn")
+_EXAMPLE = """\
+example:
+  otprop studio lots.csv --target variety
+
+Opens a page in the browser: all rows on a map, a queue of rows to label by key, and the labels that follow from them
+after each one. TARGET need not exist in FILE yet, and FILE is never written: every label is saved at once in a session
+file beside it, FILE.otprop, which the next start goes on with. The server listens on this machine only, and stays until
+Ctrl-C.
+Exit status: 0 ended by Ctrl-C, 1 failed, 2 used wrongly, 143 terminated.
+"""
+
+
+def add_parser(commands: Any) -> None:
+    """Add this command to the others."""
+    parser = add_command(commands, "studio", run_command, usage="studio FILE --target COLUMN [options]", text=_EXAMPLE)
+    add = parser.add_argument
+    add("file", metavar="FILE", help="CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst")
+    add("--target", required=True, metavar="COLUMN", help="the column with the labels, or the one that will have them")
+    add("--port", type=int, metavar="N", help="of the address; default: 8756, or the next that is free")
+    add("--no-browser", action="store_true", help="print the address only")
+    add("--session", metavar="PATH", help="where the labels are saved; default: FILE.otprop")
+    add("--sample", type=int, metavar="N", help="open so many rows, drawn at random")
+    add_target_options(parser)
+    add_reading_options(parser)
+    add("--quiet", action="store_true", help="the address and errors only")
+    add("--debug", action="store_true", help="show the traceback of an error")
+
+
+def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
+    """Open the table, serve it until Ctrl-C; returns the exit status."""
+    missing = [name for name in _NEEDED if find_spec(name) is None]
+    if missing:
+        raise ImportError(f"otprop studio needs {' and '.join(missing)}: pip install 'otprop[studio]'")
+    os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not keep the cores busy
+    source, session = _source(options), Path(options.session or f"{options.file}.otprop")
+    from otprop._validation import ParameterError
+    from otprop.cli._bar import bar
+    from otprop.cli.console import Messages
+    from otprop.studio.run import Studio
+    from otprop.table.errors import ColumnError
+
+    messages = Messages(quiet=options.quiet)
+    with bar(quiet=options.quiet) as progress:
+        progress(0, 0, f"reading {options.file}")
+        try:
+            studio = Studio(source, session, options.port)
+        except (ParameterError, ColumnError) as error:
+            raise UsageError(error_text(error)) from error
+    messages.notes(studio.notes)
+    try:
+        studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
+    except KeyboardInterrupt as stop:
+        if type(stop) is not KeyboardInterrupt:  # SIGTERM
+            raise
+    messages.notes([f"every label is saved in {session}"])
+    return 0
+
+
+def _tell(url: str, session: Path, *, browser: bool) -> None:
+    """Print the address, and open it where there is a browser."""
+    print(f"{url}\nsaved in {session}; end with Ctrl-C", flush=True)  # noqa: T201 - what the command is for
+    if browser:
+        try:
+            opened = webbrowser.open(url)
+        except webbrowser.Error:
+            opened = False
+        if not opened:
+            print("no browser was found: open the address yourself", flush=True)  # noqa: T201
+
+
+def _source(options: argparse.Namespace) -> Source:
+    """The file and how to read it."""
+    from otprop._validation import ParameterError
+    from otprop.files import check_reading
+    from otprop.studio.source import Source
+
+    if options.file == "-":
+        raise UsageError("the studio needs a file of its own, beside which it saves; standard input is none.")
+    if options.port is not None and not 0 <= options.port <= 65_535:
+        raise UsageError(f"--port {options.port}: give a number from 1 to 65535, or 0 for any.")
+    if options.sample is not None and options.sample < 3:
+        raise UsageError(f"--sample {options.sample}: give the number of rows, at least 3.")
+    reading = {name: getattr(options, name) for name in ("format", "delimiter", "quote", "encoding", "decimal")}
+    try:
+        check_reading(**{name: reading[name] for name in ("delimiter", "quote", "encoding")})
+    except ParameterError as error:
+        raise UsageError(error_text(error)) from error
+    reading["max_bytes"] = options.max_bytes
+    return Source(options.file, make_request(options), reading, options.sample)

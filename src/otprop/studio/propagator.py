@@ -1,0 +1,327 @@
+"""The propagation inside the worker: one table with its neighbours, and a fit for every state of the labels."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from otprop._progress import FitCancelledError, ProgressCallback
+from otprop.geometry.affinity import local_scales
+from otprop.geometry.neighbors import NeighborIndex
+from otprop.labelling.corrections import Corrections
+from otprop.labelling.explanations import explain_rows
+from otprop.labelling.job import Job
+from otprop.labelling.next_rows import N_NEIGHBORS, suggest_next
+from otprop.labelling.outcome import Outcome
+from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
+from otprop.report.row_map import map_rows
+from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
+from otprop.studio.source import Source, prepare_source, read_source
+from otprop.table.target import Target
+
+MOST_PROBABLE = 10  # classes of a row whose probabilities are kept
+N_SUGGESTED = 40
+N_EXPLAINED = 12  # suggestions that are explained at once
+NO_CLASS = 65535
+_BLOCK = 65_536  # rows at a time
+
+
+@dataclass(frozen=True)
+class Labels:
+    """The labels that a propagation sees.
+
+    Attributes
+    ----------
+    revision : int
+    classes : list of str, by id
+    state, drawn : ndarray of shape (n_rows,), as in `Session`
+    goal : float or None, the expected error to reach
+    """
+
+    revision: int
+    classes: list[str]
+    state: np.ndarray
+    drawn: np.ndarray
+    goal: float | None = None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a propagation found, by row; classes are ids of the session.
+
+    Attributes
+    ----------
+    revision : int, of the labels
+    labels : ndarray of uint16, NO_CLASS where there is none
+    confidence, rounds : ndarray of uint8
+    best, probability : ndarray of uint16 and float32 of shape (n_rows, MOST_PROBABLE or fewer)
+    changed : ndarray of uint32, rows that have another class than in the result before
+    error : (value, low, high) or None
+    issues : list of (row, suggested class, probability), the most doubtful first
+    n_labels, n_rounds, classes_found : int
+    seconds : float
+    reused : list of str
+    notes : list of str
+    """
+
+    revision: int
+    labels: np.ndarray
+    confidence: np.ndarray
+    rounds: np.ndarray
+    best: np.ndarray
+    probability: np.ndarray
+    changed: np.ndarray
+    error: tuple[float, float, float] | None
+    issues: list[tuple[int, int, float]]
+    n_labels: int
+    n_rounds: int
+    classes_found: int
+    seconds: float
+    reused: list[str]
+    notes: list[str]
+
+
+class Propagator:
+    """A table that is propagated again for every state of its labels."""
+
+    def __init__(self, source: Source, progress: ProgressCallback) -> None:
+        progress(0, 0, "reading")
+        self.source, self.base = source, prepare_source(source, read_source(source))
+        self._progress = progress
+        self._estimator: Any = None  # the one that keeps the geometry
+        self._running: Any = None
+        self._stop = False
+        self.fitted: tuple[Job, Outcome, np.ndarray, Labels] | None = None  # with the ids of the classes
+        self._last: np.ndarray | None = None
+
+    @property
+    def digest(self) -> str:
+        """Of the content of the file."""
+        return str(self.base.table.digest)
+
+    def make_vectors(self) -> None:
+        """Make the features of the rows."""
+        self.base.make_vectors(self._progress)
+
+    def points(self, how: str) -> np.ndarray:
+        """The map of the rows: float32 of shape (n_rows, 2) between -1 and 1."""
+        found = map_rows(self.base.vectors, np.arange(self.base.table.n_rows), how, self.source.request.seed)
+        found = np.nan_to_num(found)
+        low, high = found.min(axis=0), found.max(axis=0)
+        half = float((high - low).max()) / 2 or 1.0
+        return np.ascontiguousarray((found - (low + high) / 2) / half, dtype="<f4")
+
+    def find_neighbors(self) -> None:
+        """Find what depends on the rows alone, so that the first label does not wait for it.
+
+        The fit is left as soon as its sources would see the labels, which are none of the user's.
+        """
+        n_rows = self.base.table.n_rows
+        if n_rows < 3:
+            return
+        estimator = self._new_estimator()
+        codes = np.full(n_rows, -1)
+        codes[:2] = 0, 1
+
+        def progress(done: float, total: float, step: str) -> None:
+            if step.startswith("source"):
+                raise FitCancelledError
+            self._progress(done, total, step)
+
+        with contextlib.suppress(FitCancelledError):
+            estimator.set_progress(progress).fit(self.base.vectors, codes)
+        estimator.set_progress(None)
+        self._estimator = estimator
+
+    def can_run(self, labels: Labels) -> bool:
+        """Whether there are labels of two classes."""
+        codes = self._codes(labels)
+        return len(np.unique(codes[codes >= 0])) > 1
+
+    def run(self, labels: Labels) -> Result:
+        """Propagate; raises FitCancelledError where `cancel` was called meanwhile."""
+        job, ids = self.job(labels)
+        self._running = job.estimator
+        try:
+            outcome = job.run(self._step)
+        finally:
+            self._running, self._stop = None, False
+            self._estimator = job.estimator  # keeps the geometry, also where the fit was cancelled
+        outcome.codes[labels.state == UNKNOWN] = -1
+        result = self._result(job, outcome, ids, labels)
+        self.fitted, self._last = (job, outcome, ids, labels), result.labels
+        return result
+
+    def cancel(self) -> None:
+        """Stop a run in another thread before its next step."""
+        self._stop, running = True, self._running  # the flag where the estimator has not begun yet
+        if running is not None:
+            running.cancel()
+
+    def _step(self, done: float, total: float, step: str) -> None:
+        if self._stop:
+            raise FitCancelledError("a newer label came")
+        self._progress(done, total, step)
+
+    def suggest(self, labels: Labels) -> list[tuple[int, str]]:
+        """Rows to label next with the reason of each: of the last run, or typical ones where there was none."""
+        without = self._codes(labels) < 0
+        without[labels.state == UNKNOWN] = False
+        n_pile = int((labels.state == UNKNOWN).sum())
+        if self.fitted is not None and not self.fitted[0].target.given.all():
+            found = suggest_next(self.fitted[0], min(N_SUGGESTED + n_pile, self.base.table.n_rows))
+            return [(one.row, one.reason) for one in found if without[one.row]][:N_SUGGESTED]
+        return self._typical(np.flatnonzero(without))
+
+    def _typical(self, candidates: np.ndarray) -> list[tuple[int, str]]:
+        """Typical rows of different regions, and some at random; of large tables, from a sample of the rows."""
+        seed = self.source.request.seed + len(candidates)
+        if len(candidates) > MAX_CLUSTERED:
+            rng = np.random.default_rng(seed)
+            candidates = np.sort(rng.choice(candidates, MAX_CLUSTERED, replace=False))
+        if len(candidates) < 2:
+            return [(int(row), "typical") for row in candidates]
+        vectors, metric = self.base.vectors[candidates], self.source.request.metric or "euclidean"
+        index = NeighborIndex(vectors, metric, n_jobs=self.source.request.jobs)
+        scales = local_scales(index.graph(min(N_NEIGHBORS, len(candidates) - 1)))
+        rows = np.arange(len(candidates))
+        found = suggest_rows(vectors, rows, N_SUGGESTED, typicality=-scales, seed=seed)
+        return [(int(candidates[one.row]), one.reason) for one in found]
+
+    def explain(self, rows: Sequence[int], labels: Labels) -> dict[int, dict[str, Any]]:
+        """What each source says of rows, and the labelled rows nearest to them, by row."""
+        if self.fitted is None or not len(rows):
+            return {}
+        job, outcome, ids, _ = self.fitted
+        found = explain_rows(job, outcome, [int(row) for row in rows])
+        number = {name: int(ids[code]) for code, name in enumerate(outcome.classes)}
+        return {
+            row: {
+                "evidence": [
+                    {"source": source, "class": number[name], "probability": round(float(share), 4)}
+                    for source, shares in one["sources"].items()
+                    for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
+                ],
+                "nearest": [
+                    {"id": near, "class": number[name], "distance": far}
+                    for near, name, far in one["nearest"]
+                    if near != row
+                ],
+            }
+            for row, one in found.items()
+        }
+
+    def labels_needed(self, error: float) -> tuple[float, float, float] | None:
+        """How many more labels bring the expected error down to this, with a range; None where nobody knows."""
+        if self.fitted is None or not hasattr(self.fitted[0].estimator, "labels_needed"):
+            return None
+        try:
+            found = self.fitted[0].estimator.labels_needed(error)
+        except ValueError:  # an error that no number of labels brings about
+            return None
+        return float(found.value), float(found.low), float(found.high)
+
+    def _codes(self, labels: Labels) -> np.ndarray:
+        """The class id of every labelled row, -1 for the others."""
+        ids = {name: number for number, name in enumerate(labels.classes)}
+        target = self.base.target
+        given = np.array([*(ids[name] for name in target.classes), -1], dtype=np.int64)[target.codes]
+        codes = np.where(labels.state >= 0, labels.state, given)
+        codes[(labels.state == REMOVED) | (labels.state == UNKNOWN)] = -1
+        return codes
+
+    def job(self, labels: Labels) -> tuple[Job, np.ndarray]:
+        """The job of these labels, as `otprop label` would have it with corrections, and the ids of its classes."""
+        base, codes = self.base, self._codes(labels)
+        ids = np.unique(codes[codes >= 0])
+        place = np.full(len(labels.classes) + 1, -1, dtype=np.intp)
+        place[ids] = np.arange(len(ids))
+        names = [labels.classes[number] for number in ids]
+        values = _values(names, dict(zip(base.target.classes, base.target.values, strict=True)))
+        here = np.flatnonzero(labels.state >= 0)
+        file_codes = np.array([*(labels.classes.index(name) for name in base.target.classes), -1])[base.target.codes]
+        corrected = (base.corrected & (labels.state == AS_IN_FILE)) | (
+            (labels.state >= 0) & (labels.state != file_codes)
+        )
+        made = {int(row): values[place[codes[row]]] for row in here}
+        drawn = labels.drawn | base.in_table  # a given label that was corrected counts as it did before
+        chosen = base.chosen | ((labels.state >= 0) & ~drawn)
+        target = Target(base.target.name, place[codes], names, values, codes >= 0, base.target.notes)
+        job = replace(
+            base,
+            target=target,
+            estimator=self._new_estimator(),
+            corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
+            corrected=corrected,
+            chosen=chosen,
+            warnings=list(base.warnings),
+        )
+        return job, ids
+
+    def _new_estimator(self) -> Any:
+        """An estimator that takes over the neighbours and graphs of the one before."""
+        estimator = clone(self.base.estimator).set_params(warm_start=True)
+        return estimator if self._estimator is None else estimator.take_geometry(self._estimator)
+
+    def _result(self, job: Job, outcome: Outcome, ids: np.ndarray, labels: Labels) -> Result:
+        table = np.append(ids, NO_CLASS).astype(np.uint16)
+        shown = table[outcome.codes]
+        best, probability = _most_probable(outcome.distributions)
+        low_high = outcome.error_range
+        expected = outcome.expected_error
+        last = self._last
+        changed = np.empty(0, dtype=np.uint32)
+        if last is not None:
+            moved = (shown != last) & (last != NO_CLASS) & (shown != NO_CLASS)
+            changed = np.flatnonzero(moved).astype("<u4")
+        number = {name: int(ids[code]) for code, name in enumerate(outcome.classes)}
+        given_ids = {
+            str(value): number[name] for name, value in zip(job.target.classes, job.target.values, strict=True)
+        }
+        return Result(
+            revision=labels.revision,
+            labels=shown,
+            confidence=np.round(255 * np.clip(outcome.sureness, 0, 1)).astype(np.uint8),
+            rounds=np.where(outcome.codes < 0, 255, np.clip(outcome.round, 0, 254)).astype(np.uint8),
+            best=table[best],
+            probability=probability,
+            changed=changed,
+            error=None if expected is None or low_high is None else (expected, *low_high),
+            issues=[(one.row, given_ids[str(one.suggested)], one.probability) for one in outcome.wrong_looking],
+            n_labels=int(job.target.given.sum()),
+            n_rounds=outcome.n_rounds,
+            classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
+            seconds=outcome.seconds,
+            reused=list(getattr(job.estimator, "reused_", ())),
+            notes=[str(note) for note in job.notes],
+        )
+
+
+def _values(names: Sequence[str], in_file: Mapping[str, Any]) -> list[Any]:
+    """The classes as they are written to a file: in the type of those in the file, or all as text."""
+    kinds = {type(value) for value in in_file.values()}
+    kind = next(iter(kinds)) if len(kinds) == 1 else str
+    try:
+        values = [in_file[name] if name in in_file else kind(name) for name in names]
+    except (TypeError, ValueError):
+        return list(names)
+    made = (value for name, value in zip(names, values, strict=True) if name not in in_file)
+    return values if kind is not bool and all(value == value for value in made) else list(names)
+
+
+def _most_probable(distributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The most probable classes of each row, most probable first, and their probabilities."""
+    n_rows, n_classes = distributions.shape
+    kept = min(MOST_PROBABLE, n_classes)
+    best, probability = np.empty((n_rows, kept), dtype=np.intp), np.empty((n_rows, kept), dtype=np.float32)
+    for start in range(0, n_rows, _BLOCK):
+        block = distributions[start : start + _BLOCK]
+        order = np.argsort(-block, axis=1, kind="stable")[:, :kept]
+        best[start : start + _BLOCK] = order
+        probability[start : start + _BLOCK] = np.take_along_axis(block, order, axis=1)
+    return best, probability

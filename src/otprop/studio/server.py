@@ -1,0 +1,302 @@
+"""The routes of the studio, and the server that runs them on this machine alone."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+from starlette.applications import Starlette
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import FileResponse, Response, StreamingResponse
+from starlette.routing import Route
+
+from otprop.studio.bodies import body_of, check_class_name, class_of, query_number, row_of, rows_of, share_of
+from otprop.studio.cells import MOST_FOUND, SHORT
+from otprop.studio.client import WorkerGoneError
+from otprop.studio.hub import Hub
+from otprop.studio.images import NoPictureError
+from otprop.studio.queues import ORDERS
+from otprop.studio.security import LARGE_BODY, SMALL_BODY, Guard, Refusal
+from otprop.studio.session_file import NotSavedError
+from otprop.studio.workspace import Workspace
+
+MOST_CELLS = 200  # rows of one request for cells, and of a queue
+QUICK = 0.03  # seconds that a row waits for its explanation
+PATIENT = 10.0  # the same, where the page says that it waits
+MEDIA_TYPES = {
+    **{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"},
+    **{".js": "text/javascript; charset=utf-8", ".png": "image/png", ".woff2": "font/woff2"},
+}
+
+
+def as_json(data: Any, status: int = 200) -> Response:
+    """An answer in JSON; any text fits, also half of a surrogate pair."""
+    return Response(json.dumps(data, allow_nan=False).encode(), status, media_type="application/json")
+
+
+def as_bytes(data: bytes, revision: int | None = None) -> Response:
+    """An answer of numbers, a fixed number of bytes a row."""
+    headers = {} if revision is None else {"X-Revision": str(revision)}
+    return Response(data, media_type="application/octet-stream", headers=headers)
+
+
+class Application:
+    """The handlers of all routes."""
+
+    def __init__(self, workspace: Workspace, hub: Hub) -> None:
+        self._space, self._hub = workspace, hub
+        static = Path(str(files("otprop.studio") / "static"))
+        self._static = {
+            path.relative_to(static).as_posix(): path
+            for path in (sorted(static.rglob("*")) if static.is_dir() else [])
+            if path.is_file() and path.suffix in MEDIA_TYPES
+        }
+        self.routes: list[tuple[str, str, Callable[[Request], Any], int]] = [
+            ("GET", "/", self.index, 0),
+            ("GET", "/static/{path:path}", self.static, 0),
+            ("GET", "/api/state", self.state, 0),
+            ("GET", "/api/map", self.map, 0),
+            ("GET", "/api/labels", self.labels, 0),
+            ("GET", "/api/confidence", self.confidence, 0),
+            ("GET", "/api/sources", self.sources, 0),
+            ("GET", "/api/rounds", self.rounds, 0),
+            ("GET", "/api/changed", self.changed, 0),
+            ("GET", "/api/cells", self.cells, 0),
+            ("GET", "/api/row/{row:int}", self.row, 0),
+            ("GET", "/api/image/{row:int}", self.image, 0),
+            ("GET", "/api/queue", self.queue, 0),
+            ("GET", "/api/search", self.search, 0),
+            ("GET", "/api/log", self.log, 0),
+            ("GET", "/api/events", self.events, 0),
+            ("GET", "/api/export/{name:str}", self.download, 0),
+            ("POST", "/api/label", self.label, LARGE_BODY),
+            ("POST", "/api/undo", self.undo, SMALL_BODY),
+            ("POST", "/api/redo", self.redo, SMALL_BODY),
+            ("POST", "/api/skip", self.skip, SMALL_BODY),
+            ("POST", "/api/classes", self.classes, SMALL_BODY),
+            ("POST", "/api/goal", self.goal, SMALL_BODY),
+            ("POST", "/api/export", self.export, SMALL_BODY),
+        ]
+        self._patterns = [
+            (method, re.compile(re.sub(r"\{(\w+):(\w+)\}", _pattern, path)), most)
+            for method, path, _, most in self.routes
+        ]
+
+    def allowed(self, method: str, path: str) -> int | None:
+        """The largest body of a route; None where there is no such route."""
+        return next(
+            (most for name, pattern, most in self._patterns if name == method and pattern.fullmatch(path)), None
+        )
+
+    def make(self) -> Starlette:
+        """The application without its guard."""
+        return Starlette(
+            routes=[Route(path, handler, methods=[method]) for method, path, handler, _ in self.routes],
+            exception_handlers={
+                Refusal: lambda request, error: as_json({"error": error.sentence}, error.status),
+                ValueError: lambda request, error: as_json({"error": str(error)}, 400),
+                NoPictureError: lambda request, error: as_json({"error": str(error)}, 404),
+                WorkerGoneError: lambda request, error: as_json({"error": str(error)}, 503),
+                NotSavedError: lambda request, error: as_json({"error": str(error)}, 507),
+                404: lambda request, error: as_json({"error": "there is nothing here."}, 404),
+                500: lambda request, error: as_json({"error": f"a mistake of the studio: {error}"}, 500),
+            },
+        )
+
+    # --- pages
+
+    async def index(self, request: Request) -> Response:
+        return self._file("index.html")
+
+    async def static(self, request: Request) -> Response:
+        return self._file(request.path_params["path"])
+
+    def _file(self, name: str) -> Response:
+        path = self._static.get(name)  # a list made at the start, so that no name leads anywhere else
+        if path is None:
+            raise Refusal(404, "there is nothing here.")
+        return Response(path.read_bytes(), media_type=MEDIA_TYPES[path.suffix])
+
+    # --- what there is
+
+    def state(self, request: Request) -> Response:
+        return as_json(self._space.state())
+
+    def map(self, request: Request) -> Response:
+        kind = request.query_params.get("kind", "pca")
+        if kind not in ("pca", "umap"):
+            raise ValueError("kind must be pca or umap.")
+        try:
+            points = self._space.map(kind)
+        except ValueError as error:  # not an error status, which browsers write to their console
+            return as_json({"state": "failed", "error": str(error)}, 202)
+        return as_json({"state": "computing"}, 202) if points is None else as_bytes(points)
+
+    def labels(self, request: Request) -> Response:
+        revision, shown = self._space.shown()
+        return as_bytes(shown.class_bytes(len(self._space.session.classes)), revision)
+
+    def confidence(self, request: Request) -> Response:
+        revision, shown = self._space.shown()
+        return as_bytes(shown.confidence.tobytes(), revision)
+
+    def sources(self, request: Request) -> Response:
+        revision, shown = self._space.shown()
+        return as_bytes(shown.sources.tobytes(), revision)
+
+    def rounds(self, request: Request) -> Response:
+        revision, shown = self._space.shown()
+        return as_bytes(shown.rounds.tobytes(), revision)
+
+    def changed(self, request: Request) -> Response:
+        result = self._space.result
+        return as_bytes(b"" if result is None else result.changed.astype("<u4").tobytes())
+
+    def cells(self, request: Request) -> Response:
+        words = request.query_params.get("ids", "").split(",")
+        if len(words) > MOST_CELLS:
+            raise ValueError(f"at most {MOST_CELLS} ids at once.")
+        rows = [row_of(_whole(word), self._space.cells.n_rows) for word in words if word]
+        return as_json({"rows": [{"id": row, "cells": self._space.cells.of_row(row, SHORT)} for row in rows]})
+
+    async def row(self, request: Request) -> Response:
+        row = row_of(request.path_params["row"], self._space.cells.n_rows)
+        found = await run_in_threadpool(self._space.row, row)
+        waits = request.query_params.get("wait") == "1"
+        if not found["explained"] and (waits or not found["evidence"]):
+            answered = asyncio.Event()
+            loop = asyncio.get_running_loop()
+            answer = self._space.explain(row)
+            answer.add_done_callback(lambda future: loop.call_soon_threadsafe(answered.set))
+            with suppress(TimeoutError):  # the page asks again
+                await asyncio.wait_for(answered.wait(), PATIENT if waits else QUICK)
+                found = await run_in_threadpool(self._space.row, row)
+        return as_json(found)
+
+    def image(self, request: Request) -> Response:
+        data, kind = self._space.cells.pictures.of_row(row_of(request.path_params["row"], self._space.cells.n_rows))
+        return Response(data, media_type=kind)
+
+    def queue(self, request: Request) -> Response:
+        query = request.query_params
+        order, n = query.get("order", "suggest"), query_number(query.get("n", "20"), 1, MOST_CELLS)
+        if order not in ORDERS:
+            raise ValueError(f"order must be one of {', '.join(ORDERS)}.")
+        number = (
+            query_number(query.get("class", "0"), 0, len(self._space.session.classes) - 1) if order == "class" else None
+        )
+        rows, total = self._space.queue(order, n, number, query.get("q", ""))
+        return as_json(
+            {"order": order, "rows": [{"id": row, "reason": reason} for row, reason in rows], "total": total}
+        )
+
+    def search(self, request: Request) -> Response:
+        text = request.query_params.get("q", "")
+        found: Any = self._space.cells.search(text) if text else []
+        return as_json({"ids": [int(row) for row in found[:MOST_FOUND]], "total": len(found)})
+
+    def log(self, request: Request) -> Response:
+        n = query_number(request.query_params.get("n", "50"), 1, 1000)
+        return as_json(
+            {
+                "events": [
+                    {
+                        "revision": one.revision,
+                        "rows": len(one.rows),
+                        "row": int(one.rows[0]) if len(one.rows) else None,
+                        "old": int(one.old[0]) if len(one.rows) else None,
+                        "new": int(one.new[0]) if len(one.rows) else None,
+                        "kind": one.kind,
+                        "time": one.time,
+                    }
+                    for one in self._space.session.log(n)
+                ]
+            }
+        )
+
+    async def events(self, request: Request) -> Response:
+        return StreamingResponse(self._hub.events(self._space.state), media_type="text/event-stream")
+
+    # --- what a person does
+
+    async def label(self, request: Request) -> Response:
+        body = await body_of(request)
+        rows = await run_in_threadpool(rows_of, body, self._space.cells.n_rows)
+        number, kind, order = class_of(body), body.get("kind", "label"), body.get("order", "")
+        if not isinstance(kind, str) or not isinstance(order, str):
+            raise ValueError("kind and order must be text.")
+        return await self._once(request, lambda name: self._space.label(rows, number, kind, order, name))
+
+    async def undo(self, request: Request) -> Response:
+        await body_of(request)
+        return await self._once(request, self._space.undo)
+
+    async def redo(self, request: Request) -> Response:
+        await body_of(request)
+        return await self._once(request, lambda name: self._space.undo(name, again=True))
+
+    async def skip(self, request: Request) -> Response:
+        row = row_of((await body_of(request)).get("row"), self._space.cells.n_rows)
+        return await self._once(request, lambda name: self._space.skip(row, name))
+
+    async def _once(self, request: Request, change: Callable[[str], dict[str, Any]]) -> Response:
+        """Make a change once, however often the page sends it; only then is it answered."""
+        name = request.headers.get("x-otprop-request", "")
+        if name and not re.fullmatch(r"[0-9a-f]{32}", name):
+            raise ValueError("X-Otprop-Request must be 32 hexadecimal digits.")
+
+        def make() -> dict[str, Any]:
+            with self._space.lock:  # two of one name must not pass each other
+                return self._space.repeated(name) or change(name)
+
+        return as_json(await run_in_threadpool(make))
+
+    async def classes(self, request: Request) -> Response:
+        name = check_class_name((await body_of(request)).get("name"), self._space.source.request.unlabeled)
+        return as_json(await run_in_threadpool(self._space.add_class, name))
+
+    async def goal(self, request: Request) -> Response:
+        error = share_of((await body_of(request)).get("error"))
+        await run_in_threadpool(self._space.set_goal, error)
+        return as_json({})
+
+    async def export(self, request: Request) -> Response:
+        what = (await body_of(request)).get("format")
+        written: Future[Any] = self._space.export(what if isinstance(what, str) else "")
+        name = await asyncio.wrap_future(written)
+        path = self._space.exported(name)
+        if path is None:
+            raise Refusal(500, "the file was not written.")
+        return as_json({"name": name, "bytes": path.stat().st_size, "url": f"/api/export/{quote(name)}"})
+
+    def download(self, request: Request) -> Response:
+        path = self._space.exported(request.path_params["name"])
+        if path is None:
+            raise Refusal(404, "there is nothing here.")
+        return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+
+
+def _pattern(found: re.Match[str]) -> str:
+    return {"int": r"[0-9]{1,12}", "str": r"[^/]+", "path": r"[\\w./-]+"}[found[2]].replace("\\\\", "\\")
+
+
+def _whole(word: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,12}", word):
+        raise ValueError("ids must be whole numbers with commas between them.")
+    return int(word)
+
+
+def make_app(workspace: Workspace, hub: Hub, port: int) -> Guard:
+    """The whole application; its `token` goes into the address."""
+    application = Application(workspace, hub)
+    workspace.notify = hub.notify
+    return Guard(application.make(), port, workspace.session.secret, application.allowed)

@@ -1,0 +1,413 @@
+"""A labelling session: an append-only log of events, and what it adds up to."""
+
+from __future__ import annotations
+
+import json
+import secrets
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from threading import RLock
+from typing import Any, Protocol
+
+import numpy as np
+
+from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, writing
+
+AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
+LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
+KINDS = (LABEL, ACCEPT, "remove", "unknown")  # of events that change the state of rows
+
+
+class Rows(Protocol):
+    """What a session needs to know about the table."""
+
+    name: str  # of the file
+    digest: str
+    n_rows: int
+    columns: list[str]
+
+    def fingerprints(self, rows: Sequence[int] | None = None, columns: Sequence[str] | None = None) -> list[str]:
+        """A digest of the cells of each row."""
+
+
+@dataclass(frozen=True)
+class Event:
+    """One entry of the log.
+
+    Attributes
+    ----------
+    revision : int
+    kind : str, one of KINDS, "skip", "keep" (a doubtful label is right), "undo", "redo" or "file" (the file changed,
+        labels were matched with it)
+    time : str, ISO 8601
+    rows, old, new : ndarray of int, what changed; states are ids of classes, AS_IN_FILE, REMOVED or UNKNOWN
+    old_drawn, new_drawn : ndarray of bool, the row was drawn at random and not chosen
+    undone : int or None, the revision that an undo or a redo is about
+    """
+
+    revision: int
+    kind: str
+    time: str
+    rows: np.ndarray
+    old: np.ndarray
+    new: np.ndarray
+    old_drawn: np.ndarray
+    new_drawn: np.ndarray
+    undone: int | None = None
+
+    def reversed(self, kind: str, revision: int, time: str) -> Event:
+        """The event that takes this one back."""
+        return Event(revision, kind, time, self.rows, self.new, self.old, self.new_drawn, self.old_drawn, self.revision)
+
+
+class Session:
+    """The log of one file and target; every method that changes it returns once the change is on disk.
+
+    Attributes
+    ----------
+    state : ndarray of int of shape (n_rows,), what was said of each row here: the id of a class, AS_IN_FILE, REMOVED
+        or UNKNOWN
+    drawn : ndarray of bool of shape (n_rows,), the label made here was of a row drawn at random
+    skipped, kept : dict of the rows that were skipped, or whose label was kept, and not labelled since, in order
+    classes : list of str, by id
+    revision : int, of the newest event
+    saved_at : str, time of the newest event
+    notes : list of str
+    """
+
+    def __init__(self, path: str | Path, rows: Rows, target: str, classes: Sequence[str] = ()) -> None:
+        self.path, self.lock, self.notes = Path(path), RLock(), list[str]()
+        self._rows = rows
+        self._connection, is_new = open_session_file(self.path)
+        try:
+            if is_new or self._meta("target") is None:
+                self._begin(target)
+            self._check_target(target)
+            self._replay()
+            self._match_file()
+            with self._saving():
+                for name in classes:
+                    self._add_class(name)
+            self.classes = self._read_classes()
+        except BaseException:
+            self._connection.close()
+            raise
+
+    def close(self) -> None:
+        """Give the file free for another process."""
+        with self.lock:
+            self._connection.close()
+
+    # --- reading
+
+    @property
+    def session_id(self) -> str:
+        """A random id, made with the file."""
+        return str(self._meta("id"))
+
+    @property
+    def secret(self) -> str:
+        """What the cookie of the browser is made from, so that an open page goes on after a restart."""
+        return str(self._meta("secret"))
+
+    @property
+    def goal(self) -> float | None:
+        """The expected error to reach."""
+        found = self._meta("goal")
+        return None if found is None else float(found)
+
+    @property
+    def can_undo(self) -> bool:
+        """Whether there is an event to take back."""
+        return bool(self._done)
+
+    @property
+    def can_redo(self) -> bool:
+        """Whether there is an event to make again."""
+        return bool(self._undone)
+
+    @property
+    def n_by_key(self) -> int:
+        """How many rows were labelled one by one."""
+        return sum(kind in (LABEL, ACCEPT) and len(event.rows) == 1 for event, kind in self._done)
+
+    def log(self, n: int = 50) -> list[Event]:
+        """The newest events, newest first."""
+        with self.lock:
+            first = max(0, self.revision - n)
+            return list(self._events(first))[::-1]
+
+    def event_of_request(self, request: str) -> Event | None:
+        """The event that a request has made before; None where it has made none."""
+        with self.lock:
+            found = self._connection.execute("SELECT revision FROM events WHERE request = ?", (request,)).fetchone()
+            return None if found is None else next(self._events(found[0] - 1, found[0]))
+
+    def curve(self) -> list[tuple[int, float, float, float]]:
+        """Labels, expected error and its range, by the number of labels; of equal numbers the latest."""
+        with self.lock:
+            points = self._connection.execute("SELECT labels, error, low, high FROM curve ORDER BY revision").fetchall()
+        return sorted({point[0]: point for point in points}.values())
+
+    # --- changing
+
+    def label(
+        self,
+        rows: Sequence[int],
+        new: Sequence[int] | int,
+        kind: str = LABEL,
+        *,
+        drawn: bool = False,
+        request: str = "",
+    ) -> Event | None:
+        """Put rows into a state; None where they are in it already.
+
+        `drawn`: the rows were drawn at random. A row that has a label of this session keeps how it was picked first.
+        """
+        with self.lock:
+            found, first = np.unique(np.asarray(rows, dtype=np.int64), return_index=True)
+            states = np.broadcast_to(np.asarray(new, dtype=np.int64), (len(rows),))[first]
+            old, old_drawn = self.state[found], self.drawn[found]
+            new_drawn = np.where(states >= 0, np.where(old >= 0, old_drawn, drawn), False)
+            changed = states != old
+            if not changed.any():
+                return None
+            event = Event(
+                self.revision + 1,
+                kind,
+                _now(),
+                *(part[changed] for part in (found, old, states, old_drawn, new_drawn)),
+            )
+            self._append(event, request)
+            return event
+
+    def skip(self, row: int, request: str = "") -> Event:
+        """Move a row to the end of the queue."""
+        return self._mark(row, SKIP, request)
+
+    def keep(self, row: int, request: str = "") -> Event:
+        """Say that the label of a row is right, so that it is doubted no more."""
+        return self._mark(row, KEEP, request)
+
+    def _mark(self, row: int, kind: str, request: str) -> Event:
+        with self.lock:
+            rows, state, drawn = np.array([row]), self.state[[row]], self.drawn[[row]]
+            event = Event(self.revision + 1, kind, _now(), rows, state, state, drawn, drawn)
+            self._append(event, request)
+            return event
+
+    def undo(self, request: str = "") -> Event | None:
+        """Take the newest event back that was not taken back; None where there is none."""
+        return self._turn(self._done, UNDO, request)
+
+    def redo(self, request: str = "") -> Event | None:
+        """Make the event again that was taken back last; None where there is none."""
+        return self._turn(self._undone, REDO, request)
+
+    def _turn(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
+        with self.lock:
+            if not stack:
+                return None
+            event = stack[-1][0].reversed(kind, self.revision + 1, _now())
+            self._append(event, request)
+            return event
+
+    def add_class(self, name: str) -> int:
+        """The id of a class, which is made where there is none of this name."""
+        with self.lock:
+            if name not in self.classes:
+                with self._saving():
+                    self._add_class(name)
+                self.classes = self._read_classes()
+            return self.classes.index(name)
+
+    def set_goal(self, error: float | None) -> None:
+        """Set the expected error to reach."""
+        with self.lock, self._saving():
+            self._set_meta(goal=None if error is None else repr(error))
+
+    def add_curve_point(self, revision: int, labels: int, error: float, low: float, high: float) -> None:
+        """Note the expected error that a propagation has found."""
+        with self.lock, self._saving():
+            point = (revision, labels, error, low, high)
+            self._connection.execute("INSERT OR REPLACE INTO curve VALUES (?, ?, ?, ?, ?)", point)
+
+    # --- the log
+
+    def _append(self, event: Event, request: str = "") -> None:
+        """Write an event, and only then let it count."""
+        prints = self._rows.fingerprints(event.rows.tolist())
+        with self._saving():
+            if event.kind == FILE:
+                self._remember_file()
+            self._connection.execute(
+                "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
+                (event.revision, event.kind, event.time, event.undone, request or None),
+            )
+            columns = (event.rows, event.old, event.new, event.old_drawn.astype(int), event.new_drawn.astype(int))
+            changes = zip(*(part.tolist() for part in columns), prints, strict=True)
+            self._connection.executemany(
+                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", ((event.revision, *change) for change in changes)
+            )
+        self._apply(event)
+
+    def _apply(self, event: Event) -> None:
+        """What an event does to the states and to what can be undone."""
+        self.revision, self.saved_at = event.revision, event.time
+        if event.kind == FILE:
+            self.state[:], self.drawn[:] = AS_IN_FILE, False
+            self.skipped.clear()
+            self.kept.clear()
+            self._done.clear()
+            self._undone.clear()
+        self.state[event.rows], self.drawn[event.rows] = event.new, event.new_drawn
+        if event.kind in (UNDO, REDO):
+            here, there = (self._done, self._undone) if event.kind == UNDO else (self._undone, self._done)
+            _, kind = here.pop()
+            there.append((event, kind))
+            self._flag(event, kind)
+        elif event.kind != FILE:
+            self._done.append((event, event.kind))
+            self._undone.clear()
+            self._flag(event, event.kind)
+
+    def _flag(self, event: Event, kind: str) -> None:
+        """Keep `skipped` and `kept`: an event of this kind adds its row, any other event removes its rows."""
+        for row in event.rows.tolist():
+            for flagged, of in ((self.skipped, SKIP), (self.kept, KEEP)):
+                flagged.pop(row, None)
+                if kind == of and event.kind != UNDO:
+                    flagged[row] = None
+
+    def _replay(self) -> None:
+        self._done: list[tuple[Event, str]] = []  # with the kind of the event that was undone and made again
+        self._undone: list[tuple[Event, str]] = []
+        self.skipped: dict[int, None] = {}
+        self.kept: dict[int, None] = {}
+        self.revision, self.saved_at = 0, str(self._meta("made"))
+        n_rows = max(self._rows.n_rows, int(self._meta("n_rows") or 0), self._most_rows())
+        self.state, self.drawn = np.full(n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(n_rows, dtype=bool)
+        for event in self._events():
+            self._apply(event)
+
+    def _most_rows(self) -> int:
+        (row,) = self._connection.execute("SELECT max(row) FROM changes").fetchone()
+        return 0 if row is None else int(row) + 1
+
+    def _events(self, after: int = 0, last: int | None = None) -> Iterator[Event]:
+        end = self._connection.execute("SELECT max(revision) FROM events").fetchone()[0] if last is None else last
+        found = self._connection.execute(
+            "SELECT revision, kind, time, undone FROM events WHERE revision > ? AND revision <= ? ORDER BY revision",
+            (after, end or 0),
+        )
+        for revision, kind, time, undone in found.fetchall():
+            changes = self._connection.execute(
+                "SELECT row, old, new, old_drawn, new_drawn FROM changes WHERE revision = ?", (revision,)
+            ).fetchall()
+            table = np.array(changes, dtype=np.int64).reshape(-1, 5)
+            drawn = table[:, 3:].astype(bool)
+            yield Event(revision, kind, time, table[:, 0], table[:, 1], table[:, 2], drawn[:, 0], drawn[:, 1], undone)
+
+    # --- the file
+
+    def _begin(self, target: str) -> None:
+        with self._saving():
+            self._set_meta(target=target, made=_now(), id=secrets.token_hex(16), secret=secrets.token_hex(32))
+            self._remember_file()
+
+    def _remember_file(self) -> None:
+        rows = self._rows
+        self._set_meta(file=rows.name, digest=rows.digest, n_rows=rows.n_rows, columns=json.dumps(rows.columns))
+
+    def _check_target(self, target: str) -> None:
+        before = self._meta("target")
+        if before != target:
+            raise SessionError(f"{self.path} is a session of the target {before!r}, not of {target!r}")
+
+    def _match_file(self) -> None:
+        """Where the file has changed: keep what was said of rows that are still in it, and say so."""
+        rows, columns = self._rows, json.loads(str(self._meta("columns")))
+        if (self._meta("digest"), columns) == (rows.digest, rows.columns):
+            self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
+            return
+        gone = [name for name in columns if name not in rows.columns]
+        said = np.flatnonzero(self.state != AS_IN_FILE)
+        if gone and len(said):
+            raise SessionError(
+                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot "
+                "be matched with the rows",
+                "restore the column, or name another file with {}",
+            )
+        found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
+        kept = found >= 0
+        if len(said) and not kept.any():
+            raise SessionError(
+                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}, which is another file",
+                "name another session with {}",
+            )
+        new, drawn = self.state[said][kept], self.drawn[said][kept]
+        nothing = np.full(len(new), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(new), dtype=bool), drawn
+        event = Event(self.revision + 1, FILE, _now(), found[kept], *nothing)
+        self._append(event)
+        self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
+        moved = int((found[kept] != said[kept]).sum())
+        note = f"{rows.name} has changed since the last time: {int(kept.sum())} of {len(said)} labels made here fit"
+        note += f", {moved} of them in another row" if moved else ""
+        lost = len(said) - int(kept.sum())
+        self.notes.append(f"{note}; {lost} are of rows that are not in it any more, or not once" if lost else note)
+
+    def _find_rows(self, said: np.ndarray, columns: list[str]) -> np.ndarray:
+        """The row of the present file for each row of the earlier one, by its cells; -1 where there is no one row."""
+        prints = dict(self._connection.execute("SELECT row, fingerprint FROM changes ORDER BY revision").fetchall())
+        here = self._rows.fingerprints(None, columns)
+        places: dict[str, list[int]] = {}
+        for row, fingerprint in enumerate(here):
+            places.setdefault(fingerprint, []).append(row)
+        found = []
+        for row in said.tolist():
+            same = places.get(prints[row], [])
+            found.append(row if row in same else same[0] if len(same) == 1 else -1)
+        taken = np.array(found, dtype=np.int64)
+        _, first = np.unique(taken, return_index=True)
+        once = np.zeros(len(taken), dtype=bool)
+        once[first] = True
+        return np.where(once, taken, -1)
+
+    # --- small things
+
+    @contextmanager
+    def _saving(self) -> Iterator[None]:
+        """A transaction, whose failure is one sentence."""
+        try:
+            with writing(self._connection):
+                yield
+        except sqlite3.Error as error:
+            full = "the disk is full" if "full" in str(error) else f"the session file cannot be written ({error})"
+            raise NotSavedError(f"not saved: {full}. What was saved before is safe in {self.path.name}.") from error
+
+    def _meta(self, key: str) -> str | None:
+        found = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return None if found is None else str(found[0])
+
+    def _set_meta(self, **values: Any) -> None:
+        for key, value in values.items():
+            if value is None:
+                self._connection.execute("DELETE FROM meta WHERE key = ?", (key,))
+            else:
+                self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
+
+    def _add_class(self, name: str) -> None:
+        self._connection.execute(
+            "INSERT OR IGNORE INTO classes VALUES ((SELECT count(*) FROM classes), ?, ?)", (name, _now())
+        )
+
+    def _read_classes(self) -> list[str]:
+        return [name for (name,) in self._connection.execute("SELECT name FROM classes ORDER BY id")]
+
+
+def _now() -> str:
+    return datetime.now(UTC).isoformat(timespec="milliseconds")

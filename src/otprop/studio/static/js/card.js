@@ -1,0 +1,177 @@
+/** The row that is shown: its cells, what is proposed for it, and why. */
+import { byId, count, h, percent, probability, refresh, replace } from "./dom.js";
+import { swatch } from "./palette.js";
+import { SOURCE, SOURCE_NAMES } from "./store.js";
+
+/**
+ * @typedef {import("./types.js").RowDetail} RowDetail
+ * @typedef {import("./store.js").Store} Store
+ * @typedef {import("./queue.js").Queue} Queue
+ */
+
+const LONG = 60; // characters from which a cell is shown as text over the whole width
+const FEW = 6; // short cells up to which each has a line of its own
+const PER_SOURCE = 2, WORTH = 0.05; // classes shown of what a source says; probability from which the second is
+const NEAR_CELLS = 3;
+
+export class Card {
+  /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(rows: number[]) => void} showNear */
+  constructor(store, queue, showRow, showNear) {
+    this.store = store;
+    this.queue = queue;
+    this.showRow = showRow;
+    this.showNear = showNear;
+    /** What is shown now, kept as it is while the person looks at it. @type {RowDetail|null} */
+    this.shown = null;
+    this.shownEntry = /** @type {import("./types.js").QueueEntry|null} */ (null);
+    this.fromTop = false;
+  }
+
+  /** The proposal as it is on the screen: that is what Enter accepts. */
+  get proposal() {
+    return this.shown?.proposal ?? null;
+  }
+
+  /** Show the current row of the queue. */
+  render() {
+    const entry = this.queue.current;
+    const other = entry?.id !== this.shownEntry?.id;
+    const detail = entry ? this.queue.detail(entry.id) : null;
+    if (!other && entry && this.shown && (this.shown.proposal || !detail?.proposal)) {
+      this.header(entry, this.shown);
+      if (detail && detail.explained && !this.shown.explained) this.explain(detail);
+      return;
+    }
+    this.shownEntry = entry;
+    this.shown = detail;
+    const body = byId("row-body");
+    if (!entry) {
+      replace(byId("row-title"), "No row");
+      refresh(byId("row-reason"), null, () => []);
+      replace(body, h("p", { class: "empty" }, this.emptySentence()));
+      this.showNear([]);
+      return;
+    }
+    this.header(entry, detail);
+    if (!detail) replace(body, h("p", { class: "empty" }, "Reading the row …"));
+    else replace(body, this.issue(detail), this.cells(detail), this.why(detail));
+    this.fromTop = true;
+    byId("row").dataset.row = String(entry.id);
+    byId("row").dataset.ready = String(Boolean(detail));
+    this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
+  }
+
+  /** Add what came later: the reasons. The proposal stays the one that Enter accepts. @param {RowDetail} detail */
+  explain(detail) {
+    const shown = /** @type {RowDetail} */ (this.shown);
+    this.shown = { ...shown, evidence: detail.evidence, nearest: detail.nearest, explained: true };
+    byId("row-body").lastElementChild?.replaceWith(this.why(this.shown));
+    this.showNear(detail.nearest.map(({ id }) => id));
+  }
+
+  /** Begin at the top of a new row; after all other changes, since it needs the layout. */
+  scrollUp() {
+    if (this.fromTop) byId("row-body").scrollTop = 0;
+    this.fromTop = false;
+  }
+
+  emptySentence() {
+    const { order } = this.queue;
+    if (this.queue.asking) return "Looking for rows …";
+    if (order === "issues") return "No label looks wrong, as far as the evidence goes. Shift+S goes back to the suggested rows.";
+    if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
+    if (order === "search") return "No row left that holds this text.";
+    if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
+    return "No row left in this order.";
+  }
+
+  /** @param {import("./types.js").QueueEntry} entry @param {RowDetail|null} detail */
+  header(entry, detail) {
+    const { labels, sources, confidence } = this.store, row = entry.id;
+    replace(byId("row-title"), `Row ${row + 1}`);
+    refresh(byId("row-reason"), [entry, Boolean(detail), detail?.issue, labels[row], sources[row], confidence[row]], () => [
+      h("span", { class: "tag" }, entry.reason), detail && !detail.issue ? this.present(row) : null]);
+  }
+
+  /** The label that the row has now. @param {number} row */
+  present(row) {
+    const label = this.store.labelOf(row), source = this.store.sources[row];
+    if (source === SOURCE.unknown) return h("span", {}, "on the unknown pile");
+    if (label === null) return h("span", {}, "no label yet");
+    const sure = source === SOURCE.propagated ? `, ${percent(this.store.confidence[row] / 255)} sure` : "";
+    return h("span", { class: "inline" }, swatch(label), h("bdi", {}, this.store.className(label)), ` ${SOURCE_NAMES[source]}${sure}`);
+  }
+
+  /** @param {RowDetail} detail */
+  issue(detail) {
+    if (!detail.issue) return null;
+    return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, this.store.className(detail.label)),
+      ", the evidence says ", h("b", {}, this.store.className(detail.issue.suggested)),
+      ` (${probability(detail.issue.probability)}).`);
+  }
+
+  /** @param {RowDetail} detail */
+  cells(detail) {
+    const { columns, text_columns } = this.store.state;
+    const picture = detail.image
+      ? h("img", { class: "picture", src: `/api/image/${detail.id}`, alt: `Picture of row ${detail.id + 1}` }) : null;
+    const pairs = columns.map(({ name }, at) => ({ name, cell: detail.cells[at] ?? "", text: text_columns.includes(name) }));
+    const long = pairs.filter(({ cell, text }) => cell.length > LONG || (text && cell));
+    const short = pairs.filter((pair) => !long.includes(pair));
+    const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
+    const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
+    return h("div", { class: "cells" }, picture, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
+  }
+
+  /** @param {RowDetail} detail */
+  why(detail) {
+    if (!detail.evidence.length && !detail.nearest.length) {
+      const running = this.store.state.propagation.state === "running";
+      const sentence = !detail.explained ? "Looking for the reasons …" : detail.proposal ? "" : running ? "Proposals come with the propagation under way." :
+        "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
+      return h("p", { class: "hint" }, sentence);
+    }
+    return h("section", { class: "why", "aria-label": "Why" },
+      detail.evidence.length ? h("h3", {}, "What each source says") : null,
+      detail.evidence.length ? this.evidence(detail) : null,
+      detail.nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
+      detail.nearest.length ? h("ul", { class: "near" }, ...detail.nearest.map((near) => this.near(near))) : null);
+  }
+
+  /** @param {RowDetail} detail */
+  evidence(detail) {
+    const sources = [...new Set(detail.evidence.map(({ source }) => source))];
+    const first = sources.flatMap((source) => detail.evidence.filter((one) => one.source === source).filter((one, at) => !at || (at < PER_SOURCE && one.probability >= WORTH))
+      .map((one, at) => ({ ...one, source: at ? "" : source })));
+    const rows = first.map((one) => h("tr", {}, h("th", { scope: "row" }, one.source.replaceAll("_", " ")),
+      h("td", {}, h("span", { class: "inline" }, swatch(one.class), h("bdi", {}, this.store.className(one.class)))),
+      h("td", { class: "number" }, meter(one.probability), h("span", {}, probability(one.probability)))));
+    return h("table", { class: "evidence" }, h("tbody", {}, ...rows));
+  }
+
+  /** @param {import("./types.js").NearRow} near */
+  near(near) {
+    const cells = near.cells.filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
+    return h("li", {}, h("button", { type: "button", class: "link", click: () => this.showRow(near.id, "a nearest labelled row") },
+      swatch(near.class), h("span", { class: "near-class" }, this.store.className(near.class)), h("span", { class: "near-row" }, `row ${near.id + 1}`),
+      h("span", { class: "near-cells" }, cells)));
+  }
+
+  /** The rows that come after this one. */
+  renderUpcoming() {
+    const { entries, total, current } = this.queue;
+    const rest = Math.max(entries.length, total - (current ? 1 : 0));
+    replace(byId("upcoming-title"), `Up next: ${count(rest, "row")}`);
+    const shown = entries.slice(0, 12);
+    refresh(byId("upcoming"), shown, () => shown.map(({ id, reason }) => h("li", {},
+      h("button", { type: "button", class: "link", "data-focus": id, click: () => this.showRow(id, reason) },
+        h("span", { class: "near-row" }, `row ${id + 1}`), h("span", { class: "near-cells" }, reason)))));
+  }
+}
+
+/** A small bar for a share. @param {number} share */
+export function meter(share) {
+  const bar = h("span", { class: "meter", "aria-hidden": "true" }, h("i"));
+  /** @type {HTMLElement} */ (bar.firstChild).style.width = `${Math.round(100 * share)}%`;
+  return bar;
+}

@@ -1,0 +1,42 @@
+/** The list of classes: what stands for each on the map, how many rows it has; a click isolates it. */
+import { byId, count, grouped, h, refresh, replace } from "./dom.js";
+import { swatch } from "./palette.js";
+import { kbd } from "./decide.js";
+
+/** @typedef {import("./store.js").Store} Store */
+
+const MOST = 400; // classes listed; of more, the filter finds the others
+
+export class ClassList {
+  /** @param {Store} store */
+  constructor(store) {
+    this.store = store;
+    this.filter = byId("class-filter");
+    this.filter.addEventListener("input", () => this.render());
+    store.on("state", () => this.render());
+    store.on("filter", () => this.render());
+  }
+
+  render() {
+    const { classes, unknown } = this.store.state;
+    this.filter.hidden = classes.length <= 14;
+    const text = this.filter.value.trim().toLowerCase();
+    const shown = classes.filter(({ name }) => !text || name.toLowerCase().includes(text)).slice(0, MOST);
+    replace(byId("classes-title"), count(classes.length, "class", "classes"));
+    refresh(byId("class-list"), [shown, this.store.isolated], () => [...shown.map((one) => this.item(one)),
+      classes.length ? null : h("li", { class: "hint" }, "No class yet. Press n to make the first.")]);
+    replace(byId("unknown-count"), unknown ? `${count(unknown, "row")} on the unknown pile` : "");
+  }
+
+  /** @param {import("./types.js").ClassInfo} one */
+  item(one) {
+    const person = one.given + one.here;
+    const isolated = this.store.isolated === one.id;
+    const name = `${one.name}: ${person} labelled, ${one.propagated} propagated`;
+    return h("li", {}, h("button", {
+      type: "button", class: "class", "data-class": one.id, "data-focus": `class-${one.id}`, "aria-pressed": String(isolated), "aria-label": `Show only ${name}`, title: one.name,
+      click: () => this.store.isolate(one.id),
+    }, kbd(one.key ?? ""), swatch(one.id), h("bdi", {}, one.name),
+    h("span", { class: "n" }, h("b", {}, grouped(person)), one.propagated ? ` + ${grouped(one.propagated)}` : "")));
+  }
+}

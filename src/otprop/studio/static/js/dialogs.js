@@ -1,0 +1,130 @@
+/** Dialogs: find a class, make one, take results away, help. All are native dialogs: Escape closes them. */
+import { post, requestName } from "./api.js";
+import { byId, h, replace } from "./dom.js";
+import { swatch } from "./palette.js";
+import { say } from "./notices.js";
+
+/**
+ * @typedef {import("./store.js").Store} Store
+ * @typedef {import("./outbox.js").Outbox} Outbox
+ */
+
+const MATCHES = 40;
+
+/** Whether a dialog is open, so that keys belong to it. */
+export function dialogOpen() {
+  return document.querySelector("dialog[open]") !== null;
+}
+
+/** Escape and some buttons close the dialog they are in; at once, so that the next key belongs to the page. */
+export function prepareDialogs() {
+  for (const dialog of document.querySelectorAll("dialog")) {
+    dialog.addEventListener("keydown", (event) => {
+      if (event.key !== "Escape") return;
+      event.preventDefault();
+      dialog.close();
+    });
+  }
+  for (const button of document.querySelectorAll("dialog [data-close]")) {
+    button.addEventListener("click", () => button.closest("dialog")?.close());
+  }
+}
+
+/** Ask for a name. @param {(name: string) => void} done */
+export function askName(done) {
+  const dialog = byId("new-class"), input = byId("new-class-name");
+  input.value = "";
+  byId("new-class-form").onsubmit = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    const name = input.value.trim();
+    if (!name) return;
+    dialog.close();
+    done(name);
+  };
+  dialog.showModal();
+  input.focus();
+}
+
+/**
+ * Find a class by typing a part of its name.
+ * @param {Store} store
+ * @param {(id: number) => void} done
+ * @param {(name: string) => void} make
+ */
+export function findClass(store, done, make) {
+  const dialog = byId("find-class"), input = byId("find-class-text"), list = byId("find-class-list");
+  /** @type {{id: number|null, name: string}[]} */
+  let matches = [];
+  let at = 0;
+  const choose = () => {
+    const match = matches[at];
+    if (!match) return;
+    dialog.close();
+    if (match.id === null) make(match.name);
+    else done(match.id);
+  };
+  const render = () => {
+    replace(list, ...matches.map((match, number) => h("li", {
+      role: "option", id: `match-${number}`, "aria-selected": String(number === at), click: () => { at = number; choose(); },
+    }, match.id === null ? "New class: " : swatch(match.id), h("bdi", {}, match.name))));
+    input.setAttribute("aria-activedescendant", matches.length ? `match-${at}` : "");
+    list.querySelector("[aria-selected=true]")?.scrollIntoView({ block: "nearest" });
+  };
+  const search = () => {
+    const text = input.value.trim(), small = text.toLowerCase();
+    const ranked = store.state.classes.filter(({ name }) => name.toLowerCase().includes(small));
+    ranked.sort((a, b) => a.name.toLowerCase().indexOf(small) - b.name.toLowerCase().indexOf(small));
+    matches = ranked.slice(0, MATCHES).map(({ id, name }) => ({ id, name }));
+    if (text && !store.state.classes.some(({ name }) => name === text)) matches.push({ id: null, name: text });
+    at = 0;
+    render();
+  };
+  input.value = "";
+  input.oninput = search;
+  input.onkeydown = (/** @type {KeyboardEvent} */ event) => {
+    if (event.key === "ArrowDown" || event.key === "ArrowUp") {
+      at = Math.max(0, Math.min(matches.length - 1, at + (event.key === "ArrowDown" ? 1 : -1)));
+      render();
+      event.preventDefault();
+    } else if (event.key === "Enter") {
+      event.preventDefault();
+      choose();
+    }
+  };
+  search();
+  dialog.showModal();
+  input.focus();
+}
+
+/** Buttons of the export dialog. @param {Outbox} outbox */
+export function prepareExport(outbox) {
+  for (const button of document.querySelectorAll("[data-export]")) {
+    button.addEventListener("click", () => void takeAway(outbox, /** @type {HTMLButtonElement} */ (button)));
+  }
+}
+
+/** @param {Outbox} outbox @param {HTMLButtonElement} button */
+async function takeAway(outbox, button) {
+  const status = byId("export-status");
+  button.disabled = true;
+  replace(status, "Making the file …");
+  try {
+    await outbox.drained(); // all labels are in the file; later ones need not wait for it
+    const { name, bytes, url } = await post("/api/export", { format: button.dataset.export }, requestName());
+    const link = h("a", { href: url, download: name }, name);
+    replace(status, "Ready: ", link, ` (${size(bytes)})`);
+    link.click();
+    say(`${name} is downloaded.`);
+  } catch (error) {
+    replace(status, error instanceof Error ? error.message : String(error));
+  } finally {
+    button.disabled = false;
+    button.focus();
+  }
+}
+
+/** @param {number} bytes */
+function size(bytes) {
+  if (bytes < 1e3) return `${bytes} bytes`;
+  return bytes < 1e6 ? `${Math.round(bytes / 1e3)} kB` : `${(bytes / 1e6).toFixed(1)} MB`;
+}

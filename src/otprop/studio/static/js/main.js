@@ -1,0 +1,245 @@
+/** Puts the page together. */
+import { Refused, getJson } from "./api.js";
+import { Card } from "./card.js";
+import { ClassList } from "./classes.js";
+import { Decide } from "./decide.js";
+import { askName, findClass, prepareDialogs, prepareExport } from "./dialogs.js";
+import { byId, count, h, replace } from "./dom.js";
+import { Film } from "./film.js";
+import { Hover } from "./hover.js";
+import { listenToKeys } from "./keys.js";
+import { Live } from "./live.js";
+import { RowMap } from "./map/map.js";
+import { Pointer } from "./map/pointer.js";
+import { MapTools } from "./maptools.js";
+import { clearNotice, say } from "./notices.js";
+import { Orders } from "./orders.js";
+import { Outbox } from "./outbox.js";
+import { Queue } from "./queue.js";
+import { Search } from "./search.js";
+import { Session } from "./session.js";
+import { Status } from "./status.js";
+import { Store } from "./store.js";
+import { Watch } from "./watch.js";
+
+const store = new Store();
+const status = new Status(store);
+const outbox = new Outbox((condition, waiting, sentence) => status.sent(condition, waiting, sentence));
+const map = new RowMap(byId("map"), store);
+const queue = new Queue(store, () => showQueue());
+const session = new Session(store, queue, outbox, showRow);
+const card = new Card(store, queue, showRow, showNear);
+const search = new Search(store, (text) => void orders.change("search", text));
+const film = new Film(store, map);
+const hover = new Hover(store, map);
+const pointer = new Pointer(map, {
+  hover: (row, x, y) => hover.show(row, x, y),
+  pick: (row) => showRow(row, "picked on the map"),
+  lasso: selectRows,
+  tool: (tool) => tools.showTool(tool),
+});
+const tools = new MapTools(store, map, pointer, selectRows);
+const orders = new Orders(store, queue, search, outbox);
+new ClassList(store);
+new Watch(store, (error) => void session.setGoal(error), showChanged);
+
+/** @param {(row: number) => void} act */
+function withRow(act) {
+  const entry = queue.current;
+  if (entry && card.shown) act(entry.id);
+}
+
+/** @param {number} id @param {import("./types.js").LabelKind} [kind] */
+function choose(id, kind = "label") {
+  const { selection } = store;
+  if (selection) void session.labelRegion(selection, id, kind);
+  else withRow((row) => session.labelRow(row, id, kind));
+}
+
+/** @param {"remove"|"unknown"} kind */
+function withoutClass(kind) {
+  const { selection } = store;
+  if (selection) void session.labelRegion(selection, null, kind);
+  else withRow((row) => session.labelRow(row, null, kind));
+}
+
+const actions = {
+  choose,
+  accept() {
+    if (store.selection) return say("Press the key of a class to label the selected rows.");
+    const issue = card.shown?.issue;
+    if (issue) return withRow((row) => session.labelRow(row, issue.suggested, "label"));
+    const proposal = card.proposal;
+    if (proposal) withRow((row) => session.labelRow(row, proposal.class, "accept"));
+    else say("Nothing is proposed for this row yet. Press the key of a class.");
+  },
+  keep() {
+    const label = card.shown?.label;
+    if (card.shown?.issue && label !== null && label !== undefined) withRow((row) => session.labelRow(row, label, "accept"));
+  },
+  remove: () => withoutClass("remove"),
+  unknown: () => withoutClass("unknown"),
+  skip: () => withRow((row) => session.skip(row)),
+  makeClass: () => askName((name) => void chooseNew(name)),
+  findClass: () => findClass(store, choose, (name) => void chooseNew(name)),
+  clear: () => store.select(null),
+  queueLasso() {
+    queue.lasso = store.selection ?? new Uint32Array(0);
+    store.select(null);
+    void orders.change("lasso", "");
+  },
+};
+const decide = new Decide(store, card, actions);
+
+/** Make a class and give it to what was shown when its name was asked for. @param {string} name */
+async function chooseNew(name) {
+  const { selection } = store, entry = queue.current;
+  const id = await session.makeClass(name);
+  if (id === null) return;
+  if (selection) void session.labelRegion(selection, id, "label");
+  else if (entry) session.labelRow(entry.id, id, "label");
+  else say(`Made the class ${name}.`);
+}
+
+function showQueue() {
+  card.render();
+  card.renderUpcoming();
+  decide.render();
+  orders.render();
+  card.scrollUp();
+  const row = queue.current?.id ?? -1;
+  if (map.overlay.current === row) return;
+  map.overlay.current = row;
+  map.reveal(row);
+}
+
+/** @param {number} row @param {string} reason */
+function showRow(row, reason) {
+  queue.show(row, reason);
+  tools.showView("label");
+}
+
+/** @param {number[]} rows */
+function showNear(rows) {
+  map.overlay.near = rows;
+  map.requestSoon();
+}
+
+/** @param {Uint32Array} rows */
+function selectRows(rows) {
+  clearNotice("region");
+  store.select(rows);
+  say(rows.length ? `${count(rows.length, "row")} selected.` : "No row is inside.");
+  if (rows.length) tools.showView("label");
+}
+
+function showChanged() {
+  const already = store.filter?.what.includes("changed class");
+  store.setFilter(already ? null : { rows: store.changed, what: `${count(store.changed.length, "row")} changed class` });
+}
+
+function escape() {
+  if (store.selection) store.select(null);
+  else if (store.filter || store.isolated !== null) tools.clearFilter();
+  else if (pointer.tool === "lasso") pointer.setTool("pan");
+}
+
+function startSearch() {
+  const input = byId("search");
+  if (!input.offsetParent) tools.showView("map"); // on a narrow window it is there
+  input.focus();
+}
+
+function startKeys() {
+  listenToKeys({
+    Enter: actions.accept, s: actions.skip, u: () => void session.undo(), "Shift+U": () => void session.redo(), n: actions.makeClass,
+    k: actions.keep, x: actions.remove, "0": actions.unknown, " ": actions.findClass, Escape: escape,
+    ArrowLeft: () => queue.back(), ArrowRight: () => queue.entries.length && queue.advance(),
+    "/": startSearch, "?": () => byId("help").showModal(),
+    "Shift+L": () => pointer.setTool(pointer.tool === "lasso" ? "pan" : "lasso"),
+    "Shift+A": () => selectRows(pointer.inWindow()), "Shift+F": () => film.toggle(), "Shift+C": () => tools.nextColoring(),
+    "Shift+E": () => byId("export").showModal(), "Shift+M": () => { tools.showView("map"); byId("map").focus(); },
+    "Shift+O": () => byId("order").focus(), "Shift+D": () => void orders.change("issues", ""),
+    "Shift+S": () => void orders.change("suggest", ""), "Shift+G": () => { tools.showView("progress"); byId("goal").focus(); },
+  }, (key) => {
+    const found = store.state.classes.find((one) => one.key === key);
+    if (found) choose(found.id);
+    return Boolean(found);
+  });
+  byId("undo").addEventListener("click", () => void session.undo());
+  byId("redo").addEventListener("click", () => void session.redo());
+  byId("show-export").addEventListener("click", () => byId("export").showModal());
+  byId("show-help").addEventListener("click", () => byId("help").showModal());
+}
+
+let foreign = 0;
+/** @param {import("./types.js").State} state */
+function onState(state) {
+  const before = store.state;
+  store.setState(state);
+  byId("undo").disabled = !state.can_undo;
+  byId("redo").disabled = !state.can_redo;
+  clearTimeout(foreign);
+  if (before && before.suggested !== state.suggested) void queue.renew().catch(() => {});
+  if (before && before.propagation.state !== "waiting" && state.propagation.state === "waiting") void refresh(false); // labels fell away
+  // a change of another page; those of this one are on the map already
+  if (state.revision > store.known) foreign = setTimeout(() => void followOthers(), outbox.waiting ? 500 : 150);
+}
+
+async function followOthers() {
+  if (store.state.revision <= store.known) return;
+  if (outbox.waiting) {
+    foreign = setTimeout(() => void followOthers(), 300);
+    return;
+  }
+  await refresh(false);
+}
+
+/** @param {boolean} pulse whether to mark the rows whose class changed */
+async function refresh(pulse) {
+  try {
+    await store.fetchRows();
+    if (pulse) map.overlay.pulse(store.changed);
+    await queue.renew();
+    showQueue();
+  } catch {
+    // the server is gone: everything is fetched again when it is back
+  }
+}
+
+const live = new Live({
+  state: onState,
+  result: () => void refresh(true),
+  up() {
+    const wasDown = status.down !== "";
+    status.setDown("");
+    outbox.retry();
+    if (wasDown) void refresh(false);
+  },
+  down: (why) => status.setDown(why),
+});
+
+async function start() {
+  prepareDialogs();
+  prepareExport(outbox);
+  const state = await getJson("/api/state");
+  document.title = `${state.file} · otprop studio`;
+  replace(byId("file"), h("b", {}, state.file), h("span", {}, ` ${state.target}`));
+  outbox.onAdopted = () => void refresh(false);
+  await outbox.open(state.session_id ?? state.session);
+  onState(state);
+  live.open(); // first, so that no result is missed
+  await Promise.all([tools.setLayout("pca"), store.fetchRows()]);
+  store.on("selection", () => decide.render());
+  store.on("classes", () => decide.render());
+  startKeys();
+  await queue.ask();
+  document.body.dataset.ready = "true";
+}
+
+start().catch((error) => {
+  const locked = error instanceof Refused && error.status < 500;
+  status.setDown(locked ? "locked" : "gone");
+  say(error instanceof Error ? error.message : String(error), "error");
+  if (!locked) setTimeout(() => location.reload(), 3000);
+});

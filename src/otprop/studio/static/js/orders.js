@@ -1,0 +1,77 @@
+/** In which order rows come: suggested, least sure, a class, a search, the lasso, doubtful labels, the unknown pile. */
+import { byId, count, h, replace } from "./dom.js";
+import { say } from "./notices.js";
+
+/**
+ * @typedef {import("./types.js").Order} Order
+ * @typedef {import("./queue.js").Queue} Queue
+ */
+
+export class Orders {
+  /**
+   * @param {import("./store.js").Store} store
+   * @param {Queue} queue
+   * @param {import("./search.js").Search} search
+   * @param {import("./outbox.js").Outbox} outbox
+   */
+  constructor(store, queue, search, outbox) {
+    this.store = store;
+    this.queue = queue;
+    this.search = search;
+    this.outbox = outbox;
+    this.select = byId("order");
+    this.classSelect = byId("order-class");
+    /** Whether the order is chosen with keys: then the focus stays until Enter or Escape. */
+    this.byKey = false;
+    this.select.addEventListener("keydown", () => { this.byKey = true; });
+    this.select.addEventListener("pointerdown", () => { this.byKey = false; });
+    this.select.addEventListener("change", () => this.chosen(this.select.value));
+    this.classSelect.addEventListener("change", () => void this.change("class", this.classSelect.value));
+    store.on("state", () => this.render());
+    store.on("classes", () => this.renderClasses());
+  }
+
+  /** @param {Order} order */
+  chosen(order) {
+    if (!this.byKey) this.select.blur();
+    if (order === "class") return void this.change("class", this.classSelect.value || "0");
+    if (order === "search" && !this.search.input.value.trim()) {
+      this.select.value = this.queue.order;
+      this.search.input.focus();
+      return say("Type what to look for, then press Enter.");
+    }
+    return void this.change(order, order === "search" ? this.search.input.value.trim() : "");
+  }
+
+  /** @param {Order} order @param {string} parameter */
+  async change(order, parameter) {
+    const pending = this.outbox.entries.flatMap(({ path, body }) => (path === "/api/label" ? body.rows : []));
+    try {
+      await this.queue.setOrder(order, parameter, pending);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error), "error");
+    }
+    this.render();
+  }
+
+  renderClasses() {
+    const chosen = this.classSelect.value;
+    replace(this.classSelect, ...this.store.state.classes.map(({ id, name }) => h("option", { value: id }, name)));
+    this.classSelect.value = chosen || "0";
+  }
+
+  render() {
+    const { order } = this.queue;
+    const { issues, unknown } = this.store.state;
+    if (this.select.value !== order) this.select.value = order;
+    this.classSelect.hidden = order !== "class";
+    const lasso = this.select.querySelector("[value=lasso]");
+    lasso.disabled = !this.queue.lasso.length;
+    replace(this.select.querySelector("[value=issues]"), issues ? `Doubtful labels (${issues})` : "Doubtful labels");
+    replace(this.select.querySelector("[value=unknown]"), unknown ? `Unknown pile (${unknown})` : "Unknown pile");
+    const doubts = byId("doubts");
+    doubts.hidden = !issues || order === "issues";
+    replace(doubts, `${count(issues, "doubtful label")}`);
+    doubts.onclick = () => void this.change("issues", "");
+  }
+}

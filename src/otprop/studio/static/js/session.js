@@ -1,0 +1,178 @@
+/** What a person does to labels: shown at once, sent in order, confirmed by the server. */
+import { count, percent } from "./dom.js";
+import { clearNotice, notice, say } from "./notices.js";
+import { SOURCE } from "./store.js";
+
+/**
+ * @typedef {import("./types.js").LabelKind} LabelKind
+ * @typedef {import("./store.js").Store} Store
+ * @typedef {import("./queue.js").Queue} Queue
+ * @typedef {import("./outbox.js").Outbox} Outbox
+ */
+
+export class Session {
+  /** @param {Store} store @param {Queue} queue @param {Outbox} outbox @param {(row: number, reason: string) => void} showRow */
+  constructor(store, queue, outbox, showRow) {
+    this.store = store;
+    this.queue = queue;
+    this.outbox = outbox;
+    this.showRow = showRow;
+  }
+
+  /** A change of ours is saved. A gap before it is a change of another page, which is fetched. @param {number} revision */
+  confirmed(revision) {
+    if (revision === this.store.known + 1) this.store.known = revision;
+  }
+
+  /**
+   * Label one row, or remove its label, and go on to the next.
+   * @param {number} row
+   * @param {number|null} label
+   * @param {LabelKind} kind
+   */
+  labelRow(row, label, kind) {
+    const before = this.store.sources[row], same = this.store.labelOf(row) === label;
+    void this.send([row], label, kind, false);
+    const name = label === null ? "" : this.store.className(label);
+    const number = `Row ${row + 1}`;
+    if (kind === "unknown") say(`${number} is on the unknown pile.`);
+    else if (kind === "remove") say(`${number}: label removed.`);
+    else if (same && before !== SOURCE.propagated) say(`${number} stays ${name}.`);
+    else say(`${number} is ${name}${before === SOURCE.given ? " (given in the file before)" : ""}.`);
+  }
+
+  /**
+   * Label all selected rows that no person has labelled.
+   * @param {Uint32Array} selection
+   * @param {number|null} label
+   * @param {LabelKind} kind
+   */
+  async labelRegion(selection, label, kind) {
+    const { sources } = this.store;
+    const byPerson = (/** @type {number} */ row) => sources[row] === SOURCE.given || sources[row] === SOURCE.here;
+    const free = [...selection].filter((row) => !byPerson(row));
+    const rows = free.length && kind !== "remove" ? free : [...selection];
+    const left = selection.length - rows.length;
+    this.store.select(null);
+    const answer = await this.send(rows, label, kind, true);
+    if (!answer) return;
+    const what = label === null ? (kind === "unknown" ? "on the unknown pile" : "without label") : this.store.className(label);
+    const kept = left ? ` ${count(left, "row")} already labelled stayed as they were.` : "";
+    const wrong = answer.expected_wrong;
+    const expected = wrong === null || wrong === undefined ? "" :
+      ` About ${count(Math.round(wrong), "row")} (${percent(wrong / rows.length)}) expected to be wrong.`;
+    say(`${count(rows.length, "row")} labelled at once.`);
+    notice("region", `${count(rows.length, "row")} labelled ${what}.${expected}${kept}`, [{ name: "Undo (u)", act: () => void this.undo() }]);
+  }
+
+  /**
+   * @param {number[]} rows
+   * @param {number|null} label
+   * @param {LabelKind} kind
+   * @param {boolean} region
+   */
+  async send(rows, label, kind, region) {
+    const source = kind === "unknown" ? SOURCE.unknown : kind === "remove" ? SOURCE.none : SOURCE.here;
+    const body = { rows, class: label, kind, order: this.queue.order, ...(region ? { region: true } : {}) };
+    clearNotice("region");
+    const overlay = this.store.overlay(rows, label, source);
+    const answer = this.outbox.send("/api/label", body);
+    this.queue.handle(rows);
+    try {
+      const { revision, contradicts, expected_wrong } = await answer;
+      overlay.revision = revision;
+      this.confirmed(revision);
+      if (contradicts?.length && label !== null) this.contradiction(rows[0], label, contradicts);
+      return { expected_wrong };
+    } catch (error) {
+      this.refused(rows, error);
+      return null;
+    }
+  }
+
+  /** @param {number} row @param {number} label @param {{id: number, class: number}[]} contradicts */
+  contradiction(row, label, contradicts) {
+    const [first, ...others] = contradicts;
+    const more = others.length ? ` and ${count(others.length, "other")}` : "";
+    const sentence = `${this.store.className(label)} for row ${row + 1} contradicts your label of row ${first.id + 1}` +
+      ` (${this.store.className(first.class)})${more}.`;
+    notice("contradiction", sentence, [
+      { name: `Look at row ${first.id + 1}`, act: () => this.showRow(first.id, "contradicted by a later label") },
+      { name: `Look at row ${row + 1}`, act: () => this.showRow(row, "contradicts an earlier label") },
+    ]);
+  }
+
+  /** @param {number[]} rows @param {unknown} error */
+  refused(rows, error) {
+    this.store.dropOverlays(rows);
+    this.queue.release(rows);
+    say(error instanceof Error ? error.message : String(error), "error");
+    void this.store.fetchRows();
+  }
+
+  undo() {
+    return this.step("/api/undo", "undone");
+  }
+
+  redo() {
+    return this.step("/api/redo", "labelled again");
+  }
+
+  /** @param {string} path @param {string} reason */
+  async step(path, reason) {
+    clearNotice("region");
+    clearNotice("contradiction");
+    try {
+      const { revision, rows } = await this.outbox.send(path, {});
+      this.confirmed(revision);
+      this.store.dropOverlays(rows);
+      this.queue.release(rows);
+      const what = path === "/api/undo" ? "undo" : "redo";
+      if (!rows.length) return say(`There is nothing to ${what}.`);
+      say(`${what === "undo" ? "Taken back" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
+      for (const row of rows.slice(0, 100)) this.queue.stale.add(row);
+      if (rows.length === 1) this.showRow(rows[0], reason);
+      await this.store.fetchRows();
+      this.queue.changed();
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error), "error");
+    }
+  }
+
+  /** @param {number} row */
+  skip(row) {
+    this.queue.handle([row]);
+    say(`Row ${row + 1} skipped.`);
+    this.outbox.send("/api/skip", { row }).then(({ revision }) => this.confirmed(revision), () => {});
+  }
+
+  /**
+   * Make a class, or find the one of that name.
+   * @param {string} name
+   * @returns {Promise<number|null>}
+   */
+  async makeClass(name) {
+    try {
+      const { id, key } = await this.outbox.send("/api/classes", { name });
+      const { classes } = this.store.state;
+      if (!classes.some((one) => one.id === id)) {
+        const added = { id, name, key, given: 0, here: 0, propagated: 0 };
+        this.store.setState({ ...this.store.state, classes: [...classes, added] });
+      }
+      return id;
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error), "error");
+      return null;
+    }
+  }
+
+  /** @param {number|null} error */
+  async setGoal(error) {
+    try {
+      await this.outbox.send("/api/goal", { error });
+      say(error === null ? "There is no goal any more." : `The goal is ${percent(error)} expected error.`);
+    } catch (refused) {
+      say(refused instanceof Error ? refused.message : String(refused), "error");
+    }
+  }
+}

@@ -1,0 +1,426 @@
+"""The studio behind the routes: a session, the cells, the worker's last result, and what they add up to."""
+
+from __future__ import annotations
+
+import math
+import tempfile
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future
+from contextlib import suppress
+from pathlib import Path
+from threading import RLock, Thread
+from typing import Any
+
+import numpy as np
+
+from otprop import __version__
+from otprop.labelling.job import Job
+from otprop.studio.cells import SHORT, Cells
+from otprop.studio.client import WorkerClient
+from otprop.studio.export import FORMATS
+from otprop.studio.news import WorkerNews
+from otprop.studio.propagator import NO_CLASS, Result
+from otprop.studio.queues import Queues
+from otprop.studio.session import ACCEPT, AS_IN_FILE, KEEP, KINDS, REMOVED, SKIP, UNKNOWN, Event, Session
+from otprop.studio.session_file import NotSavedError
+from otprop.studio.shown import (
+    GIVEN,
+    HERE,
+    MOST_IN_A_BYTE,
+    NONE,
+    PILE,
+    PROPAGATED,
+    Shown,
+    best_classes,
+    compose,
+    probability_of,
+)
+from otprop.studio.source import MOST_CLASSES, Source
+from otprop.studio.worker import Changes
+
+CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
+DOUBTFUL = 0.2  # probability of a class below which a label contradicts what is near
+MOST_CONTRADICTED = 3
+
+
+class Workspace:
+    """Everything that a request may ask for or change; safe to be called from several threads."""
+
+    def __init__(
+        self,
+        source: Source,
+        job: Job,
+        cells: Cells,
+        session: Session,
+        notify: Callable[[bool], None] = lambda result: None,
+    ) -> None:
+        self.source, self.cells, self.session = source, cells, session
+        self.notify = notify  # called after a change; True where there is a new result
+        self.lock = RLock()
+        ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
+        self._given = ids[job.target.codes]
+        self._notes = [str(note) for note in job.notes]
+        self._news = WorkerNews()
+        self._shown: tuple[tuple[int, int], Shown] | None = None
+        self.queues = Queues(job.table.n_rows, source.request.seed)
+        self._exports = tempfile.TemporaryDirectory(prefix="otprop-studio-")
+        self.worker = WorkerClient(source, self.receive)
+
+    def close(self) -> None:
+        """End the worker and delete what was exported."""
+        self.worker.close()
+        self.session.close()
+        self._exports.cleanup()
+
+    # --- what there is
+
+    @property
+    def result(self) -> Result | None:
+        """What the last propagation found."""
+        return self._news.result
+
+    def shown(self) -> tuple[int, Shown]:
+        """What is shown of every row, with the revision."""
+        with self.lock, self.session.lock:
+            key = (self.session.revision, self._news.n_results)
+            if self._shown is None or self._shown[0] != key:
+                self._shown = key, compose(self.session.state, self._given, self.result)
+            return key[0], self._shown[1]
+
+    def state(self) -> dict[str, Any]:
+        """What the page shows around the map."""
+        with self.lock, self.session.lock:
+            session, result, (_, shown) = self.session, self.result, self.shown()
+            counts = shown.counts(len(session.classes))
+            return {
+                "version": __version__,
+                "file": self.cells.name,
+                "target": self.source.request.target,
+                "n_rows": self.cells.n_rows,
+                "columns": [
+                    {"name": name, "kind": kind}
+                    for name, kind in zip(self.cells.columns, self.cells.kinds, strict=True)
+                ],
+                "text_columns": self.cells.text_columns,
+                "has_images": bool(self.cells.pictures),
+                "label_bytes": 1 if len(session.classes) <= MOST_IN_A_BYTE else 2,
+                "classes": self._classes(counts),
+                "revision": session.revision,
+                "labels": int(counts[[GIVEN, HERE]].sum()),
+                "unknown": int((shown.sources == PILE).sum()),
+                "can_undo": session.can_undo,
+                "can_redo": session.can_redo,
+                "saved_at": session.saved_at,
+                "notes": list(dict.fromkeys([*session.notes, *self._notes, *(result.notes if result else [])])),
+                "propagation": dict(self._news.status),
+                "error": None if result is None else _range(result.error),
+                "curve": [
+                    {"labels": labels, "error": error, "low": low, "high": high}
+                    for labels, error, low, high in session.curve()
+                ],
+                "changed": 0 if result is None else len(result.changed),
+                "classes_found": 0 if result is None else result.classes_found,
+                "goal": self._goal(),
+                "n_rounds": 0 if result is None else result.n_rounds,
+                "issues": len(self.issues()),
+                "suggested": self._news.n_suggested,
+                "suggested_for": self._news.suggested_for,
+                "session": session.path.name,
+                "session_id": session.session_id,
+            }
+
+    def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
+        return [
+            {
+                "id": number,
+                "name": name,
+                "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None,
+                "given": int(counts[GIVEN, number]),
+                "here": int(counts[HERE, number]),
+                "propagated": int(counts[PROPAGATED, number]),
+            }
+            for number, name in enumerate(self.session.classes)
+        ]
+
+    def _goal(self) -> dict[str, Any] | None:
+        goal = self.session.goal
+        if goal is None:
+            return None
+        needed = self._news.needed[1] if self._news.needed is not None and self._news.needed[0] == goal else None
+        error = None if self.result is None else self.result.error
+        if error is None:
+            message = "known after the first propagation"
+        elif error[0] <= goal:
+            message = f"reached: {error[0]:.1%} expected"
+        elif needed is None:
+            message = f"{error[0]:.1%} expected now"
+        else:
+            message = f"about {needed[0]:.0f} more labels ({needed[1]:.0f} to {needed[2]:.0f})"
+        return {"error": goal, "labels": _range(needed), "message": message.replace("inf", "many")}
+
+    def issues(self) -> list[tuple[int, int, float]]:
+        """Labels that look wrong: row, suggested class, probability; not those that were kept, or changed here."""
+        with self.lock:
+            found = [] if self.result is None else self.result.issues
+            return [one for one in found if not self._is_judged(one[0])]
+
+    def _is_judged(self, row: int) -> bool:
+        """Whether the label of a row was looked at again here, or is no label any more."""
+        state, given = self.session.state[row], self._given[row] >= 0
+        return row in self.session.kept or (state >= 0 and given) or (state < 0 and not (given and state == AS_IN_FILE))
+
+    def row(self, row: int) -> dict[str, Any]:
+        """All that is known of a row; `explained`: its explanation is that of the last result, if there is one."""
+        with self.lock:
+            _, shown = self.shown()
+            label = int(shown.classes[row])
+            best = best_classes(self.result, row)
+            explained = self._news.explanation(row)
+            issue = next((one for one in self.issues() if one[0] == row), None)
+            return {
+                "id": row,
+                "cells": self.cells.of_row(row),
+                "label": None if label == NO_CLASS else label,
+                "source": int(shown.sources[row]),
+                "confidence": round(int(shown.confidence[row]) / 255, 3),
+                "proposal": best[0] if best and shown.sources[row] != PILE else None,
+                "probabilities": best,
+                "evidence": [] if explained is None else explained["evidence"],
+                "nearest": [] if explained is None else self._nearest(explained["nearest"], shown),
+                "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
+                "image": self.cells.pictures.has(row),
+                "explained": row in self._news.explained or self.result is None,
+            }
+
+    def _nearest(self, nearest: Sequence[dict[str, Any]], shown: Shown) -> list[dict[str, Any]]:
+        """The labelled rows nearest to one, as they are labelled now."""
+        return [
+            {
+                "id": one["id"],
+                "class": int(shown.classes[one["id"]]),
+                "source": int(shown.sources[one["id"]]),
+                "cells": self.cells.of_row(one["id"], SHORT),
+            }
+            for one in nearest
+            if shown.rounds[one["id"]] == 0
+        ]
+
+    def queue(self, order: str, n: int, number: int | None, text: str) -> tuple[list[tuple[int, str]], int]:
+        """The next rows with the reason of each, and how many there are in all."""
+        with self.lock:
+            _, shown = self.shown()
+            queues, skipped = self.queues, list(self.session.skipped)
+            if order == "suggest":
+                n_drawn, n_by_key = int(self.session.drawn.sum()), self.session.n_by_key
+                return queues.suggested(shown, n, n_drawn, n_by_key, skipped), queues.n_free(shown)
+            if order in ("unsure", "class"):
+                rows = _late(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
+                return [(row, _sureness(shown, row)) for row in rows], queues.n_free(shown, number)
+            if order == "issues":
+                issues, names = self.issues(), self.session.classes
+                reasons = [(row, f"{names[found]} instead: {share:.0%}") for row, found, share in issues]
+                return reasons[:n], len(reasons)
+            if order == "unknown":
+                rows = queues.pile(shown)
+                return [(row, "unknown") for row in rows[:n]], len(rows)
+        hits = self.cells.search(text) if text else np.empty(0, dtype=np.int64)
+        free = hits[np.isin(shown.sources[hits], (NONE, PROPAGATED))].tolist()
+        return [(row, "search") for row in _late(free, skipped)[:n]], len(free)
+
+    def map(self, kind: str) -> bytes | None:
+        """The coordinates of the rows; None while they are computed, a ValueError where they cannot be."""
+        with self.lock:
+            found = self._news.maps.get(kind)
+            if found is None and kind == "umap":
+                future = self.worker.ask("umap")
+                future.add_done_callback(self._take_umap)
+                self._news.maps.setdefault(kind, future)
+            found = self._news.maps.get(kind)
+            if isinstance(found, str):
+                raise ValueError(found)
+            return found if isinstance(found, bytes) else None
+
+    def _take_umap(self, future: Future[Any]) -> None:
+        with self.lock:
+            error = future.exception()
+            if error is None:
+                self._news.maps["umap"] = future.result().tobytes()
+            elif "umap-learn" in str(error):
+                self._news.maps["umap"] = str(error)
+            else:  # the worker was not ready, or is gone: asked again with the next request
+                self._news.maps.pop("umap", None)
+        self.notify(False)
+
+    # --- what a person does
+
+    def label(
+        self, rows: Sequence[int], number: int | None, kind: str, order: str, request: str = ""
+    ) -> dict[str, Any]:
+        """Label rows, take their label away, or put them on the pile; returns once it is saved."""
+        if kind not in KINDS or (number is None) != (kind in ("remove", "unknown")):
+            raise ValueError("kind must be label or accept with a class, or remove or unknown without one.")
+        if number is not None and not 0 <= number < len(self.session.classes):
+            raise ValueError(f"there is no class {number}.")
+        with self.lock:
+            found = np.unique(np.asarray(rows, dtype=np.int64))
+            new = np.full(len(found), UNKNOWN if kind == "unknown" else AS_IN_FILE if number is None else number)
+            if kind == "remove":
+                new = np.where(self._given[found] >= 0, REMOVED, AS_IN_FILE)
+            contradicts = self._contradicts(found, number)
+            wrong = self._expected_wrong(found, number)
+            drawn = len(found) == 1 and self.queues.was_drawn(int(found[0]), order)
+            event = self.session.label(found.tolist(), new.tolist(), kind, drawn=drawn, request=request)
+            if event is None and kind == ACCEPT and len(found) == 1:
+                event = self.session.keep(int(found[0]), request)
+            if event is not None:
+                self._changed(event.rows)
+            revision = self.session.revision
+        return {"revision": revision, "saved": True, "contradicts": contradicts, "expected_wrong": wrong}
+
+    def _contradicts(self, rows: np.ndarray, number: int | None) -> list[dict[str, int]]:
+        """Labelled rows near a row that have another class, where the new label surprises."""
+        if len(rows) != 1 or number is None or self.result is None:
+            return []
+        row = int(rows[0])
+        share = probability_of(self.result, rows, number)
+        near = (self._news.explanation(row) or {"nearest": []})["nearest"][:MOST_CONTRADICTED]
+        surprising = share is not None and float(share[0]) < DOUBTFUL
+        _, shown = self.shown()
+        return [
+            {"id": one["id"], "class": int(shown.classes[one["id"]])}
+            for one in near
+            if shown.rounds[one["id"]] == 0
+            and shown.classes[one["id"]] not in (number, NO_CLASS)
+            and (surprising or one["distance"] == 0)
+        ]
+
+    def _expected_wrong(self, rows: np.ndarray, number: int | None) -> float | None:
+        """How many of these rows are expected to be of another class."""
+        share = None if number is None else probability_of(self.result, rows, number)
+        return None if share is None else round(float((1.0 - share).sum()), 1)
+
+    def undo(self, request: str = "", again: bool = False) -> dict[str, Any]:
+        """Take the newest event back, or with `again` make it again."""
+        with self.lock:
+            event = self.session.redo(request) if again else self.session.undo(request)
+            if event is None:
+                sentence = f"nothing to {'redo' if again else 'undo'}"
+                return {"revision": self.session.revision, "rows": [], "what": sentence}
+            self._changed(event.rows)
+            return self.turned(event)
+
+    def turned(self, event: Event) -> dict[str, Any]:
+        """The answer to an undo or a redo."""
+        rows = event.rows.tolist()
+        many = f"row {rows[0] + 1}" if len(rows) == 1 else f"{len(rows)} rows"
+        return {"revision": event.revision, "rows": rows, "what": f"{event.kind}: {many}"}
+
+    def skip(self, row: int, request: str = "") -> dict[str, Any]:
+        """Move a row to the end of the queue."""
+        with self.lock:
+            event = self.session.skip(row, request)
+            self._changed(event.rows)
+            return {"revision": event.revision}
+
+    def repeated(self, request: str) -> dict[str, Any] | None:
+        """The answer to a request that was answered before, whose answer was lost on the way."""
+        event = self.session.event_of_request(request) if request else None
+        if event is None:
+            return None
+        if event.kind in (*KINDS, KEEP):
+            return {"revision": event.revision, "saved": True, "contradicts": [], "expected_wrong": None}
+        return {"revision": event.revision} if event.kind == SKIP else self.turned(event)
+
+    def add_class(self, name: str) -> dict[str, Any]:
+        """Make a class, or find it."""
+        with self.lock:
+            if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
+                raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
+            number = self.session.add_class(name)
+        self.notify(False)
+        return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
+
+    def set_goal(self, error: float | None) -> None:
+        """Set the expected error to reach."""
+        self.session.set_goal(error)
+        if error is not None:
+            self.worker.ask("needed", error).add_done_callback(lambda future: self._take_needed(error, future))
+        self.notify(False)
+
+    def _take_needed(self, error: float, future: Future[Any]) -> None:
+        if future.exception() is None:
+            self._news.needed = error, future.result()
+            self.notify(False)
+
+    def explain(self, row: int) -> Future[Any]:
+        """Have a row explained."""
+        future = self.worker.ask("explain", [row])
+        future.add_done_callback(self._take_explanations)
+        return future
+
+    def _take_explanations(self, future: Future[Any]) -> None:
+        if not future.cancelled() and future.exception() is None:
+            with self.lock:
+                self._news.explained.update(future.result())
+
+    def export(self, what: str) -> Future[Any]:
+        """Have a file written; its name."""
+        if what not in FORMATS:
+            raise ValueError(f"format must be one of {', '.join(FORMATS)}.")
+        return self.worker.ask("export", (self._exports.name, what, self.session.revision))
+
+    def exported(self, name: str) -> Path | None:
+        """A file that was exported; None where there is none of this name."""
+        return next((path for path in Path(self._exports.name).iterdir() if path.name == name and path.is_file()), None)
+
+    def _changed(self, rows: np.ndarray) -> None:
+        """Tell the worker and the pages; called with the lock that the change was made with, so that none is passed."""
+        with self.session.lock:
+            session = self.session
+            state, drawn = session.state[rows], session.drawn[rows]
+            classes = list(session.classes)
+            changes = Changes(self.cells.n_rows, session.revision, classes, rows, state, drawn, session.goal)
+        self.worker.send("changes", changes)
+        self.notify(False)
+
+    # --- what the worker says
+
+    def receive(self, message: tuple[Any, ...]) -> None:
+        """Take a message of the worker."""
+        kind, news = message[0], self._news
+        with self.lock:
+            news.take(message)
+            if kind == "started":
+                self._changed(np.flatnonzero(self.session.state != AS_IN_FILE))
+            elif kind == "digest" and news.digest != self.cells.digest:
+                sentence = f"{self.cells.name} was changed while it is open: end the studio and start it again"
+                news.take(("failed", self.session.revision, sentence))  # its rows may be other ones
+                Thread(target=self.worker.close, daemon=True).start()
+            elif kind == "suggestions":
+                self.queues.set_suggestions(news.suggestions)
+            elif kind == "result":
+                self._add_to_curve()
+        self.notify(kind == "result")
+
+    def _add_to_curve(self) -> None:
+        result = self.result
+        if result is not None and result.error is not None and all(map(math.isfinite, result.error)):
+            with suppress(NotSavedError):  # it is found again by the next propagation
+                self.session.add_curve_point(result.revision, result.n_labels, *result.error)
+
+
+def _late(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
+    """The rows with the skipped ones last."""
+    late = set(skipped)
+    return [row for row in rows if row not in late] + [row for row in rows if row in late]
+
+
+def _sureness(shown: Shown, row: int) -> str:
+    return f"{int(shown.confidence[row]) / 255:.0%} sure" if shown.sources[row] == PROPAGATED else "no label yet"
+
+
+def _range(found: tuple[float, float, float] | None) -> dict[str, float | None] | None:
+    if found is None:
+        return None
+    value, low, high = (one if math.isfinite(one) else None for one in found)
+    return {"value": value, "low": low, "high": high}

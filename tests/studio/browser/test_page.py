@@ -1,0 +1,301 @@
+"""The page of the studio in a real browser, used with pointer and keys."""
+
+from __future__ import annotations
+
+import csv
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.studio.browser.conftest import current_row, fetched, press_and_wait, ready, saved, source_of, wait_until
+
+OpenPage = Callable[..., Any]
+GIVEN, HERE, PROPAGATED, PILE = 1, 2, 3, 4
+
+
+def lasso(page: Any, x: float, y: float, radius: float) -> None:
+    """Draw around a place on the map, given as shares of its width and height."""
+    box = page.locator("#map").bounding_box()
+    middle, down = box["x"] + x * box["width"], box["y"] + y * box["height"]
+    steps = [(math.cos(turn / 12 * math.pi), math.sin(turn / 12 * math.pi)) for turn in range(24)]
+    page.mouse.move(middle + radius, down)
+    page.keyboard.down("Shift")
+    page.mouse.down()
+    for across, along in steps:
+        page.mouse.move(middle + radius * across, down + radius * along)
+    page.mouse.up()
+    page.keyboard.up("Shift")
+
+
+def map_picture(page: Any) -> bytes:
+    """The map as it is drawn now."""
+    page.evaluate("new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done)))")
+    picture: bytes = page.locator(".frame").screenshot()
+    return picture
+
+
+def test_the_map_is_drawn_with_webgl_and_all_rows_can_be_reached(open_page: OpenPage) -> None:
+    page = open_page()
+    assert page.get_attribute("#map", "data-renderer") == "webgl2"
+    page.wait_for_selector("#map[data-drawn]")
+    page.click("#select-window")
+    assert page.text_content(".region-title b") == "150 rows selected."
+    page.keyboard.press("Escape")
+    assert page.is_hidden(".region-title")
+
+
+def test_without_webgl_the_map_is_drawn_on_a_plain_canvas(open_page: OpenPage) -> None:
+    page = open_page(fragment="canvas")
+    assert page.get_attribute("#map", "data-renderer") == "canvas"
+    by_label = map_picture(page)
+    page.keyboard.press("Shift+C")
+    assert map_picture(page) != by_label
+
+
+def test_keys_label_accept_skip_and_undo(open_page: OpenPage) -> None:
+    page = open_page()
+    row, _ = press_and_wait(page, "2")
+    saved(page)
+    assert source_of(page, row) == (HERE, 1)
+    page.wait_for_selector("#accept")
+    proposed = page.text_content("#accept b")
+    accepted, _ = press_and_wait(page, "Enter")
+    saved(page)
+    source, label = source_of(page, accepted)
+    assert source == HERE
+    assert fetched(page, "/api/state")["classes"][label]["name"] == proposed
+    skipped, _ = press_and_wait(page, "s")
+    saved(page)
+    assert source_of(page, skipped)[0] not in (GIVEN, HERE)
+    pile, _ = press_and_wait(page, "0")
+    saved(page)
+    assert source_of(page, pile)[0] == PILE
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{pile}']")
+    assert source_of(page, pile)[0] != PILE
+
+
+def test_a_label_is_saved_before_the_page_says_so(open_page: OpenPage) -> None:
+    page = open_page()
+    held: list[Any] = []
+    page.route("**/api/label", lambda route: held.append(route))
+    press_and_wait(page, "1")  # the next row does not wait for the answer
+    assert page.text_content("#saved") == "Saving …"
+    wait_until(page, "document.querySelector('#said').textContent.endsWith('is Elstar.')")
+    assert page.text_content("#saved") == "Saving …"
+    held[0].continue_()
+    saved(page)
+    page.unroute("**/api/label")
+
+
+def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_page: OpenPage) -> None:
+    page = open_page()
+    before = fetched(page, "/api/state")["labels"]
+    lasso(page, 0.5, 0.5, 220)
+    page.wait_for_selector(".region-title")
+    picture = map_picture(page)
+    page.keyboard.press("1")
+    page.wait_for_selector("[data-notice=region]")
+    assert "expected to be wrong" in page.text_content("[data-notice=region] p")
+    saved(page)
+    assert fetched(page, "/api/state")["labels"] > before + 5
+    assert map_picture(page) != picture
+    page.click("[data-notice=region] button:has-text('Undo')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    assert fetched(page, "/api/state")["labels"] == before
+
+
+def test_colouring_changes_what_the_map_shows(open_page: OpenPage) -> None:
+    page = open_page()
+    pictures = [map_picture(page)]
+    for name in ("confidence", "source"):
+        page.check(f"[name=coloring][value={name}]", force=True)
+        assert page.is_visible(f"[data-legend={name}]")
+        pictures.append(map_picture(page))
+    assert len(set(pictures)) == 3
+
+
+def test_a_click_on_a_class_isolates_it_and_another_click_shows_all(open_page: OpenPage) -> None:
+    page = open_page()
+    whole = map_picture(page)
+    page.click("#class-list [data-class='1']")
+    assert "only Gala" in page.text_content("#filter")
+    assert map_picture(page) != whole
+    page.click("#class-list [data-class='1']")
+    assert page.is_hidden("#filter")
+
+
+def test_the_rounds_play_like_a_film(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector("#play:enabled")
+    last = page.get_attribute("#round", "max")
+    page.keyboard.press("Shift+F")
+    wait_until(page, "document.querySelector('#play').textContent === 'Pause'")
+    assert "Given labels" in page.text_content("#round-text")
+    wait_until(page, "last => document.querySelector('#round').value === last", last)
+    wait_until(page, "document.querySelector('#play').textContent === 'Play rounds'")
+
+
+def test_hovering_shows_the_cells_of_a_row_as_text(open_page: OpenPage) -> None:
+    page = open_page()
+    box = page.locator("#map").bounding_box()
+    for across in range(20, int(box["width"]), 15):
+        page.mouse.move(box["x"] + across, box["y"] + box["height"] * 0.5)
+        if page.is_visible("#hover"):
+            break
+    page.wait_for_selector("#hover dd")
+    assert page.locator("#hover img, #hover dt i").count() == 0
+    assert "<b>" in page.text_content("#hover")
+
+
+def test_markup_in_cells_column_and_class_names_is_shown_as_text(open_page: OpenPage) -> None:
+    page = open_page()
+    assert "<img src=x onerror=alert(1)>" in page.text_content("#row-body")
+    assert page.text_content("#row-body dt >> nth=2") == "<i>diameter</i>"
+    assert page.locator("#row-body img, #row-body dt i").count() == 0
+    name = "<script>alert(2)</script>"
+    page.keyboard.press("n")
+    page.fill("#new-class-name", name)
+    row = current_row(page)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#row:not([data-row='{row}'])")
+    saved(page)
+    assert page.text_content("#class-list li:last-child bdi") == name
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+def test_a_search_stands_out_on_the_map_and_becomes_the_queue(open_page: OpenPage) -> None:
+    page = open_page()
+    page.keyboard.press("/")
+    page.keyboard.type("crate 14")
+    wait_until(page, "document.querySelector('#filter-text').textContent.includes('found')")
+    assert page.text_content("#filter-text") == "11 rows found"
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#order').value === 'search'")
+    wait_until(page, "document.querySelector('#row-body').textContent.includes('crate 14')")
+
+
+def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector("#doubts:not([hidden])")
+    page.click("#doubts")
+    page.wait_for_selector("#row-body .doubt")
+    row = current_row(page)
+    suggested = page.text_content("#row-body .doubt b:last-of-type")
+    assert suggested in page.text_content("#proposal .main")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#said').textContent.includes('given in the file before')")
+    saved(page)
+    source, label = source_of(page, row)
+    assert (source, fetched(page, "/api/state")["classes"][label]["name"]) == (HERE, suggested)
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+    assert source_of(page, row)[0] == GIVEN
+    page.wait_for_selector("#proposal button:has-text('Keep')")
+    page.keyboard.press("k")
+    wait_until(page, "document.querySelector('#said').textContent.includes(' stays ')")
+    saved(page)
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until(page, "document.querySelector('#propagation').dataset.state === 'done'")
+    names = [one["name"] for one in fetched(page, "/api/state")["classes"]]
+    found = fetched(page, f"/api/row/{current_row(page)}?wait=1")
+    likely = [one["class"] for one in found["probabilities"] if one["probability"] > 0.1]
+    number = next(one for one in range(3) if one not in likely and one != found["nearest"][0]["class"])
+    near, surprising = names[found["nearest"][0]["class"]], names[number]
+    row, _ = press_and_wait(page, str(number + 1))
+    page.wait_for_selector("[data-notice=contradiction]")
+    sentence = page.text_content("[data-notice=contradiction] p")
+    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts your label of row ")
+    assert f"({near})" in sentence
+    page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+    page.keyboard.press("u")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+
+
+def test_two_tabs_stay_in_step(open_page: OpenPage) -> None:
+    page = open_page()
+    other = page.context.new_page()
+    other.goto(page.url)
+    ready(other)
+    count = int(other.text_content("#labels-value"))
+    row, _ = press_and_wait(page, "3")
+    for one in (page, other):
+        wait_until(one, "n => Number(document.querySelector('#labels-value').textContent) === n", count + 1)
+    other.bring_to_front()
+    other.keyboard.press("u")
+    wait_until(page, "n => Number(document.querySelector('#labels-value').textContent) === n", count)
+    assert source_of(page, row)[0] != HERE
+
+
+def test_a_goal_is_set_and_said(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill("#goal", "1,5")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#goal-message').textContent !== ''")
+    assert fetched(page, "/api/state")["goal"]["error"] == pytest.approx(0.015)
+    page.fill("#goal", "")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#goal-message').textContent === ''")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [400, 1600])
+def test_nothing_sticks_out_and_all_parts_can_be_reached(open_page: OpenPage, width: int, scheme: str) -> None:
+    page = open_page(width, 860, scheme)
+    for part in ("label", "map", "progress"):
+        if width < 980:
+            page.click(f"[data-show={part}]")
+        assert page.is_visible(f"[data-part={part}]")
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+    background = page.evaluate("getComputedStyle(document.body).backgroundColor")
+    assert (background == "rgb(255, 255, 255)") == (scheme == "light")
+    if width < 980:
+        page.click("[data-show=map]")
+    page.wait_for_selector("#map[data-drawn]")
+
+
+def test_from_start_to_end_with_the_keyboard_alone(open_page: OpenPage, tmp_path: Path) -> None:
+    page = open_page()
+    page.keyboard.press("?")
+    assert page.is_visible("#help")
+    page.keyboard.press("Escape")
+    row, _ = press_and_wait(page, "1")
+    page.keyboard.press("Space")
+    page.keyboard.type("ida")
+    second = current_row(page)
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#row:not([data-row='{second}'])")
+    saved(page)
+    assert source_of(page, second) == (HERE, 2)
+    page.keyboard.press("Shift+M")
+    page.keyboard.press("+")
+    page.keyboard.press("Shift+A")
+    page.wait_for_selector(".region-title")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+O")
+    page.keyboard.press("ArrowDown")
+    wait_until(page, "document.querySelector('#order').value === 'unsure'")
+    page.keyboard.press("Escape")
+    page.keyboard.press("Shift+E")
+    with page.expect_download() as download:
+        page.keyboard.press("Enter")
+    download.value.save_as(tmp_path / "apples.csv")
+    with (tmp_path / "apples.csv").open(newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 150
+    assert rows[second]["variety_label"] == "Idared"
+    assert rows[second]["variety_source"] not in ("given", "propagated")
+    page.keyboard.press("Escape")
+    for undone in (second, row):
+        page.keyboard.press("u")
+        page.wait_for_selector(f"#row[data-row='{undone}']")
