@@ -79,6 +79,7 @@ dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up 
 
 dask-faults: $(VENV)/.test-ready  ## kills workers and clients while a folder is labelled
 	$(RUN) benchmarks/dask_faults.py
+
 studio-server: $(VENV)/.test-ready  ## otprop studio without a browser: speed, kills, attacks, labels to 95 %
 	for part in attack kill speed million person; do $(RUN) benchmarks/studio_server.py $$part || exit 1; done
 

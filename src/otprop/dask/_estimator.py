@@ -42,7 +42,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     cost, evidence, marginals, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
         ``marginals="balanced"`` and the costs "graph" and "precomputed" are refused.
     n_neighbors, diffusion : as in OTP
-    abstain_below, max_rounds, min_round_share, tol, max_iter, unlabeled, random_state, verbose : as in OTP
+    abstain_below, label_noise, max_rounds, min_round_share, tol, max_iter, unlabeled, random_state, verbose : as in OTP
     n_jobs : int or None, default=None
         Threads for the fit on the landmarks. None: those of the worker it runs on.
     landmarks : int, default=200_000
@@ -96,6 +96,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         n_neighbors: int | str = "auto",
         diffusion: float | str = "auto",
         abstain_below: float | None = None,
+        label_noise: str | None = None,
         max_rounds: int | str | None = "auto",
         min_round_share: float = 0.0,
         tol: float = 1e-6,
@@ -118,6 +119,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         self.n_neighbors = n_neighbors
         self.diffusion = diffusion
         self.abstain_below = abstain_below
+        self.label_noise = label_noise
         self.max_rounds = max_rounds
         self.min_round_share = min_round_share
         self.tol = tol
