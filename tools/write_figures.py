@@ -245,6 +245,35 @@ def best_peer_name() -> str:
     return {"trees": "extra trees"}.get(best_peer()[0], best_peer()[0])
 
 
+# deep.csv, dask_accuracy.csv
+
+
+@figure
+def networks() -> str:
+    """Networks on propagated labels beside their peers."""
+    found: dict[tuple[str, str], dict[str, list[float]]] = {}
+    for row in read_results("deep.csv"):
+        if row["new_rows"] == "0":
+            name = f"{row['method']}, {row['rounds']} rounds" if row["method"] == "ours" else row["method"]
+            cell = found.setdefault((row["data"], row["labels"]), {})
+            cell.setdefault(name, []).append(float(row["accuracy"]))
+    methods = list(dict.fromkeys(name for cell in found.values() for name in cell))
+    rows = [
+        [method, *(f"{np.mean(cell[method]):.3f}" if method in cell else "" for cell in found.values())]
+        for method in sorted(methods)
+    ]
+    return table(["accuracy", *(f"{data}, {labels} labels" for data, labels in found)], rows)
+
+
+@figure
+def landmark_accuracy() -> str:
+    """Accuracy against the number of landmarks."""
+    rows = sorted(read_results("dask_accuracy.csv"), key=lambda row: (row["data"], int(row["landmarks"])))
+    names = ("data", "rows", "labels", "landmarks", "accuracy", "core_seconds")
+    titles = ["data", "rows", "labels", "landmarks", "accuracy", "core-seconds"]
+    return table(titles, [[row[name] for name in names] for row in rows])
+
+
 # few_labels.csv, speed_default.csv, scale.csv, many_classes.csv, label_file.csv
 
 
