@@ -59,4 +59,6 @@ def test_results_of_version_0_1_are_marked_as_such() -> None:
     note = text.index("of version 0.1 and were not measured again")
     old = ("mnist-speed", "many-rows", "label-file")
     assert all(text.index(f"<!-- figures: {figure} -->") > note for figure in old)
-    assert all(text.index(f"<!-- figures: {figure} -->") < note for figure in ("mixed-tables", "paper-experiment", "mnist"))
+    assert all(
+        text.index(f"<!-- figures: {figure} -->") < note for figure in ("mixed-tables", "paper-experiment", "mnist")
+    )
