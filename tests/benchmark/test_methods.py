@@ -18,6 +18,7 @@ WITHOUT_INFLUENCE = {
     "otprop._saving": "names classes for model files",
     "otprop._warnings": "warns",
     "otprop.loop.label_issues": "reads what the fit found",
+    "otprop.loop.labels_needed": "reads what the fit found",
     "otprop.loop.suggestions": "reads what the fit found",
 }
 

@@ -12,7 +12,7 @@ import pytest
 from otprop import __version__
 from otprop.cli import main
 
-SCREEN = 60  # lines
+SCREEN = 66  # lines
 
 
 def test_it_tells_versions_threads_parts_and_the_data_folder(capsys: pytest.CaptureFixture[str]) -> None:
