@@ -1,8 +1,9 @@
 """What each part of `OTP()` is worth: the same tables and splits with a part switched off, or done otherwise.
 
-A line a table, way of drawing labels, percentage and split, with the NMI on the unlabelled rows of every variant, goes
-to benchmarks/results/ablation.csv as soon as it is done; run again, it goes on with what is missing. At the end the
-means are printed, as docs/default.md has them.
+On five data sets, a line a table, way of drawing labels, percentage and split, with the NMI on the unlabelled rows of
+every variant, goes to benchmarks/results/ablation.csv; on eight mixed tables of 1 000 rows, a line a table, number of
+random labels and draw, with the accuracy, to ablation_tables.csv. Each is written as soon as it is done; run again, it
+goes on with what is missing.
 
     python benchmarks/ablation.py
     python benchmarks/ablation.py --summary     what the lines say together
@@ -15,19 +16,22 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
 
+import active
 from common import argument_parser, commit, run_missing
 from otprop import OTP, datasets
 from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
 
-FILE = "ablation.csv"
+FILE, FILE_MIXED = "ablation.csv", "ablation_tables.csv"
 DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")
 PERCENTAGES = (5, 15)
 SPLITS = 3
+CLASSIFIERS = ("forest", "linear", "random_forest", "boosting")
+MIXED = ("titanic", "crx", "splice", "hr", "storms", "oj", "churn", "mushroom")
+N_LABELS, DRAWS = (50, 200), 2
 VARIANTS: dict[str, dict[str, Any]] = {
     "OTP()": {},
     "diffusion alone": {"evidence": None},
-    "without the forest": {"evidence": ["linear"]},
-    "without the linear classifier": {"evidence": ["forest"]},
+    **{f"without {name}": {"evidence": [one for one in CLASSIFIERS if one != name]} for name in CLASSIFIERS},
     "one setting of the diffusion": {"n_neighbors": 10, "diffusion": 0.95},
     "one round": {"max_rounds": 1},
     "strength 0": {"marginal_strength": 0.0},
@@ -51,6 +55,34 @@ def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
         model = OTP(n_jobs=1, **parameters, **prior).fit(data.X, codes)
         line[variant] = f"{normalized_mutual_info_score(data.y[hidden], model.transduction_[hidden]):.4f}"
     return line | {"commit": commit()}
+
+
+def run_mixed(name: str, n_labels: int, number: int) -> dict[str, object]:
+    """One line of a mixed table."""
+    X, y = active.read(name, number)
+    shown = np.full(len(y), -1)
+    rows = np.random.default_rng([number, n_labels]).permutation(len(y))[:n_labels]
+    shown[rows] = y[rows]
+    line: dict[str, object] = {"table": name, "labels": n_labels, "draw": number}
+    for variant, parameters in VARIANTS.items():
+        prior = {"class_prior": np.bincount(y[np.isin(y, y[rows])])} if variant == "true shares" else {}
+        if prior or parameters or variant == "OTP()":
+            prior = {name: value[np.unique(y[rows])] for name, value in prior.items()}
+            model = OTP(n_jobs=1, **parameters, **prior).fit(X, shown)
+            line[variant] = f"{(model.transduction_ == y)[shown < 0].mean():.4f}"
+    return line | {"commit": commit()}
+
+
+def summary_mixed(lines: list[dict[str, str]]) -> None:
+    """Means over the mixed tables."""
+    for variant in VARIANTS:
+        here = [
+            [float(line[variant]) for line in lines if line["labels"] == str(n)]
+            for n in N_LABELS
+            if variant in lines[0]
+        ]
+        if here:
+            print(f"{variant:30s} " + " ".join(f"{np.mean(values):.4f}" for values in here))
 
 
 def summary(lines: list[dict[str, str]]) -> None:
@@ -83,6 +115,9 @@ def main() -> None:
         for percent in PERCENTAGES
         for split in range(SPLITS)
     ]
+    mixed = [(name, n_labels, number) for name in MIXED for n_labels in N_LABELS for number in range(DRAWS)]
+    key = ("table", "labels", "draw")
+    summary_mixed(run_missing(FILE_MIXED, run_mixed, [] if options.summary else mixed, options.jobs, key=key))
     summary(run_missing(FILE, run, [] if options.summary else cells, options.jobs))
 
 

@@ -16,22 +16,22 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from joblib import Parallel, delayed
 from sklearn.ensemble import ExtraTreesClassifier
 
 import error_prior
 from active_orders import FROM_NONE, ORDERS, State
-from common import RESULTS, argument_parser, load, mean, read_csv, write_csv
+from common import RESULTS, argument_parser, load, mean, run_missing, write_csv
 from otprop import OTP
 from otprop.loop.labels_needed import estimate_labels_needed
 
 DEVELOPMENT = ("iris", "penguins_raw", "titanic", "crx", "mushroom", "splice", "churn", "hr", "storms", "oj", "tweets")
 APART = ("heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k", "attrition", "foods", "diamonds")
+GROUPS = {"development": DEVELOPMENT, "apart": APART}
 FROM_PACKAGE = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
 MOST_ROWS = 1000
 TEST_SHARE = 1 / 3
@@ -115,7 +115,7 @@ def cells(tables: Iterable[str], starts: Iterable[str], orders: Iterable[str], s
     ]
 
 
-def attempt(cell: tuple[Any, ...]) -> list[dict[str, Any]]:
+def attempt(*cell: Any) -> list[dict[str, Any]]:
     """One walk without the warnings of other packages."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
@@ -129,10 +129,11 @@ def curve(lines: list[dict[str, str]], column: str) -> tuple[np.ndarray, np.ndar
     return np.array(sizes), np.array([np.mean(values) for values in by_size])
 
 
-def area(lines: list[dict[str, str]], column: str) -> float:
-    """Mean height of the curve, over the logarithm of the number of labels: early labels count."""
+def area(lines: list[dict[str, str]], column: str, scale: Callable[[Any], Any] = np.asarray) -> float:
+    """Mean height of the curve over the number of labels, or over its logarithm: then the first labels count more."""
     sizes, values = curve(lines, column)
-    return float(np.trapezoid(values, np.log(sizes)) / np.log(sizes[-1] / sizes[0]))
+    sizes = scale(sizes)
+    return float(np.trapezoid(values, sizes) / (sizes[-1] - sizes[0]))
 
 
 def labels_until(lines: list[dict[str, str]], column: str, goal: float) -> float:
@@ -148,70 +149,85 @@ def labels_until(lines: list[dict[str, str]], column: str, goal: float) -> float
     return float(sizes[place - 1] + part * (sizes[place] - sizes[place - 1]))
 
 
-def summary(rows: list[dict[str, str]], start: str, tables: Iterable[str], title: str) -> None:
-    """Print area and labels needed of every order, over the seeds that every order has."""
+def summary(rows: list[dict[str, str]], start: str, tables: Iterable[str], title: str) -> list[dict[str, Any]]:
+    """Print and return area and labels needed of every order beside random drawing, over the seeds that both have."""
     by: dict[tuple[str, str], dict[int, list[dict[str, str]]]] = {}
     for row in rows:
         if row["start"] == start:
             by.setdefault((row["table"], row["order"]), {}).setdefault(int(row["seed"]), []).append(row)
     tables = [table for table in tables if (table, "random") in by and (table, "ours") in by]
     if not tables:
-        return
+        return []
     print(f"\n{title}, start: {start}. {len(tables)} tables: {', '.join(tables)}")
-    head = [f"{judge:>28s}" for judge in ("under OTP", "under a forest", "whole table")]
-    print(f"{'order':17s} {'tables':>6s} {'seeds':>5s}" + "".join(head))
-    print(f"{'':30s}" + 3 * "    area ratio of labels, most")
+    found = []
     for order in ORDERS:
-        here = [table for table in tables if (table, order) in by]
-        if not here:
-            continue
-        cells, n_seeds = [], []
-        for column in ("otp", "forest", "whole_table"):
-            areas, ratios = [], []
-            for table in here:
-                seeds = set(by[table, order]) & set(by[table, "random"])
-                mine, drawn = ([line for seed in seeds for line in by[table, one][seed]] for one in (order, "random"))
-                goal = ENOUGH * curve(drawn, column)[1][-1]
-                areas.append(area(mine, column) - area(drawn, column))
-                ratios.append(labels_until(mine, column, goal) / labels_until(drawn, column, goal))
-                n_seeds.append(len(seeds))
-            cells.append(f"{np.mean(areas):+10.4f} {np.mean(ratios):9.2f} {max(ratios):7.2f}")
-        print(f"{order:17s} {len(here):6d} {np.mean(n_seeds):5.1f}" + "".join(cells))
+        here = [table for table in tables if set(by.get((table, order), ())) & set(by[table, "random"])]
+        for judge in ("otp", "forest") if here else ():
+            each = [compared(by[table, order], by[table, "random"], judge) for table in here]
+            areas, logs, ratios = (np.array(values) for values in zip(*each, strict=True))
+            numbers = {"area": areas.mean(), "area_of_log": logs.mean(), "labels": ratios.mean(), "most": ratios.max()}
+            found.append(
+                {"tables": title, "start": start, "order": order, "judge": judge, "n_tables": len(here)}
+                | {"walks": sum(len(set(by[table, order]) & set(by[table, "random"])) for table in here)}
+                | {name: f"{value:.4f}" for name, value in numbers.items()}
+                | {"fall": f"{largest_fall([by[table, order] for table in here], judge):.4f}"}
+            )
+            print(found[-1])
+    return found
 
 
-def honesty(rows: list[dict[str, str]]) -> None:
-    """Print how often the announced range holds along the walks of `ours`."""
-    for title, tables in (("development tables", DEVELOPMENT), ("tables kept apart", APART)):
+def largest_fall(tables: list[dict[int, list[dict[str, str]]]], judge: str) -> float:
+    """The largest fall of the accuracy from one step to the next, in the mean over tables and seeds."""
+    curves = [curve([line for walk in walks.values() for line in walk], judge) for walks in tables]
+    sizes = sorted(set.intersection(*(set(sizes.tolist()) for sizes, _ in curves)))
+    means = np.mean([values[np.isin(numbers, sizes)] for numbers, values in curves], axis=0)
+    return float(max(0.0, -np.diff(means).min(initial=0.0)))
+
+
+def compared(
+    mine: dict[int, list[dict[str, str]]], drawn: dict[int, list[dict[str, str]]], judge: str
+) -> tuple[float, float, float]:
+    """Area above that of random drawing, over labels and their logarithm, and the ratio of the labels needed."""
+    seeds = set(mine) & set(drawn)
+    lines, other = ([line for seed in seeds for line in walks[seed]] for walks in (mine, drawn))
+    goal = ENOUGH * curve(other, judge)[1][-1]
+    plain, logs = (area(lines, judge, scale) - area(other, judge, scale) for scale in (np.asarray, np.log))
+    return plain, logs, labels_until(lines, judge, goal) / labels_until(other, judge, goal)
+
+
+def honesty(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
+    """How often the announced range, and that of `labels_needed`, hold along the walks of `ours`."""
+    found = []
+    for title, tables in GROUPS.items():
         here = [row for row in rows if row["order"] == "ours" and row["table"] in tables]
         said = [row for row in here if float(row["concentration"]) > 0]
         if not said:
             continue
         inside = [float(row["low"]) - 1e-9 <= float(row["real_error"]) <= float(row["high"]) + 1e-9 for row in said]
-        print(
-            f"{title}: the announced 90 % range holds in {np.mean(inside):.1%} of {len(said)} steps "
-            f"({len(here) - len(said)} announced nothing); announced {mean(said, 'expected_error'):.4f}, "
-            f"real {mean(said, 'real_error'):.4f}"
+        holds, widths = needed_honesty(rows, tables)
+        found.append(
+            {"tables": title, "steps": len(here), "announced_steps": len(said), "range_holds": f"{np.mean(inside):.4f}"}
+            | {name: f"{mean(said, name):.4f}" for name in ("expected_error", "real_error")}
+            | {"needed_cases": len(holds), "needed_holds": f"{np.mean(holds):.4f}"}
+            | {"needed_high_to_low": f"{np.median(widths):.0f}"}
         )
+        print(found[-1])
+    return found
 
 
-def needed_honesty(rows: list[dict[str, str]]) -> None:
-    """Print how often the range of `labels_needed` holds along the walks of `ours`, for parts of the error."""
-    for title, tables in (("development tables", DEVELOPMENT), ("tables kept apart", APART)):
-        holds, widths = [], []
-        for walk in _walks(rows, tables):
-            for place, line in enumerate(walk):
-                n_labels, expected = int(line["labels"]), float(line["expected_error"])
-                known, n_left = float(line["concentration"]), int(line["rows"]) - n_labels
-                for goal in (part * expected for part in GOALS if known > 0 and expected > 0):
-                    needed = estimate_labels_needed(goal, expected, known, n_labels, n_left)
-                    least, most = _labels_taken(walk[place:], goal, n_left)
-                    holds.append(needed.low <= most and least <= needed.high)
-                    widths.append((needed.high + 1) / (needed.low + 1))
-        if holds:
-            print(
-                f"{title}: the 90 % range of labels_needed holds in {np.mean(holds):.1%} of {len(holds)} cases; its "
-                f"ends differ by a factor of {np.median(widths):.0f} in the median"
-            )
+def needed_honesty(rows: list[dict[str, str]], tables: Iterable[str]) -> tuple[list[bool], list[float]]:
+    """Whether the range of `labels_needed` holds, for parts of the error, and how far its ends are apart."""
+    holds, widths = [], []
+    for walk in _walks(rows, tables):
+        for place, line in enumerate(walk):
+            n_labels, expected = int(line["labels"]), float(line["expected_error"])
+            known, n_left = float(line["concentration"]), int(line["rows"]) - n_labels
+            for goal in (part * expected for part in GOALS if known > 0 and expected > 0):
+                needed = estimate_labels_needed(goal, expected, known, n_labels, n_left)
+                least, most = _labels_taken(walk[place:], goal, n_left)
+                holds.append(needed.low <= most and least <= needed.high)
+                widths.append((needed.high + 1) / (needed.low + 1))
+    return holds, widths
 
 
 def _walks(rows: list[dict[str, str]], tables: Iterable[str]) -> list[list[dict[str, str]]]:
@@ -263,24 +279,22 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of active.csv")
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
-    rows = read_csv("active.csv", options.out)
-    done = {tuple(row[name] for name in KEY) for row in rows}
     wanted = cells(options.tables, options.starts, options.orders, options.seeds)
-    todo = [] if options.summary else [cell for cell in wanted if tuple(map(str, cell)) not in done]
-    stop = time.monotonic() + 60 * options.minutes
-    for begin in range(0, len(todo), 2 * options.jobs):
-        if time.monotonic() > stop:
-            break
-        batch = todo[begin : begin + 2 * options.jobs]
-        for lines in Parallel(n_jobs=options.jobs)(delayed(attempt)(cell) for cell in batch):
-            rows += [{key: str(value) for key, value in line.items()} for line in lines]
-        write_csv("active.csv", rows, options.out)
-        print(f"{min(begin + 2 * options.jobs, len(todo))} of {len(todo)}: {batch[-1]}", flush=True)
-    for start in ("one a class", "none"):
-        summary(rows, start, DEVELOPMENT, "development tables")
-        summary(rows, start, APART, "tables kept apart")
-    honesty(rows)
-    needed_honesty(rows)
+    rows = run_missing(
+        "active.csv", attempt, [] if options.summary else wanted, options.jobs,
+        key=KEY, folder=options.out, minutes=options.minutes,
+    )  # fmt: skip
+    write_csv(
+        "active_summary.csv",
+        [
+            line
+            for start in ("one a class", "none")
+            for title, tables in GROUPS.items()
+            for line in summary(rows, start, tables, title)
+        ],
+        options.out,
+    )
+    write_csv("active_honesty.csv", honesty(rows), options.out)
     slopes(rows)
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import argparse
 import csv
 import io
+import math
 import os
 import platform
 import subprocess
 import sys
-from collections.abc import Callable, Iterable, Mapping
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -126,17 +128,34 @@ def mean(rows: Iterable[Mapping[str, Any]], column: str) -> float:
 
 
 def run_missing(
-    name: str, run: Callable[..., dict[str, object]], cells: Iterable[tuple[str, str, int, int]], jobs: int
+    name: str,
+    run: Callable[..., dict[str, Any] | list[dict[str, Any]]],
+    cells: Iterable[tuple[Any, ...]],
+    jobs: int,
+    *,
+    key: Sequence[str] = ("dataset", "labels", "percent", "split"),
+    folder: Path = RESULTS,
+    minutes: float = math.inf,
 ) -> list[dict[str, str]]:
-    """A row for every cell (data set, way of drawing, percentage, split): those that the file lacks are computed,
-    and each is saved as soon as it is done.
+    """The rows of all cells: `run` is called for those that the file lacks, and each is saved as soon as it is done.
+
+    A cell has the values of the columns `key`; `run` returns its row, or several. None is begun after so many minutes.
     """
-    rows: list[dict[str, Any]] = list(read_csv(name))
-    done = {(row["dataset"], row["labels"], int(row["percent"]), int(row["split"])) for row in rows}
-    todo = [cell for cell in cells if cell not in done]
-    found = Parallel(n_jobs=jobs, return_as="generator_unordered")(delayed(run)(*cell) for cell in todo)
-    for number, row in enumerate(found, start=1):
-        rows.append({key: str(value) for key, value in row.items()})
-        write_csv(name, rows)
-        print(f"{number} of {len(todo)}: {row['dataset']} {row['labels']} {row['percent']} %", flush=True)
+    rows: list[dict[str, Any]] = list(read_csv(name, folder))
+    done = {tuple(row[column] for column in key) for row in rows}
+    todo = [cell for cell in cells if tuple(map(str, cell)) not in done]
+    stop = time.monotonic() + 60 * minutes
+
+    def in_time() -> Iterator[tuple[Any, ...]]:
+        for cell in todo:
+            if time.monotonic() < stop:
+                yield cell
+
+    calls = (delayed(run)(*cell) for cell in in_time())
+    found = Parallel(n_jobs=jobs, pre_dispatch=jobs, return_as="generator_unordered")(calls)
+    for number, made in enumerate(found, start=1):
+        new = [made] if isinstance(made, dict) else made
+        rows += [{column: str(value) for column, value in row.items()} for row in new]
+        write_csv(name, rows, folder)
+        print(f"{number} of {len(todo)}: {', '.join(str(new[0][column]) for column in key)}", flush=True)
     return rows

@@ -150,7 +150,7 @@ def tasks(n_rows: int = 250_000) -> None:
     folder = Path(tempfile.mkdtemp(prefix="dask_tasks"))
     try:
         write_files(folder, n_rows, 1)
-        (file,) = [inspect_file(str(path), path.name) for path in folder.glob("*.parquet")]
+        (file,) = [inspect_file(str(path), path.name, {}) for path in folder.glob("*.parquet")]
         columns = [name for name in file.kinds if name not in ("kind", "truth")]
         target, state = TargetCells("kind"), State(folder / "out")
         state.begin([file.name])

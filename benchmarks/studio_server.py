@@ -360,10 +360,11 @@ def play(found: Server, truth: list[str]) -> dict[str, object]:
     right, state, labels = 0.0, client.get("/api/state"), 0
     while labels < MOST_LABELS and right < ENOUGH:
         for _ in range(AT_ONCE):
-            row = client.get("/api/queue?order=suggest&n=1")["rows"][0]["id"]
+            first = client.get("/api/queue?order=suggest&n=1")["rows"][0]
+            row = first["id"]
             if truth[row] not in ids:
                 ids[truth[row]] = client.post("/api/classes", {"name": truth[row]})["id"]
-            revision, labels = client.label(row, ids[truth[row]])["revision"], labels + 1
+            revision, labels = client.label(row, ids[truth[row]], reason=first["reason"])["revision"], labels + 1
         if len(ids) > 1:
             state = client.wait_for(suggestions_of(revision))
             names = np.array([one["name"] for one in state["classes"]] + [""] * 256, dtype=object)

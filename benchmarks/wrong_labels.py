@@ -13,7 +13,6 @@ precision, and precision at the number of wrong labels. Then the accuracy of the
 
 from __future__ import annotations
 
-import time
 import warnings
 from pathlib import Path
 from typing import Any
@@ -28,7 +27,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from active import read
-from common import RESULTS, argument_parser, mean, read_csv, write_csv
+from common import RESULTS, argument_parser, mean, run_missing
 from otprop import OTP
 from otprop.loop.label_issues import wrong_label_probabilities
 
@@ -140,6 +139,14 @@ def summary(rows: list[dict[str, str]]) -> None:
             )
 
 
+def attempt(*cell: Any) -> dict[str, Any]:
+    """One run without the warnings of other packages."""
+    names = [f"{what} {one}" for one in FINDERS for what in ("ap", "precision")]
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        return {**dict.fromkeys([*KEY, *names], ""), **run(*cell)}
+
+
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
@@ -147,21 +154,8 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of wrong_labels.csv")
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
-    rows = read_csv("wrong_labels.csv", options.out)
-    done = {tuple(row[name] for name in KEY) for row in rows}
-    todo = [] if options.summary else [cell for cell in cells(options.seeds) if tuple(map(str, cell)) not in done]
-    stop = time.monotonic() + 60 * options.minutes
-    names = [f"{what} {one}" for one in FINDERS for what in ("ap", "precision")]
-    for number, cell in enumerate(todo, start=1):
-        if time.monotonic() > stop:
-            break
-        with warnings.catch_warnings(), np.errstate(all="ignore"):
-            warnings.simplefilter("ignore")
-            line = {**dict.fromkeys([*KEY, *names], ""), **run(*cell)}
-        rows.append({key: str(value) for key, value in line.items()})
-        write_csv("wrong_labels.csv", rows, options.out)
-        print(f"{number} of {len(todo)}: {cell}", flush=True)
-    summary(rows)
+    wanted = [] if options.summary else cells(options.seeds)
+    summary(run_missing("wrong_labels.csv", attempt, wanted, 1, key=KEY, folder=options.out, minutes=options.minutes))
 
 
 if __name__ == "__main__":

@@ -29,7 +29,6 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "mathml",
     "commands",
-    "optional_pages",
 ]
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold classes

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -181,3 +182,14 @@ def test_labels_no_better_than_one_class_for_all_are_said_to_be() -> None:
     notes = [otprop.label(frame.assign(kind=kind), "kind").notes for frame in (told_apart, noise)]
     said = ["not expected to be better than 'usual' for every row" in " ".join(each) for each in notes]
     assert said == [False, True]
+
+
+def test_one_class_for_nearly_every_row_is_said() -> None:
+    job = otprop.label(mixed_frame(60), "kind").job
+    largest = int(np.argmax(job.estimator.class_prior_))
+    assert not job._no_gain()
+    job.estimator.class_prior_ = np.array([0.8 if code == largest else 0.1 for code in range(3)])
+    job.estimator.error_ = replace(job.estimator.error_, expected=0.1, concentration=20.0)
+    job.estimator.transduction_ = np.full(60, largest)
+    (note,) = job._no_gain()
+    assert note.startswith("100.0% of the rows without a label were labelled")

@@ -515,7 +515,7 @@ class OTP(Propagator):
             allowed,
             n,
             distributions=self.label_distributions_,
-            n_labels=int(np.count_nonzero(self.round_ == 0)),
+            labeled=np.flatnonzero(self.round_ == 0),
             typicality=self._typicality,
             random_share=random_share,
             seed=len(allowed),

@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 from otprop.cli import main
+from otprop.cli.console import Messages
 from otprop.files import TableError, read_table
+from otprop.loop.labels_needed import LabelsNeeded
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pandas")
@@ -110,7 +112,7 @@ def test_the_next_command_has_the_options_that_decide_what_it_sees(
     assert run("suggest", lots, "-n", "2", "-o", str(path), *options, "--delimiter", ",", "--goal", "0.05") == 0
     printed = capsys.readouterr().err
     command = next(line for line in printed.splitlines() if line.startswith("Fill in")).partition("then: otprop ")[2]
-    assert "label to an expected error of 0.05 (likely " in printed.replace("labels", "label")
+    assert "an expected error of 0.05" in printed
     rows = read_rows(path)
     write_rows(path, [row | {"kind": kind_of(row["row"])} for row in rows])
     assert main([*shlex.split(command), "-o", str(lots.with_name("out.csv")), *FAST, "--json"]) == 0
@@ -136,6 +138,21 @@ def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.C
     assert "column 'lot' has leading zeros, so it is read as text" in json.loads(capsys.readouterr().out)["notes"]
     assert run("suggest", lots, target="knd") == 2
     assert "--target knd: there is no column 'knd'; did you mean 'kind'? A new column" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("needed", "words"),
+    [
+        (LabelsNeeded(30, 10, 90), "About 30 more labels to an expected error of 0.05 (likely 10 to 90)."),
+        (LabelsNeeded(330, 0, 330), "cannot be said yet (likely 0 to 330): labels of rows drawn at random would tell."),
+        (LabelsNeeded(0, 0, 0), "About 0 more labels"),
+    ],
+)
+def test_a_range_from_none_to_all_rows_is_no_estimate(
+    needed: LabelsNeeded, words: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Messages(quiet=False).labels_needed(0.05, needed)
+    assert words in " ".join(capsys.readouterr().err.split())
 
 
 def test_a_file_without_labels_is_labelled_by_suggested_rows(lots: Path, out: Path) -> None:

@@ -14,6 +14,7 @@ import pandas as pd
 import pytest
 from dask.distributed import Client, LocalCluster
 from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
 from otprop import OTP
 from otprop.dask import DaskOTP
@@ -164,6 +165,14 @@ def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
         np.testing.assert_array_equal(one, same)
 
 
+def frame_of(columns):
+    return dd.from_pandas(pd.DataFrame(columns), npartitions=1)
+
+
+def pair(X, y):
+    return dask.delayed(X), dask.delayed(y)
+
+
 @pytest.mark.parametrize(
     ("make", "words"),
     [
@@ -171,15 +180,49 @@ def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
         (lambda X, y: (cut(X, [1200]), y[:10]), "y has shape (10,), expected (1200,)"),
         (lambda X, y: (X, y), "X must be a Dask frame with the name of its target as y"),
         (lambda X, y: (cut(X, [600, 600]), np.full(1200, -1)), "y has no labelled row: all 1200 entries"),
-        (lambda X, y: (dd.from_pandas(pd.DataFrame({"a": [1.0], "kind": [1]}), npartitions=1), "kin"), "'kind'"),
-        (lambda X, y: (dd.from_pandas(pd.DataFrame({"a": [1.0], "kind": [1]}), npartitions=1), y), "the name of"),
+        (lambda X, y: (frame_of({"a": [1.0], "kind": [1]}), "kin"), "'kind'"),
+        (lambda X, y: (frame_of({"a": [1.0], "kind": [1]}), y), "the name of"),
+        (lambda X, y: (frame_of({"a": [1.0], "kind": [1]}), frame_of({"kind": [1]})["kind"]), "give its name, 'kind'"),
         (lambda X, y: ([(dask.delayed(X), dask.delayed(y[:3]))], None), "1200 rows and 3 labels in the pair 0"),
+        (lambda X, y: ([pair(X, y), pair(X[:, :2], y)], None), "rows of shape (1200, 2) in the pair 1"),
+        (lambda X, y: ([pair(X, y), (X, y)], None), "got a list whose entry 1 is no pair of delayed objects"),
+        (lambda X, y: ([], None), "got an empty list"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_in_words(client, table, make, words):
     X, codes, _ = table
     with pytest.raises(ValueError, match=re.escape(words)):
         DaskOTP(client=client, **FAST).fit(*make(X, codes))
+
+
+def test_columns_may_be_numbers_and_the_target_may_stay_among_new_rows(client, table):
+    X, codes, _ = table
+    frame = pd.DataFrame(X).assign(**{"kind": codes})
+    frame.columns = range(7)
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), 6)
+    expected = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [600, 600]), codes).transduction_.compute()
+    np.testing.assert_array_equal(model.transduction_.compute(), expected)
+    named = frame.rename(columns=str)
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(named, npartitions=2), "6")
+    lazy = model.predict(dd.from_pandas(named.head(20), npartitions=1)).compute()
+    np.testing.assert_array_equal(model.predict(named.head(20)), lazy)
+
+
+def test_what_cannot_be_predicted_is_refused_in_words(client, table):
+    X, codes, _ = table
+    with pytest.raises(NotFittedError):
+        DaskOTP(client=client).predict(cut(X, [1200]))
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    with pytest.raises(ValueError, match="X has 2 features; the fit had 6"):
+        model.predict(cut(X, [1200])[:, :2])
+
+
+def test_a_closed_client_is_refused(client, table):
+    X, codes, _ = table
+    closed = Client(client.scheduler.address, set_as_default=False)
+    closed.close()
+    with pytest.raises(ValueError, match="client is closed: give a running one"):
+        DaskOTP(client=closed).fit(cut(X, [1200]), codes)
 
 
 def test_parameters_without_meaning_are_refused(client, table):

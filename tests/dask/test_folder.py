@@ -163,8 +163,13 @@ def test_a_damaged_file_is_named_and_the_others_are_labelled(folder, tmp_path, c
     assert re.search(r"part-02\.parquet was not labelled: .* is cut short or damaged", message(capsys))
     assert sorted(path.name for path in out.glob("*.parquet")) == [f"part-0{number}.parquet" for number in (0, 1, 3)]
     (source / "part-02.parquet").write_bytes(whole)
-    assert label(source, out, "--landmarks", "300") == 0  # mended: labelled by the same model
+    capsys.readouterr()
+    assert label(source, out, "--landmarks", "300", "--json") == 0  # mended: labelled by the same model
+    printed = capsys.readouterr()
     assert len(read(out)) == 1200
+    assert "the model was made without the labels of 'part-02.parquet': begin anew" in " ".join(printed.err.split())
+    low, high = json.loads(printed.out)["expected_error_range"]
+    assert 0 <= low < high < 0.5
 
 
 def test_a_file_that_vanishes_in_the_middle_is_named_and_the_others_are_labelled(folder, tmp_path, capsys, monkeypatch):
@@ -288,6 +293,46 @@ def test_options_that_a_folder_cannot_have_are_refused(folder, tmp_path, capsys,
     assert words in message(capsys)
 
 
+def test_how_text_files_are_read_can_be_said_for_a_folder(folder, tmp_path, capsys):
+    plain, named = folder([700, 500], ending="csv"), tmp_path / "named"
+    named.mkdir()
+    for path in plain.iterdir():
+        (named / f"{path.stem}.dat").write_text(path.read_text().replace(",", "~"))
+    assert label(named, tmp_path / "none") == 1
+    assert "names no file with an ending of a table" in (said := message(capsys))
+    assert "--format csv" in said
+    assert label(named, tmp_path / "none", "--format", "csv") == 1
+    assert "--delimiter '~'" in message(capsys)
+    assert not (tmp_path / "none").exists()
+    assert label(plain, tmp_path / "a", "--landmarks", "200") == 0
+    assert label(named, tmp_path / "b", "--landmarks", "200", "--format", "csv", "--delimiter", "~") == 0
+    found = [pd.read_csv(tmp_path / "b" / f"part-0{number}.dat", sep="~") for number in range(2)]
+    pd.testing.assert_frame_equal(pd.concat(found, ignore_index=True), read(tmp_path / "a"))
+    assert label(named, tmp_path / "b", "--landmarks", "200", "--format", "csv") == 1
+    assert "--delimiter" in message(capsys)
+
+
+def test_a_refused_run_leaves_no_folder_behind(folder, tmp_path, capsys):
+    source = folder([600, 600])
+    assert label(source, tmp_path / "deep" / "out", "--target", "kin") == 2
+    assert not (tmp_path / "deep").exists()
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "notes.txt").write_text("mine")
+    assert label(source, tmp_path / "mine", "--target", "kin") == 2
+    assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+    assert label(source, tmp_path / "out.csv") == 2
+    assert "the results of a folder go to a folder" in message(capsys)
+
+
+def test_the_page_and_the_model_are_named_among_what_was_written(folder, tmp_path, capsys):
+    page, model = tmp_path / "page.html", tmp_path / "kept.model"
+    assert label(folder([1200]), tmp_path / "out", "--report", str(page), "--save", str(model), "--json") == 0
+    printed = capsys.readouterr()
+    assert str(page) in printed.err.replace("\n", "")
+    assert str(model) in printed.err.replace("\n", "")
+    assert json.loads(printed.out)["report"] == str(page)
+
+
 def test_options_of_folders_are_refused_for_one_file(folder, tmp_path, capsys):
     file = folder([1200]) / "part-00.parquet"
     assert label(file, tmp_path / "out.parquet", "--landmarks", "100") == 2
@@ -300,6 +345,10 @@ def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
     monkeypatch.setattr(_cluster, "CONNECT_SECONDS", 0.2)
     with pytest.raises(_cluster.ClusterError, match=r"no scheduler answers at tcp://127\.0\.0\.1:9 "):
         _cluster.connect("tcp://127.0.0.1:9")
+    with pytest.raises(
+        _cluster.ClusterError, match=r"no scheduler answers at nonsense \(missing port number .*[^.]\)\.$"
+    ):
+        _cluster.connect("nonsense")
 
 
 def test_workers_with_another_version_are_named(client, monkeypatch):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 import numpy as np
@@ -21,6 +22,14 @@ def images():
 @pytest.fixture
 def torch():
     return pytest.importorskip("torch", reason=NO_TORCH)
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """A model of images."""
+    pytest.importorskip("torch", reason=NO_TORCH)
+    X, truth = bars(30)
+    return quick(n_rounds=1, n_steps=2).fit(X, partly_labelled(truth, 2))
 
 
 def test_without_torch_the_extra_is_named(monkeypatch):
@@ -43,12 +52,31 @@ def test_a_module_that_does_not_take_the_rows(torch, images):
     ("network", "message"),
     [
         ("resnet", "network must be 'auto' or a function"),
+        (
+            lambda shape: None,
+            r"must be a function of the shape of a row and the number of classes; got a function of \(shape\)",
+        ),
         (lambda shape, n: "net", r"network must return a torch\.nn\.Module; got a str"),
     ],
 )
 def test_what_is_no_network(torch, images, network, message):
     with pytest.raises(ValueError, match=message):
         quick(network=network).fit(*images)
+
+
+def test_a_module_in_place_of_a_function_that_makes_one(torch, images):
+    message = r"^network must be a function of the shape of a row and the number of classes; got a Module \(Linear\)"
+    for model in (PseudoLabelTrainer(torch.nn.Linear(64, 10)), NetworkClassifier(torch.nn.Linear(64, 10))):
+        with pytest.raises(ValueError, match=message):
+            model.fit(*images)
+
+
+def test_a_class_of_modules_is_a_function_that_makes_them(torch, images):
+    class Net(torch.nn.Sequential):
+        def __init__(self, shape, n_classes):
+            super().__init__(torch.nn.Flatten(), torch.nn.Linear(64, n_classes))
+
+    assert isinstance(quick(network=Net, n_rounds=1, n_steps=2).fit(*images).module_, Net)
 
 
 def test_a_module_without_features(torch, images):
@@ -69,6 +97,19 @@ def test_an_augmentation_that_changes_the_shape(torch, images):
         quick(augment=lambda batch: batch[:, :4]).fit(*images)
 
 
+@pytest.mark.parametrize(
+    ("augment", "message"),
+    [
+        (lambda batch: batch.numpy(), r"got a numpy\.ndarray\. Return torch\.from_numpy of it"),
+        (lambda batch: None, "got a NoneType"),
+        (lambda batch: batch.double(), r"type torch\.float32 it got; got \(32, 8, 8\) of torch\.float64"),
+    ],
+)
+def test_an_augmentation_that_returns_another_type(torch, images, augment, message):
+    with pytest.raises(ValueError, match=f"^augment must return a tensor .*{message}"):
+        quick(augment=augment).fit(*images)
+
+
 def test_images_of_different_sizes(torch, images):
     X, y = images
     mixed = [*X[:-1], np.zeros((9, 8))]
@@ -84,11 +125,33 @@ def test_a_model_that_was_not_fitted(images, method):
         getattr(quick(), method)(images[0])
 
 
-def test_new_rows_of_another_shape(torch, images):
+@pytest.mark.parametrize("shape", [(2, 8, 9), (2, 6, 8), (3, 64), (3, 8), (2, 1, 8, 8), (2, 9, 9)])
+def test_new_rows_of_another_shape(trained, shape):
+    row = re.escape(str(shape[1:]))
+    with pytest.raises(ValueError, match=rf"rows of shape {row}, but the network was trained on \(8, 8\)"):
+        trained.predict(np.zeros(shape))
+    with pytest.raises(ValueError, match=f"rows of shape {row}"):
+        trained.features(np.zeros(shape).tolist())
+
+
+def test_new_rows_may_be_flat_or_images_where_their_shape_is_given(torch, images):
     X, y = images
-    model = quick(n_rounds=1, n_steps=2).fit(X, y)
-    with pytest.raises(ValueError, match=r"rows of shape \(8, 9\), but the network was trained on \(8, 8\)"):
-        model.predict(np.zeros((2, 8, 9)))
+    flat = X.reshape(30, -1)
+    expected = quick(n_rounds=1, n_steps=2).fit(X, y).predict_proba(X)
+    for rows in (X, flat):
+        model = quick(n_rounds=1, n_steps=2, image_shape=(8, 8)).fit(rows, y)
+        for new in (X, flat, flat.tolist()):
+            np.testing.assert_array_equal(model.predict_proba(new), expected)
+        with pytest.raises(ValueError, match=r"rows of shape \(63,\), but the network was trained on \(8, 8\)"):
+            model.predict(flat[:, 1:])
+
+
+def test_new_rows_of_a_table_with_other_columns(torch):
+    model = NetworkClassifier(n_steps=2).fit([[0.0, 1.0], [1.0, 0.0]], [0, 1])
+    with pytest.raises(ValueError, match="X has 3 features, but NetworkClassifier is expecting 2"):
+        model.predict([[0.0, 1.0, 2.0]])
+    with pytest.raises(ValueError, match=r"rows of shape \(2, 1\), but the network was trained on \(2,\)"):
+        model.predict([[[0.0], [1.0]]])
 
 
 def test_a_class_without_a_labelled_row(torch, images):
@@ -102,11 +165,25 @@ def test_a_class_without_a_labelled_row(torch, images):
         quick().fit(X, one)
 
 
-def test_values_that_are_not_finite(torch, images):
+@pytest.mark.parametrize(
+    ("value", "what"), [(np.nan, "NaN"), (-np.inf, "infinity"), (1e300, "a number that single precision cannot hold")]
+)
+def test_values_that_are_not_finite(trained, images, value, what):
     X, y = images
-    X[3, 2, 2] = np.nan
-    with pytest.raises(ValueError, match="NaN"):
+    X = X.astype(np.float64)
+    X[3, 2, 2] = X[7, 0, 0] = value
+    message = f"^X contains .*{what}.* in row 3; 2 of 30 rows hold values that are not finite"
+    with pytest.raises(ValueError, match=message):
         quick().fit(X, y)
+    with pytest.raises(ValueError, match=message):
+        trained.predict(X)
+
+
+@pytest.mark.parametrize("shape", [(28, 28), (1, 8, 8), (64,)])
+def test_an_image_shape_that_images_do_not_have(torch, images, shape):
+    message = re.escape(f"image_shape={shape} is for flat rows, but X has rows of shape (8, 8)")
+    with pytest.raises(ValueError, match=message):
+        quick(image_shape=shape).fit(*images)
 
 
 def test_columns_that_do_not_make_an_image(torch, images):
@@ -127,7 +204,10 @@ def test_columns_that_do_not_make_an_image(torch, images):
         ("hidden_share", 1.0),
         ("transport", "OTP"),
         ("augment", "affine"),
+        ("image_shape", 28),
+        ("image_shape", (8, 0)),
         ("callback", 3),
+        ("checkpoint", 5),
         ("n_jobs", 0),
     ],
 )

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+import re
 import signal
 import subprocess
 import sys
@@ -17,6 +20,7 @@ torch = pytest.importorskip("torch", reason=NO_TORCH)
 pytest.importorskip("safetensors", reason=NO_TORCH)
 
 from otprop.deep import CheckpointError, conv_net  # noqa: E402
+from otprop.deep.fingerprint import describe, differences, fingerprint  # noqa: E402
 
 KILLED = """
 import os, signal, sys
@@ -101,21 +105,124 @@ def test_the_file_is_tensors_and_json(one_round):
         assert file.get_tensor("codes").shape == (90,)
 
 
-@pytest.mark.parametrize("change", [{"learning_rate": 0.01}, {"random_state": 1}, {"augment": torch.clone}])
-def test_rounds_of_other_parameters_are_refused_and_left_alone(one_round, images, change):
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"n_steps": 30}, "n_steps is 30, the rounds were made with 40"),
+        ({"random_state": 1}, "random_state is 1, the rounds were made with 0"),
+        ({"augment": torch.clone}, "augment is <built-in method clone.*>, the rounds were made with None"),
+        (
+            {"learning_rate": 0.01, "batch_size": 16},
+            "batch_size is 16, the rounds were made with 32; learning_rate is 0.01",
+        ),
+    ],
+)
+def test_rounds_of_other_parameters_are_refused_by_name_and_left_alone(one_round, images, change, message):
     before = (one_round / "round-01.safetensors").read_bytes()
-    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+    with pytest.raises(CheckpointError, match=rf"round-01\.safetensors is a round of another run: {message}"):
         quick(checkpoint=one_round, **change).fit(*images)
     assert (one_round / "round-01.safetensors").read_bytes() == before
 
 
-def test_rounds_of_other_labels_are_refused(one_round, images):
+def test_rounds_of_other_labels_or_rows_are_refused(one_round, images):
     X, y = images
     other = y.copy()
     other[other == "down"] = "across"
     other[0] = "down"
-    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+    with pytest.raises(CheckpointError, match="another run: y holds other labels than"):
         quick(checkpoint=one_round).fit(X, other)
+    with pytest.raises(CheckpointError, match="another run: X holds other values than"):
+        quick(checkpoint=one_round).fit(X + 1, y)
+    with pytest.raises(CheckpointError, match=r"X is an array of shape \(89, 8, 8\), the rounds were made with an"):
+        quick(checkpoint=one_round).fit(X[:-1], y[:-1])
+
+
+def test_rounds_of_an_older_format_are_refused(one_round, images):
+    from safetensors.torch import load_file, save_file
+
+    path = one_round / "round-01.safetensors"
+    save_file(load_file(path), path, metadata={"format": "otprop.deep 1", "fingerprint": "0", "record": "{}"})
+    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+        quick(checkpoint=one_round).fit(*images)
+
+
+def made_by(source, name):
+    """The function or class that the source defines, as a file that is edited and imported again would give it."""
+    namespace = {"torch": torch, "nn": torch.nn, "conv_net": conv_net, "__name__": "mine"}
+    exec(source, namespace)
+    return namespace[name]
+
+
+NETWORK = """
+class Net(nn.Module):
+    def __init__(self, n_classes):
+        super().__init__()
+        self.body, self.head = nn.Linear(64, 5), nn.Linear(5, n_classes)
+
+    def forward(self, rows):
+        return self.head(torch.relu(self.body(rows.flatten(1))))
+
+WIDTH = 8
+
+def own_class(shape, n_classes):
+    return Net(n_classes)
+
+def reads_a_global(shape, n_classes):
+    return conv_net(shape, n_classes, n_features=WIDTH)
+"""
+AUGMENT = """
+def augment(batch):
+    def shifted(rows):
+        return rows + 0.5
+    return shifted(batch)
+
+class Shift:
+    axes = (0, 1)
+
+    def __init__(self, by=1):
+        self.by = by
+
+    def __call__(self, batch):
+        return batch + self.by
+
+def held(by):
+    return lambda batch: batch + by
+
+shift, method, closed = Shift(), Shift().__call__, held(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parameter", "source", "name", "edit"),
+    [
+        ("network", NETWORK, "own_class", ("torch.relu", "torch.tanh")),
+        ("network", NETWORK, "reads_a_global", ("WIDTH = 8", "WIDTH = 9")),
+        ("augment", AUGMENT, "augment", ("0.5", "0.25")),
+        ("augment", AUGMENT, "shift", ("batch + self", "batch - self")),
+        ("augment", AUGMENT, "shift", ("by=1", "by=2")),
+        ("augment", AUGMENT, "shift", ("(0, 1)", "(0, 2)")),
+        ("augment", AUGMENT, "method", ("by=1", "by=2")),
+        ("augment", AUGMENT, "closed", ("held(1)", "held(2)")),
+    ],
+)
+def test_an_edited_function_is_another_one(parameter, source, name, edit):
+    def parts(text):
+        value = made_by(text, name)
+        module = value((8, 8), 3) if parameter == "network" else None
+        return fingerprint(np.zeros((2, 64)), np.array([0, 1]), {parameter: value}, module)
+
+    moved = parts("\n\n" + source)
+    assert parts(source) == moved, "the same code in another place is the same"
+    found = differences(parts(source.replace(*edit)), moved)
+    assert len(found) == 1
+    assert re.match(f"{parameter} differs in its code", found[0])
+
+
+def test_an_edited_augmentation_is_refused(tmp_path, images):
+    quick(n_rounds=1, checkpoint=tmp_path, augment=made_by(AUGMENT, "augment")).fit(*images)
+    edited = made_by(AUGMENT.replace("0.5", "0.25"), "augment")
+    with pytest.raises(CheckpointError, match="augment differs in its code or values from the one that the rounds"):
+        quick(checkpoint=tmp_path, augment=edited).fit(*images)
 
 
 def test_a_function_that_makes_another_network_now_is_refused(tmp_path, images):
@@ -126,15 +233,53 @@ def test_a_function_that_makes_another_network_now_is_refused(tmp_path, images):
 
     quick(n_rounds=1, checkpoint=tmp_path, network=network).fit(*images)
     width = 9
-    with pytest.raises(CheckpointError, match="holds another network than network= makes"):
+    with pytest.raises(CheckpointError, match="network differs in its code or its layers"):
         quick(checkpoint=tmp_path, network=network).fit(*images)
+
+
+def test_a_function_is_described_alike_in_another_process():
+    code = (
+        "from otprop.deep.fingerprint import describe; from tests.deep.bars import narrow, quick, rolled;"
+        "found = describe([narrow(), rolled, quick(), {'a', 'b', 'c', 'd'}, lambda x: x in {'a', 'b', 'c', 'd'}])"
+    )
+    here = {}
+    exec(code, here)
+    command = [sys.executable, "-c", f"{code}; print(found)"]
+    other_order = os.environ | {"PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
+    root = Path(__file__).resolve().parents[2]
+    there = subprocess.run(command, cwd=root, env=other_order, capture_output=True, check=True, text=True)
+    assert there.stdout.strip() == here["found"]
+    assert " at 0x" not in here["found"]
+
+
+def test_arrays_and_tensors_that_a_function_holds_are_compared_by_value():
+    def described(number):
+        return {
+            describe(np.array([number])),
+            describe(torch.tensor([number])),
+            describe(torch.tensor([number], dtype=torch.bfloat16)),
+            describe(np.array([number], dtype="datetime64[s]")),
+        }
+
+    assert described(1) == described(1)
+    assert not described(1) & described(2)
+    assert len(described(1)) == 4
+
+
+def test_what_holds_itself_is_described():
+    def again(batch):
+        return again(batch)
+
+    loop = [again]
+    loop.append(loop)
+    assert describe(loop) == describe(loop)
 
 
 def test_a_later_round_of_another_run_is_not_overwritten(one_round, images):
     first, second = (one_round / f"round-0{number}.safetensors" for number in (1, 2))
     first.rename(second)
     before = second.read_bytes()
-    with pytest.raises(CheckpointError, match=r"round-02\.safetensors is a round of other"):
+    with pytest.raises(CheckpointError, match=r"round-02\.safetensors is a round of another run"):
         quick(checkpoint=one_round, random_state=9).fit(*images)
     assert second.read_bytes() == before
 
@@ -151,3 +296,41 @@ def test_a_file_in_place_of_the_folder_and_a_seed_that_is_none_are_refused(tmp_p
         quick(checkpoint=tmp_path / "file").fit(*images)
     with pytest.raises(ValueError, match="random_state must be an integer with checkpoint"):
         quick(checkpoint=tmp_path, random_state=None).fit(*images)
+
+
+def refuse_new_files(monkeypatch, folder):
+    """Make the folder as one on a disk that can only be read."""
+    real = os.open
+
+    def refusing(path, flags, *others, **more):
+        if flags & os.O_CREAT and Path(path).parent == folder.resolve():
+            raise OSError(errno.EROFS, "Read-only file system", str(path))
+        return real(path, flags, *others, **more)
+
+    monkeypatch.setattr(os, "open", refusing)
+
+
+def test_a_folder_that_cannot_be_written_is_refused_before_any_work(tmp_path, images, monkeypatch):
+    (tmp_path / "file").write_text("mine")
+    steps = []
+    inside = quick(checkpoint=tmp_path / "file" / "rounds").set_progress(lambda *step: steps.append(step))
+    with pytest.raises(CheckpointError, match=r"^checkpoint='.*rounds' cannot be written: Not a directory"):
+        inside.fit(*images)
+    refuse_new_files(monkeypatch, tmp_path)
+    read_only = quick(checkpoint=tmp_path).set_progress(lambda *step: steps.append(step))
+    with pytest.raises(CheckpointError, match=r"^checkpoint='.*' cannot be written: Read-only file system"):
+        read_only.fit(*images)
+    assert not steps
+
+
+def test_finished_rounds_can_be_read_from_a_folder_that_cannot_be_written(one_round, images, monkeypatch):
+    refuse_new_files(monkeypatch, one_round)
+    assert len(quick(n_rounds=1, checkpoint=one_round).fit(*images).rounds_) == 1
+    with pytest.raises(CheckpointError, match="cannot be written"):
+        quick(n_rounds=2, checkpoint=one_round).fit(*images)
+
+
+def test_a_disk_that_is_full_later_leaves_the_rounds_before(tmp_path, images, monkeypatch):
+    with pytest.raises(CheckpointError, match=r"cannot be written: Read-only.*finished rounds are kept"):
+        quick(checkpoint=tmp_path, callback=lambda _: refuse_new_files(monkeypatch, tmp_path)).fit(*images)
+    assert [path.name for path in tmp_path.iterdir()] == ["round-01.safetensors"]

@@ -170,6 +170,14 @@ def test_rows_of_a_table_become_images_by_their_shape(images):
     np.testing.assert_array_equal(flat.transduction_, as_images.transduction_)
 
 
+def test_no_warning_of_a_marker_that_is_not_the_user_s():
+    X, truth = bars(30)
+    quick(n_rounds=1, n_steps=2).fit(X, truth)
+    with pytest.warns(UserWarning, match="unlabeled='' does not occur in y") as seen:
+        quick(n_rounds=1, n_steps=2, unlabeled="").fit(X, truth)
+    assert len(seen) == 1
+
+
 def test_a_module_may_say_what_its_features_are(images):
     X, _, y = images
 

@@ -9,8 +9,6 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
 README = ROOT / "README.md"
-LATER = ("studio.md", "many-rows.md", "networks.md")  # may be missing; docs/_ext/optional_pages.py leaves them out then
-OTHER_CODE = {*LATER, "loop.md"}  # their code needs a server, a cluster, a network or an answer of the reader
 TABLE_OF_CONTENTS = re.compile(r"```\{toctree\}\n(.*?)```", re.DOTALL)
 FENCE = re.compile(r"^( *)(`{3,})(\{?[\w-]*\}?)[^\n]*\n(.*?)^\1\2 *$", re.DOTALL | re.MULTILINE)
 
@@ -25,7 +23,7 @@ class Block:
 
 
 def toctree(page: Path) -> list[Path]:
-    """The pages that a page lists, whether they are there or not."""
+    """The pages that a page lists."""
     entries = []
     for block in TABLE_OF_CONTENTS.findall(page.read_text(encoding="utf-8")):
         lines = [line.strip() for line in block.splitlines()]
@@ -34,8 +32,8 @@ def toctree(page: Path) -> list[Path]:
 
 
 def guide_pages() -> list[Path]:
-    """The pages of the guide that are there."""
-    return [path for path in toctree(DOCS / "guide.md") if path.exists()]
+    """The pages of the guide."""
+    return toctree(DOCS / "guide.md")
 
 
 def documents() -> list[Path]:

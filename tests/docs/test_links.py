@@ -8,7 +8,7 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-from tests.docs.pages import DOCS, LATER, documents, name, toctree, without_code
+from tests.docs.pages import DOCS, documents, name, toctree, without_code
 
 LINK = re.compile(r"!?\[(?:[^\]\[]|\[[^\]]*\])*\]\(([^)\s]+)\)")
 CARD = re.compile(r"^:link: (\S+)$", re.MULTILINE)
@@ -32,8 +32,7 @@ def problems(page: Path, text: str) -> list[str]:
             continue
         target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
         if not target.exists():
-            if target.name not in LATER:
-                found.append(f"{name(page)}: there is no {address}")
+            found.append(f"{name(page)}: there is no {address}")
         elif parts.fragment and target.suffix == ".md" and parts.fragment not in anchors(target):
             found.append(f"{name(page)}: {address} has no such heading")
     return found
@@ -58,7 +57,7 @@ def test_every_page_is_reached_from_the_start_page() -> None:
 def test_tables_of_contents_and_cards_name_pages_that_are_there(page: str) -> None:
     cards = [DOCS / f"{target}.md" for target in CARD.findall((DOCS / page).read_text(encoding="utf-8"))]
     for target in [*toctree(DOCS / page), *cards]:
-        assert target.exists() or target in BUILT or target.name in LATER, target
+        assert target.exists() or target in BUILT, target
 
 
 def test_the_page_for_language_models_names_pages_that_are_there() -> None:

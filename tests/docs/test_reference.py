@@ -15,8 +15,6 @@ from tests.docs.pages import DOCS, ROOT, blocks
 from tests.test_public_face import PUBLIC_PACKAGES
 
 PAGES = sorted((DOCS / "reference").glob("*.md"))
-OPTIONAL = {"studio"}  # a command that may be missing
-SHOWN_ELSEWHERE = {"otprop.deep.NetworkRound", "otprop.deep.CheckpointError"}  # in the examples of PseudoLabelTrainer
 MODULE = re.compile(r"\.\. currentmodule:: (\S+)(.*?)```", re.DOTALL)
 
 
@@ -44,7 +42,7 @@ def test_every_public_name_is_in_the_reference(package: str) -> None:
         assert f"{package}.{name}" in LISTED or constant or own_use, f"docs/reference does not list {package}.{name}"
 
 
-@pytest.mark.parametrize("name", [name for name in LISTED if name not in SHOWN_ELSEWHERE])
+@pytest.mark.parametrize("name", LISTED)
 def test_everything_in_the_reference_has_an_example(name: str) -> None:
     text = inspect.getdoc(LISTED[name]) or ""
     assert re.search(r"^Examples\n-{8}$", text, re.MULTILINE)
@@ -54,7 +52,7 @@ def test_everything_in_the_reference_has_an_example(name: str) -> None:
 def test_every_command_has_its_help_and_an_example() -> None:
     page = DOCS / "reference" / "commands.md"
     sections = re.split(r"^## otprop ", page.read_text(encoding="utf-8"), flags=re.MULTILINE)[1:]
-    known = set(COMMANDS) | OPTIONAL
+    known = set(COMMANDS)
     assert {section.split("\n", 1)[0] for section in sections} == known
     assert {block.text.split()[1] for block in blocks(page) if block.language == "sh"} == known
     assert all(f"```{{command-help}} {section.split(chr(10), 1)[0]}\n" in section for section in sections)

@@ -112,8 +112,8 @@ def test_settings_of_the_diffusion_are_mixed_without_the_group_that_they_judge()
     masses = fresh._masses(codes, np.ones(120))
     unseen = []
     for setting in fresh.settings:
-        setting.values = fresh._diffuse(setting, masses)
-        unseen.append(fresh._held_out_values(setting, masses, hidden))
+        setting.values = fresh._diffuse(setting, masses, 1)
+        unseen.append(fresh._held_out_values(setting, masses, hidden, 1))
     crossed = fresh.fit(codes, np.ones(120), hidden).cross_fitted
     each = diffusion._log_likelihoods(unseen, hidden.codes)
     here = hidden.group == 2

@@ -12,7 +12,16 @@ from dataclasses import dataclass, field
 from tests.studio.client import StudioClient
 
 PATHS = ("/api/state", "/api/labels", "/api/map", "/api/row/0", "/api/cells?ids=0", "/api/queue", "/api/events", "/")
-CHANGES = ("/api/label", "/api/undo", "/api/redo", "/api/skip", "/api/classes", "/api/goal", "/api/export")
+CHANGES = (
+    "/api/label",
+    "/api/undo",
+    "/api/redo",
+    "/api/skip",
+    "/api/classes",
+    "/api/rename",
+    "/api/goal",
+    "/api/export",
+)
 TRAVERSALS = (
     *("../session.py", "..%2fsession.py", "%2e%2e/session.py", "..%252f", "....//session.py", "/etc/passwd"),
     *("js/../../session.py", "%5c..%5csession.py", "index.html%00", ".", "", "js/", "../../../../../../etc/passwd"),

@@ -65,7 +65,7 @@ class StudioClient:
 
     def label(self, row: int, number: int, **more: Any) -> Any:
         """Label one row by key."""
-        return self.post("/api/label", {"rows": [row], "class": number, "kind": "label", "order": "suggest", **more})
+        return self.post("/api/label", {"rows": [row], "class": number, "kind": "label", **more})
 
     def array(self, name: str, kind: Any = np.uint8) -> np.ndarray:
         """One of the arrays."""

@@ -83,6 +83,7 @@ def pictures(tmp_path: Path) -> Path:
 def test_a_picture_below_the_folder_is_shown(pictures: Path) -> None:
     cells = cells_of("p,kind\nbelow/a.png,\n,\n", folder=pictures)
     assert bool(cells.pictures)
+    assert cells.pictures.are_files
     assert cells.pictures.of_row(0) == (PNG, "image/png")
     assert (cells.pictures.has(0), cells.pictures.has(1)) == (True, False)
 

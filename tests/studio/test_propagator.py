@@ -60,6 +60,25 @@ def test_a_run_finds_what_otprop_label_finds_with_the_same_corrections(path: Pat
     assert result.reused
 
 
+def test_the_exports_are_those_of_otprop_label_in_whatever_order_the_classes_were_made(tmp_path: Path) -> None:
+    bare = write_lots(tmp_path / "bare.csv", target=False)
+    propagator = make(bare)
+    state, drawn = np.full(60, AS_IN_FILE), np.zeros(60, dtype=bool)
+    state[:24] = np.where(np.arange(24) % 2, 1, 2)
+    state[24:27] = 0
+    drawn[[1, 2, 3, 4, 10, 11, 25]] = True
+    labels = Labels(0, ["zucchini", "pear", "apple"], state, drawn)
+    result = propagator.run(labels)
+    written = tmp_path / export(propagator, labels, "csv", tmp_path)
+    made = tmp_path / export(propagator, labels, "labels", tmp_path)
+    expected = otprop.label(bare, "kind", settings={"evidence": None}, corrections=made)
+    assert propagator.job(labels)[0].target.classes == expected.job.target.classes == ["apple", "pear", "zucchini"]
+    assert expected.job.chosen.sum() == 27 - 7
+    expected.write(tmp_path / "expected.csv")
+    assert written.read_bytes() == (tmp_path / "expected.csv").read_bytes()
+    assert (result.labels[:27] == state[:27]).all()
+
+
 def test_labels_made_here_are_chosen_unless_drawn_and_corrected_ones_count_as_before(path: Path) -> None:
     propagator = make(path)
     job, _ = propagator.job(labels_of(propagator, {2: 1, 20: 1, 30: 0, 31: 1}, drawn=(30,)))

@@ -105,6 +105,17 @@ def test_only_rows_drawn_for_the_suggestions_count_as_drawn() -> None:
     queues = Queues(N, 0)
     queues.set_suggestions([(2, "uncertain"), (4, "random")])
     queues.set_suggestions([(3, "uncertain")])
-    assert queues.was_drawn(4, "suggest")  # a page may show an earlier list still
-    assert not queues.was_drawn(4, "search")
-    assert not queues.was_drawn(2, "suggest")
+    queues.set_suggestions([(4, "uncertain"), (2, "random")])
+    assert queues.was_drawn(4, "random")  # a page may show an earlier list still
+    assert not queues.was_drawn(4, "uncertain")
+    assert queues.was_drawn(2, "random")
+    assert not queues.was_drawn(2, "uncertain")
+
+
+def test_a_row_that_was_never_offered_as_random_does_not_count_as_drawn() -> None:
+    queues = Queues(1000, 0)
+    first = [row for row in range(1000) if queues.was_drawn(row, "random")]
+    assert len(first) == 20  # before the first suggestions come
+    other = next(row for row in range(1000) if row not in first)
+    queues.set_suggestions([(other, "uncertain")])
+    assert not queues.was_drawn(other, "random")

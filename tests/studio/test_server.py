@@ -90,7 +90,7 @@ def test_two_pages_stay_in_step(studio: Found) -> None:
 def test_undo_and_redo_are_one_step_each_and_a_repeated_request_changes_nothing(studio: Found) -> None:
     _, client = studio
     rows = [40, 41, 42]
-    labelled = client.post("/api/label", {"rows": rows, "region": True, "class": 0, "kind": "label", "order": "map"})
+    labelled = client.post("/api/label", {"rows": rows, "region": True, "class": 0, "kind": "label"})
     assert 0 <= labelled["expected_wrong"] <= 3
     assert (client.array("sources")[rows] == 2).all()
     name = {"X-Otprop-Request": "ab" * 16}
@@ -222,6 +222,16 @@ def test_a_table_without_labels_and_target_is_labelled_from_nothing(folder: Path
         client.wait_for_result()
         assert (client.array("labels") == np.arange(60) % 2).mean() > 0.9
         assert client.get("/api/state")["labels"] == 10
+        revision = client.post("/api/rename", {"class": first, "name": "quince"})["revision"]
+        assert "already" in client.post("/api/rename", {"class": second, "name": "quince"}, 400)["error"]
+        state = client.wait_for_result(revision)
+        assert [one["name"] for one in state["classes"]] == ["quince", "pear"]
+        table = client.get(client.post("/api/export", {"format": "csv"})["url"]).decode()
+        assert "quince" in table
+        assert "apple" not in table
+        made = client.get(client.post("/api/export", {"format": "labels"})["url"]).decode().splitlines()
+        assert made[0] == "row,label,reason,file_digest"
+        assert len(made) == 11
 
 
 def test_a_file_that_changes_while_it_is_open_is_not_propagated_and_labels_are_saved(folder: Path) -> None:

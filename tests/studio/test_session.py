@@ -224,9 +224,13 @@ def test_a_second_process_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
 
 
+HEADER = b"SQLite format 3\0"
+OURS = HEADER + bytes(52) + b"otps" + b"\1" * 132  # the id of the program, and no more that is right
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
-    [(b"lot,kind\n1,a\n", "is no session"), (b"SQLite format 3\0" + b"\1" * 200, "damaged|cannot")],
+    [(b"lot,kind\n1,a\n", "is no session"), (HEADER + b"\1" * 200, "another program"), (OURS, "damaged|cannot")],
 )
 def test_a_file_of_another_kind_is_refused_and_stays_as_it_was(tmp_path: Path, content: bytes, words: str) -> None:
     path = tmp_path / "s.otprop"
@@ -236,12 +240,35 @@ def test_a_file_of_another_kind_is_refused_and_stays_as_it_was(tmp_path: Path, c
     assert path.read_bytes() == content
 
 
-def test_another_programs_database_is_refused(tmp_path: Path) -> None:
-    with sqlite3.connect(tmp_path / "s.otprop") as connection:
-        connection.execute("CREATE TABLE theirs (a)")
+@pytest.mark.parametrize("mode", ["delete", "wal"])
+def test_another_programs_database_is_refused_and_stays_as_it_was(tmp_path: Path, mode: str) -> None:
+    connection = sqlite3.connect(tmp_path / "s.otprop", isolation_level=None)
+    connection.execute(f"PRAGMA journal_mode = {mode}")
+    connection.execute("CREATE TABLE theirs (a)")
+    copy = tmp_path / "copy"  # of a program that was killed: with the log, if it has one
+    copy.mkdir()
+    for path in tmp_path.glob("s.otprop*"):
+        (copy / path.name).write_bytes(path.read_bytes())
     connection.close()
+    before = {path.name: path.read_bytes() for path in copy.iterdir()}
     with pytest.raises(SessionError, match="another program's database"):
-        opened(tmp_path)
+        opened(copy)
+    assert {path.name: path.read_bytes() for path in copy.iterdir()} == before
+    assert len(before) == (3 if mode == "wal" else 1)
+
+
+def test_a_session_whose_first_page_is_only_in_the_log_is_opened(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    session.label([3], 1)
+    copy = tmp_path / "killed"
+    copy.mkdir()
+    for path in tmp_path.glob("s.otprop*"):
+        (copy / path.name).write_bytes(path.read_bytes())
+    session.close()
+    assert (copy / "s.otprop").read_bytes()[68:72] != b"otps"
+    session = opened(copy)
+    assert session.state[3] == 1
+    session.close()
 
 
 def test_a_session_of_a_newer_version_is_refused(tmp_path: Path) -> None:
@@ -249,8 +276,10 @@ def test_a_session_of_a_newer_version_is_refused(tmp_path: Path) -> None:
     with sqlite3.connect(tmp_path / "s.otprop") as connection:
         connection.execute("PRAGMA user_version = 99")
     connection.close()
+    before = (tmp_path / "s.otprop").read_bytes()
     with pytest.raises(SessionError, match=r"newer otprop .format 99.*update otprop"):
         opened(tmp_path)
+    assert (tmp_path / "s.otprop").read_bytes() == before
 
 
 def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
@@ -269,6 +298,39 @@ def test_another_target_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
     with pytest.raises(SessionError, match="of the target 'kind', not of 'colour'"):
         opened(tmp_path, target="colour")
+
+
+# --- names of classes
+
+
+def test_a_class_is_renamed_and_undo_brings_its_name_back(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    number = session.add_class("paer")
+    session.label([3], number)
+    session.rename(number, "pear", "a" * 32)
+    assert session.classes[number] == "pear"
+    session.undo()
+    assert session.classes[number] == "paer"
+    session.redo()
+    session.close()
+    session = opened(tmp_path)
+    assert (session.classes[number], int(session.state[3])) == ("pear", number)
+    assert session.log(1)[0].renamed == (number, "paer", "pear")
+    again = session.add_class("paer")
+    assert again == number + 1
+    with pytest.raises(ValueError, match="another class 'paer' by now"):
+        session.undo()
+    session.close()
+
+
+def test_a_session_from_before_classes_could_be_renamed_is_opened(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    with sqlite3.connect(tmp_path / "s.otprop") as connection:
+        connection.execute("DROP TABLE renames")
+    connection.close()
+    session = opened(tmp_path)
+    session.rename(session.add_class("paer"), "pear")
+    session.close()
 
 
 # --- a file that changed
@@ -305,6 +367,26 @@ def test_a_label_of_equal_rows_stays_where_it_was(tmp_path: Path) -> None:
     session = opened(tmp_path, Lots(["same", "same", "changed"]))
     assert session.state.tolist() == [AS_IN_FILE, 0, AS_IN_FILE]
     session.close()
+
+
+@dataclass
+class Sampled(Lots):
+    """Some rows of a file that stays the same."""
+
+    @property
+    def digest(self) -> str:
+        return f"abc-0-{self.n_rows}"
+
+
+def test_another_sample_of_the_same_file_is_no_changed_file(tmp_path: Path) -> None:
+    session = opened(tmp_path, Sampled())
+    session.label([2], 0)
+    session.close()
+    session = opened(tmp_path, Sampled([f"lot {number}" for number in range(5)]))
+    assert session.notes == ["another sample of lots.csv is open than the last time: 1 of 1 labels made here fit"]
+    session.close()
+    with pytest.raises(SessionError, match=r"none of the 1 labels .* the sample of lots.csv that is open now"):
+        opened(tmp_path, Sampled(["lot 7", "lot 8"]))
 
 
 def test_a_lost_column_and_a_wholly_different_file_are_refused(tmp_path: Path) -> None:

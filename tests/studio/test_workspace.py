@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -47,16 +48,44 @@ def test_a_label_is_doubted_until_it_is_kept_changed_or_removed(quiet: tuple[Any
     studio.workspace.receive(("result", result_of(client, [(1, 0, 0.9), (2, 1, 0.8), (3, 0, 0.7), (45, 1, 0.6)])))
     assert doubted(client) == [1, 2, 3, 45]
     assert client.get("/api/row/2")["issue"] == {"suggested": 1, "probability": 0.8}
-    client.post("/api/label", {"rows": [1], "class": 1, "kind": "accept", "order": "issues"})
-    client.post("/api/label", {"rows": [2], "class": 1, "kind": "label", "order": "issues"})
-    client.post("/api/label", {"rows": [3], "class": None, "kind": "remove", "order": "issues"})
+    client.post("/api/label", {"rows": [1], "class": 1, "kind": "accept"})
+    client.post("/api/label", {"rows": [2], "class": 1, "kind": "label"})
+    client.post("/api/label", {"rows": [3], "class": None, "kind": "remove"})
     assert doubted(client) == [45]
-    kept = client.post("/api/label", {"rows": [45], "class": 0, "kind": "accept", "order": "issues"})
+    kept = client.post("/api/label", {"rows": [45], "class": 0, "kind": "accept"})
     assert client.get("/api/log?n=1")["events"][0]["kind"] == "keep"
     assert doubted(client) == []
     assert client.post("/api/undo", {})["revision"] == kept["revision"] + 1
     assert doubted(client) == [45]
     assert client.get("/api/state")["issues"] == 1
+
+
+def test_only_a_label_that_is_there_is_kept(quiet: tuple[Any, StudioClient]) -> None:
+    studio, client = quiet
+    client.label(46, 0)
+    studio.workspace.receive(("result", result_of(client, [(46, 1, 0.6)])))
+    keep = {"rows": [46], "class": 0, "kind": "keep"}
+    client.post("/api/undo", {})
+    assert "nothing to keep" in client.post("/api/label", keep, 400)["error"]
+    client.post("/api/redo", {})
+    client.post("/api/label", keep)
+    assert client.get("/api/row/46")["issue"] is None
+    client.post("/api/undo", {})
+    client.post("/api/undo", {})
+
+
+def test_a_label_is_drawn_where_the_person_saw_that_the_row_was_random(quiet: tuple[Any, StudioClient]) -> None:
+    studio, client = quiet
+    queues, drawn = studio.workspace.queues, studio.session.drawn
+    first = [one["id"] for one in client.get("/api/queue?order=suggest&n=60")["rows"] if one["reason"] == "random"]
+    never = next(row for row in range(34, 60) if row not in first)
+    queues.set_suggestions([(30, "random"), (31, "uncertain"), (32, "random")])
+    queues.set_suggestions([(30, "uncertain"), (31, "random"), (32, "random")])  # the page shows the earlier ones still
+    for row, reason in ((30, "random"), (31, "uncertain"), (32, "picked on the map"), (never, "random")):
+        client.label(row, 0, reason=reason)
+    assert drawn[[30, 31, 32, never]].tolist() == [True, False, False, False]
+    for _ in range(4):
+        client.post("/api/undo", {})
 
 
 def test_a_region_says_how_many_are_expected_to_be_wrong(quiet: tuple[Any, StudioClient]) -> None:
@@ -89,6 +118,19 @@ def test_a_result_is_shown_with_its_error_its_curve_and_its_notes(quiet: tuple[A
     assert state["curve"][-1] == {"labels": 8, "error": 0.2, "low": 0.1, "high": 0.3}
     assert "a note" in state["notes"]
     assert client.array("changed", "<u4").tolist() == [4]
+
+
+def test_an_undo_goes_back_on_the_curve(quiet: tuple[Any, StudioClient]) -> None:
+    studio, client = quiet
+    labels = client.get("/api/state")["labels"]
+    client.label(55, 0)
+    studio.workspace.receive(("result", replace(result_of(client, []), n_labels=labels + 1)))
+    assert client.get("/api/state")["curve"][-1]["labels"] == labels + 1
+    client.post("/api/undo", {})
+    assert client.get("/api/state")["curve"][-1]["labels"] <= labels
+    client.post("/api/redo", {})
+    assert client.get("/api/state")["curve"][-1]["labels"] == labels + 1
+    client.post("/api/undo", {})
 
 
 def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClient]) -> None:

@@ -411,9 +411,19 @@ def or_refusal(what, frame, message):
 def test_numbers_that_only_rise_are_an_index_whatever_their_gaps_and_name(name):
     frame = pd.DataFrame({name: [2 * number**2 for number in range(20)], "x": np.linspace(0, 1, 20) ** 2})
     assert [use.is_identifier for use in fitted(frame).columns] == [True, False]
-    assert not fitted(frame.sample(frac=1, random_state=0)).columns[0].is_identifier
+    nameless = name in ("", "Unnamed: 0")  # in any order
+    assert fitted(frame.sample(frac=1, random_state=0)).columns[0].is_identifier == nameless
     assert roles(fitted(frame, only=[name, "x"]))[name] == "number"
-    assert fitted(frame.iloc[::-1]).columns[0].is_identifier == (name in ("id", "lotId", "Unnamed: 0"))
+    assert fitted(frame.iloc[::-1]).columns[0].is_identifier == (nameless or name in ("id", "lotId"))
+
+
+def test_categories_that_the_fit_did_not_see_are_named():
+    frame = pd.DataFrame({"size": ["S", "M"] * 10, "x": np.arange(20) ** 2.0})
+    features = fitted(frame)
+    assert features.notes_on_new(frame) == []
+    later = frame.assign(size=["S", None, "XL", "XL"] + ["M"] * 16)
+    (note,) = features.notes_on_new(later)
+    assert note == "categories that the model has not seen, and counts as none: 'size' (2 of 20 rows)"
 
 
 def leaking(n: int = 200, n_given: int = 20):
@@ -425,6 +435,10 @@ def leaking(n: int = 200, n_given: int = 20):
     frame["label_date"] = days.where(given)
     frame["species_note"] = np.where(given & (np.arange(n) % 20 == 0), "looks like an old one", "")
     frame["nearly"] = np.where(given | (np.arange(n) == 7), 1.0 + np.arange(n), np.nan)
+    frame["outcome"] = np.where(given, np.where(np.arange(n) % 20 == 0, "good", "bad"), "unknown")
+    frame["checked"] = given
+    frame["score"] = np.where(given, 1.0 + np.arange(n) % 3, -1.0)
+    frame["usual"] = np.where(np.random.default_rng(2).random(n) < 0.02, "rare", "usual")
     frame["seldom"] = np.where(np.random.default_rng(1).random(n) < 0.1, 1.5, np.nan)
     return frame, given
 
@@ -433,9 +447,9 @@ def test_columns_that_are_filled_only_where_the_target_is_are_left_out_and_named
     frame, given = leaking()
     features = Features(list(frame.columns)).fit(frame, given)
     leaks = [name for name, why in reasons(features).items() if why == "filled only where the target is"]
-    assert leaks == ["reviewer", "label_date", "species_note", "nearly"]
+    assert leaks == ["reviewer", "label_date", "species_note", "nearly", "outcome", "checked", "score"]
     assert len(features.notes) == 1
-    assert "'reviewer', 'label_date', 'species_note', 'nearly' are filled only where the target is" in features.notes[0]
+    assert re.match(r"'reviewer', 'label_date', .* are filled only where the target is", features.notes[0])
     assert features.notes[0].parameter == "features"
     assert Features(list(frame.columns)).fit(frame).notes == []
 

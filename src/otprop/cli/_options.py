@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from otprop.labelling.job import Request
 
 FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
-OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it"
+FILES_HELP = f"{FILE_HELP}; or a folder, or a pattern in quotes"
+OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it; of a folder, a folder"
 INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
@@ -79,21 +80,26 @@ def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
     add("--debug", action="store_true", help="show the traceback of an error")
 
 
-def read_input(options: argparse.Namespace) -> Table:
-    """The table that the command names."""
+def reading_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of `read_table` that the command names."""
     from otprop._validation import ParameterError
-    from otprop.files import check_reading, read_table
+    from otprop.files import check_reading
 
     dialect = {name: getattr(options, name) for name in ("delimiter", "quote", "encoding")}
     try:
         check_reading(**dialect)
-        table = read_table(
-            standard_input() if options.file == "-" else options.file,
-            format=options.format,
-            decimal=options.decimal,
-            max_bytes=options.max_bytes,
-            **dialect,
-        )
+    except ParameterError as error:
+        raise UsageError(error_text(error)) from error
+    return {**dialect, **{name: getattr(options, name) for name in ("format", "decimal", "max_bytes")}}
+
+
+def read_input(options: argparse.Namespace) -> Table:
+    """The table that the command names."""
+    from otprop._validation import ParameterError
+    from otprop.files import read_table
+
+    try:
+        table = read_table(standard_input() if options.file == "-" else options.file, **reading_options(options))
     except ParameterError as error:
         raise UsageError(error_text(error)) from error
     if table.kind not in ("csv", "tsv"):

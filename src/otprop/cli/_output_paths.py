@@ -6,11 +6,14 @@ import argparse
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from otprop.cli._command import UsageError
 from otprop.cli._flags import error_text
 from otprop.cli._streams import standard_output
+
+if TYPE_CHECKING:
+    from otprop.files import Table
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,20 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         raise UsageError(error_text(error)) from error
     options.output_paths = paths  # for the sentence on a command that fails half-way
     return paths
+
+
+def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table: Table) -> None:
+    """Write a DataFrame of rows of `table`, which may hold what only the readers of that may see."""
+    from otprop.table.frame import write_frame
+
+    write_frame(
+        data,
+        paths.table_target(),
+        force=options.force,
+        excel_safe=options.excel_safe,
+        mode_like=table.path,
+        written=paths.written,
+    )
 
 
 def default_output(file: str) -> str:

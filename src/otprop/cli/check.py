@@ -18,7 +18,7 @@ from otprop.cli._options import (
     make_request,
     read_input,
 )
-from otprop.cli._output_paths import check_output_paths
+from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
 _EXAMPLE = """\
@@ -61,7 +61,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     from otprop.labelling.corrections import issues_to_correct
     from otprop.labelling.job import prepare
     from otprop.table.errors import ColumnError, NoFeaturesError
-    from otprop.table.frame import write_frame
 
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
@@ -75,15 +74,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         except (ParameterError, ColumnError, NoFeaturesError) as error:
             raise UsageError(error_text(error)) from error
         if paths is not None:
-            data = issues_to_correct(outcome.label_issues, table)
-            write_frame(
-                data,
-                paths.table_target(),
-                force=options.force,
-                excel_safe=options.excel_safe,
-                mode_like=table.path,
-                written=paths.written,
-            )
+            write_rows(issues_to_correct(outcome.label_issues, table), paths, options, table)
     messages = Messages(quiet=options.quiet)
     messages.notes(job.notes)
     messages.issues(outcome, options.output)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -91,8 +91,8 @@ class Messages:
         if paths.table != "-":
             self._line(f"written: {paths.table} (the table)")
 
-    def folder(self, result: FolderResult, output: str) -> None:
-        """What was done to the files of a folder."""
+    def folder(self, result: FolderResult, output: str, others: Sequence[str]) -> None:
+        """What was done to the files of a folder; `others` are more files that were written."""
         tally, landmarks = result.tally, result.summary.get("landmarks")
         text = f"{counted(result.n_files, 'file')}"
         text += f" ({result.n_before} done before)" if result.n_before else ""
@@ -110,7 +110,8 @@ class Messages:
                 f"Expected error of the new labels: {result.expected_error:.1%} (likely {low:.1%} to {high:.1%}), "
                 f"learnt from {result.summary['n_hidden']} labels hidden on purpose."
             )
-        self._line(f"written: {output} (the tables), {result.state.folder} (the state of the run)")
+        written = [f"{output} (the tables)", f"{result.state.folder} (the state of the run)", *others]
+        self._line(f"written: {', '.join(written)}")
 
     def suggestions(
         self, job: Job, suggestions: Sequence[Suggestion], output: str | None, next_command: Sequence[str]
@@ -134,6 +135,12 @@ class Messages:
     def labels_needed(self, goal: float, needed: LabelsNeeded) -> None:
         """How many more labels to an expected error."""
         range_ = f"likely {needed.low} to {needed.high}"
+        if needed.low == 0 and needed.value == needed.high > 0:  # anything from none to all rows
+            self._line(
+                f"How many more labels an expected error of {goal:.2g} takes cannot be said yet ({range_}): labels of "
+                "rows drawn at random would tell."
+            )
+            return
         self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:.2g} ({range_}).")
 
     def issues(self, outcome: Outcome, output: str | None) -> None:
@@ -287,17 +294,7 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
         "hidden_labels": outcome.n_hidden,
         "classes": counts,
         "columns": _columns(job),
-        "coverage": [
-            {
-                "share": line.share,
-                "rows": line.n_rows,
-                "abstain_below": line.confidence,
-                "expected_error": line.expected_error,
-                "low": line.low,
-                "high": line.high,
-            }
-            for line in outcome.coverage
-        ],
+        "coverage": coverage_list(outcome.coverage),
         "label_issues": issue_list(outcome),
         "sources": [
             {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
@@ -305,6 +302,21 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
         ],
         "notes": [hint_text(note) for note in job.notes],
     }
+
+
+def coverage_list(coverage: Iterable[Coverage]) -> list[dict[str, Any]]:
+    """The expected error at each share of the rows, for scripts."""
+    return [
+        {
+            "share": line.share,
+            "rows": line.n_rows,
+            "abstain_below": line.confidence,
+            "expected_error": line.expected_error,
+            "low": line.low,
+            "high": line.high,
+        }
+        for line in coverage
+    ]
 
 
 def issue_list(outcome: Outcome) -> list[dict[str, Any]]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from otprop.cli._bar import bar
 from otprop.cli._command import FAILED, UsageError
 from otprop.cli._flags import error_text
+from otprop.cli._options import reading_options
 from otprop.cli._streams import write_error, write_json
 
 if TYPE_CHECKING:
@@ -34,11 +35,13 @@ def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> N
 def names_folder(options: argparse.Namespace) -> bool:
     """Whether the command is about a folder; refuses options of folders where it is not."""
     from otprop.dask._inputs import is_folder
+    from otprop.files import format_of_name
 
     if is_folder(options.file):
         if options.output is None:
             raise UsageError(f"{options.file} is a folder; name one for the results with -o, or one file in it.")
-        if options.output in ("", "-") or os.path.isfile(options.output):
+        is_file = os.path.isfile(options.output) or format_of_name(Path(options.output)) is not None
+        if options.output in ("", "-") or (is_file and not os.path.isdir(options.output)):
             raise UsageError(f"-o {options.output}: the results of a folder go to a folder.")
         return True
     for option in ("scheduler", "landmarks"):
@@ -113,7 +116,9 @@ def _folder(options: argparse.Namespace, fill: bool = False) -> FolderRequest:
 
     options.interrupted = INTERRUPTED
     output = OutputColumns(options.prefix, fill, options.probabilities)
-    return FolderRequest(options.file, options.output, output, options.excel_safe, options.force)
+    return FolderRequest(
+        options.file, options.output, output, options.excel_safe, options.force, reading_options(options), error_text
+    )
 
 
 @contextmanager
@@ -150,7 +155,8 @@ def _report(result: FolderResult, options: argparse.Namespace) -> int:
 
     messages = Messages(quiet=options.quiet)
     messages.notes(result.notes)
-    messages.folder(result, options.output)
+    more = [getattr(options, name, None) for name in ("report", "save")]
+    messages.folder(result, options.output, [str(path) for path in more if path is not None])
     if options.json:
         write_json(_summary(result, options))
     for name, reason in result.failures.items():
@@ -159,12 +165,15 @@ def _report(result: FolderResult, options: argparse.Namespace) -> int:
 
 
 def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any]:
+    from otprop.cli.console import coverage_list
+
     tally = result.tally
     each = zip(result.classes, tally.given, tally.labeled, strict=True)
     return {
         "input": options.file,
         "output": options.output,
         "model": str(result.state.model) if result.summary else str(options.model),
+        "report": None if (page := getattr(options, "report", None)) is None else os.fspath(page),
         "files": result.n_files,
         "files_done_before": result.n_before,
         "failed": result.failures,
@@ -176,17 +185,7 @@ def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any
         "expected_error": result.expected_error,
         "expected_error_range": result.error_range,
         "classes": {name: {"given": given, "labelled": found} for name, given, found in each},
-        "coverage": [
-            {
-                "share": line.share,
-                "rows": line.n_rows,
-                "abstain_below": line.confidence,
-                "expected_error": line.expected_error,
-                "low": line.low,
-                "high": line.high,
-            }
-            for line in (result.coverage() if result.error is not None else [])
-        ],
+        "coverage": coverage_list(result.coverage() if result.error is not None else []),
         "notes": [str(note) for note in result.notes],
         "seconds": round(result.seconds, 3),
     }

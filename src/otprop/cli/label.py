@@ -14,7 +14,7 @@ from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._flags import error_text
 from otprop.cli._options import (
-    FILE_HELP,
+    FILES_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
     add_reading_options,
@@ -59,7 +59,7 @@ def add_parser(commands: Any) -> None:
         interrupted=INTERRUPTED,
     )
     add = parser.add_argument
-    add("file", metavar="FILE", help=FILE_HELP)
+    add("file", metavar="FILE", help=FILES_HELP)
     add("--target", required=True, metavar="COLUMN", help="the column with the labels")
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")

@@ -10,7 +10,7 @@ from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._flags import error_text
 from otprop.cli._options import (
-    FILE_HELP,
+    FILES_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
     add_reading_options,
@@ -45,8 +45,8 @@ def add_parser(commands: Any) -> None:
         interrupted=INTERRUPTED,
     )
     add = parser.add_argument
-    add("model", type=Path, metavar="MODEL", help="a file that otprop label --save wrote")
-    add("file", metavar="FILE", help=FILE_HELP)
+    add("model", type=Path, metavar="MODEL", help="what otprop label --save wrote; of a folder, _otprop/model")
+    add("file", metavar="FILE", help=FILES_HELP)
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
@@ -84,13 +84,14 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         except ValueError as error:
             raise UsageError(error_text(error)) from error
         progress(0, 0, f"labelling {table.n_rows} rows")
-        codes, distributions, confidence = predict_table(model, model.frame(table))
+        frame = model.frame(table)
+        codes, distributions, confidence = predict_table(model, frame)
         added = predicted_columns(model, codes, distributions, confidence, output)
         progress(1, 1, "writing")
         table.write(
             paths.table_target(), added, force=options.force, excel_safe=options.excel_safe, written=paths.written
         )
-    messages.notes([*model.notes, *table.notes])
+    messages.notes([*model.notes, *table.notes, *model.features.notes_on_new(frame)])
     messages.predicted(model, codes, paths)
     if options.json:
         counts = {name: int((codes == code).sum()) for code, name in enumerate(model.classes)}

@@ -18,7 +18,7 @@ from otprop.cli._options import (
     make_request,
     read_input,
 )
-from otprop.cli._output_paths import check_output_paths
+from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
 _EXAMPLE = """\
@@ -75,7 +75,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     from otprop.labelling.job import prepare
     from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in, suggest_next
     from otprop.table.errors import ColumnError, NoFeaturesError
-    from otprop.table.frame import write_frame
 
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
@@ -93,15 +92,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         except (ParameterError, ColumnError, NoFeaturesError) as error:
             raise UsageError(error_text(error)) from error
         if paths is not None:
-            data = rows_to_fill_in(job, found)
-            write_frame(
-                data,
-                paths.table_target(),
-                force=options.force,
-                excel_safe=options.excel_safe,
-                mode_like=table.path,
-                written=paths.written,
-            )
+            write_rows(rows_to_fill_in(job, found), paths, options, table)
     messages = Messages(quiet=options.quiet)
     messages.notes(job.notes)
     if len(found) < options.n:

@@ -17,7 +17,14 @@ from otprop._labels import Labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count
 from otprop._warnings import warn
-from otprop.dask._cluster import check_client, close_client, default_client, local_client, threads_for_fit
+from otprop.dask._cluster import (
+    check_client,
+    close_client,
+    default_client,
+    keep_freed_memory,
+    local_client,
+    threads_for_fit,
+)
 from otprop.dask._landmarks import FAN_IN, Choice, Sample, make_sample, merge_samples
 from otprop.dask._model import LandmarkModel, RowLabels, slim
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
@@ -166,7 +173,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
 
     def _check_parameters(self) -> dict[str, Any]:
         """The parameters of the `OTP` to fit; refuse what has no meaning here."""
-        check_count("landmarks", self.landmarks)
+        check_count("landmarks", self.landmarks, least=2)
         params = {name: getattr(self, name) for name in _OF_OTP}
         OTP(**params).check_parameters()
         if self.marginals == "balanced":
@@ -259,10 +266,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         -------
         lazy where X is: a series for a frame, else a Dask array; an ndarray for rows in memory
         """
-        check_is_fitted(self)
-        if not is_distributed(X):
-            return self._local.predict(X)
-        return self._predict(X, "predict", self.classes_.dtype, "predict")
+        return self._predict(X, "predict", "predict")
 
     def predict_proba(self, X: Any) -> Any:
         """Class probabilities of new rows, in the order of ``classes_``.
@@ -275,10 +279,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         -------
         lazy where X is: a frame for a frame, else a Dask array; an ndarray for rows in memory
         """
-        check_is_fitted(self)
-        if not is_distributed(X):
-            return self._local.predict_proba(X)
-        return self._predict(X, "predict_proba", np.float64, "probability", self.classes_.tolist())
+        return self._predict(X, "predict_proba", "probability")
 
     def predict_confidence(self, X: Any) -> Any:
         """Probability that `predict` is right, for new rows.
@@ -291,19 +292,21 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         -------
         lazy where X is, as `predict`
         """
-        check_is_fitted(self)
-        if not is_distributed(X):
-            return self._local.predict_confidence(X)
-        return self._predict(X, "predict_confidence", np.float64, "confidence")
+        return self._predict(X, "predict_confidence", "confidence")
 
-    def _predict(self, X: Any, method: str, dtype: Any, name: str, columns: Sequence[Any] | None = None) -> Any:
+    def _predict(self, X: Any, method: str, name: str) -> Any:
+        """Call a method of the fitted `OTP`, lazily where X is."""
+        check_is_fitted(self)
+        names = getattr(self, "feature_names_in_", None)
+        if not is_distributed(X):
+            return getattr(self._local, method)(features_of(X, names))
         client = self._client()
-        parts = read_rows(X, lambda tasks: client.gather(client.compute(tasks)))
+        parts = read_rows(X, self.n_features_in_, lambda tasks: client.gather(client.compute(tasks)))
         kept: Any = (LandmarkModel(self._local, self.landmark_rows_, 0, 0), [])
         shared = delayed(getattr(self, "_model", kept))  # a copy from a file has no future
-        names = getattr(self, "feature_names_in_", None)
         results = [delayed(predict_part)(shared, rows, method, names) for rows in parts.rows]
-        return parts.collect(results, dtype, name, columns)
+        dtype = self.classes_.dtype if method == "predict" else np.float64
+        return parts.collect(results, dtype, name, self.classes_.tolist() if method == "predict_proba" else None)
 
     def to_local(self) -> OTP:
         """The estimator fitted on the landmarks, for rows in memory; it needs no cluster.
@@ -383,10 +386,16 @@ def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels, abstain_bel
 
 def predict_part(fitted: tuple[LandmarkModel, Any], rows: Any, method: str, names: Any) -> np.ndarray:
     """Call a method of the estimator with the rows of a partition."""
+    keep_freed_memory()
     estimator = fitted[0].estimator
     if rows.shape[0] == 0:
         shape = (0, len(estimator.classes_)) if method == "predict_proba" else (0,)
         return np.empty(shape, dtype=estimator.classes_.dtype if method == "predict" else np.float64)
-    if names is not None and hasattr(rows, "columns"):
-        rows = rows[list(names)]  # the target may be among its columns
-    return np.asarray(getattr(estimator, method)(rows))
+    return np.asarray(getattr(estimator, method)(features_of(rows, names)))
+
+
+def features_of(rows: Any, names: Any) -> Any:
+    """The columns of a frame that the fit used: the target may be among the others."""
+    if names is None or not hasattr(rows, "columns") or not set(names) <= set(rows.columns):
+        return rows
+    return rows[list(names)]

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from time import perf_counter
@@ -39,6 +39,8 @@ class FolderRequest:
     output : OutputColumns
     excel_safe : bool
     force : bool, outputs that are there may be replaced, and an earlier run is not resumed
+    reading : dict of str to object, parameters of `read_table` for all files
+    sentence : callable, words an error
     """
 
     pattern: str
@@ -46,6 +48,8 @@ class FolderRequest:
     output: OutputColumns = field(default_factory=OutputColumns)
     excel_safe: bool = False
     force: bool = False
+    reading: dict[str, Any] = field(default_factory=dict)
+    sentence: Callable[[BaseException], str] = str
 
 
 @dataclass(frozen=True)
@@ -101,6 +105,7 @@ class _Run:
     state: State
     client: Any
     progress: ProgressCallback
+    sentence: Callable[[BaseException], str] = str
     files: list[InputFile] = field(default_factory=list)
     failures: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
@@ -132,10 +137,10 @@ def label_folder(
     `jobs` are the threads of the fit; None for those of the worker. `report` names a page to write, of the landmarks.
     """
     start = perf_counter()
-    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress)
+    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
     options = _options(request, folder, landmarks)
     unreadable = _inspect(run, folder)
-    with _alone(run.state):
+    with _tidied(run.state), _alone(run.state):
         manifest = _earlier(run, folder, options, unreadable)
         columns, target = _columns(run, request)
         run.state.begin([file.name for file in run.files])
@@ -148,8 +153,12 @@ def label_folder(
             )
             manifest = Manifest(otprop.__version__, options, run.stamps | unreadable, starts, **_fit(run, sample, task))
             manifest.write(run.state)
-        elif report is not None and not os.path.exists(report):
-            run.notes.append("the page is made with the model, which is there already: begin anew to have one")
+        else:
+            if report is not None and not os.path.exists(report):
+                run.notes.append("the page is made with the model, which is there already: begin anew to have one")
+            late = [file.name for file in run.files if file.name not in manifest.starts]
+            if late:
+                run.notes.append(f"the model was made without the labels of {listed(late)}: begin anew to use them")
         label = LabelTask(
             str(run.state.out),
             str(run.state.model),
@@ -174,12 +183,12 @@ def predict_folder(
 ) -> FolderResult:
     """Label the rows of all files of a folder by a saved model."""
     start = perf_counter()
-    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress)
+    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
     progress(0, 0, f"loading {model}")
     saved, digest = load_model(model), digest_of(model)
     options = {"model": digest, **vars(folder.output)}
     unreadable = _inspect(run, folder)
-    with _alone(run.state):
+    with _tidied(run.state), _alone(run.state):
         manifest = _earlier(run, folder, options, unreadable)
         for file in run.files:
             lacking = [name for name in saved.features.wanted if name not in file.kinds]
@@ -203,7 +212,7 @@ def predict_folder(
 
 def plan_folder(folder: FolderRequest, request: Request, progress: ProgressCallback = no_progress) -> tuple[int, int]:
     """Check the files of a folder without doing anything: how many they are, and how many rows they have."""
-    run = _Run(State(Path(os.path.abspath(folder.out))), None, progress)
+    run = _Run(State(Path(os.path.abspath(folder.out))), None, progress, folder.sentence)
     _inspect(run, folder)
     if Manifest.read(run.state) is None:
         _refuse_outputs(run, folder)
@@ -214,7 +223,7 @@ def plan_folder(folder: FolderRequest, request: Request, progress: ProgressCallb
 def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[str, Any]:
     """What the result depends on, as JSON can hold it."""
     kept = {name: value for name, value in vars(request).items() if name not in ("jobs", "corrections")}
-    kept |= {**vars(folder.output), "excel_safe": folder.excel_safe, "landmarks": landmarks}
+    kept |= {**vars(folder.output), **folder.reading, "excel_safe": folder.excel_safe, "landmarks": landmarks}
     return {name: _plain(value) for name, value in kept.items()}
 
 
@@ -228,7 +237,7 @@ def _plain(value: Any) -> Any:
 
 def _inspect(run: _Run, folder: FolderRequest) -> dict[str, list[Any]]:
     """Look at all files; returns what tells those that cannot be read from later ones."""
-    paths, notes = find_files(folder.pattern)
+    paths, notes = find_files(folder.pattern, folder.reading.get("format"))
     run.notes += notes
     inputs = {os.path.realpath(path) for path, _ in paths}
     for path, name in paths:
@@ -237,16 +246,17 @@ def _inspect(run: _Run, folder: FolderRequest) -> dict[str, list[Any]]:
                 f"{folder.out} is the folder of the input {path}, which is never written", "name another for the output"
             )
     found: dict[int, InputFile] = {}
+    calls = [(path, name, folder.reading) for path, name in paths]
     if run.client is None:
-        results: Iterator[tuple[int, Any]] = ((number, _Here(inspect_file, pair)) for number, pair in enumerate(paths))
+        results: Iterator[tuple[int, Any]] = ((number, _Here(inspect_file, call)) for number, call in enumerate(calls))
     else:
-        results = run_each(run.client, inspect_file, paths)
+        results = run_each(run.client, inspect_file, calls)
     for number, future in results:
         error = future.exception()
         if error is None:
             found[number] = future.result()
         else:
-            run.failures[paths[number][1]] = reason_of(error)
+            run.failures[paths[number][1]] = reason_of(error, run.sentence)
         run.progress(len(found), len(paths), f"looking at {len(paths)} files")
     run.files = [found[number] for number in sorted(found) if found[number].n_rows]
     empty = [found[number].name for number in sorted(found) if not found[number].n_rows]
@@ -362,7 +372,7 @@ def _sample(run: _Run, columns: Sequence[str], target: TargetCells, choice: Choi
             if error is None:
                 futures[number] = future
             else:
-                run.failures[run.files[number].name] = reason_of(error)
+                run.failures[run.files[number].name] = reason_of(error, run.sentence)
             run.progress(len(futures), len(calls), f"landmarks of {len(calls)} files")
         if not futures:
             name, reason = next(iter(run.failures.items()))
@@ -407,7 +417,7 @@ def _label_files(run: _Run, task: LabelTask, starts: dict[str, int], classes: Se
             n_done += done[-1]["rows"]
             run.failures.pop(todo[number].name, None)
         else:
-            run.failures[todo[number].name] = reason_of(error)
+            run.failures[todo[number].name] = reason_of(error, run.sentence)
         run.progress(n_done, n_rows, f"labelled {len(done)} of {len(run.files)} files")
     run.state.remove_strays(list(run.failures))
     return Tally.total([Tally.from_json(record["tally"]) for record in done], len(classes)), len(done), n_before
@@ -434,3 +444,18 @@ def _alone(state: State) -> Iterator[None]:
         except OSError:  # a file system without locks
             pass
         yield
+
+
+@contextmanager
+def _tidied(state: State) -> Iterator[None]:
+    """Leave no folder behind where nothing was begun."""
+    made = [folder for folder in (state.folder, *state.folder.parents) if not folder.exists()]
+    try:
+        yield
+    except BaseException:
+        if made and not state.manifest.exists():
+            (state.folder / "lock").unlink(missing_ok=True)
+            with suppress(OSError):  # there is something in it
+                for folder in made:
+                    folder.rmdir()
+        raise

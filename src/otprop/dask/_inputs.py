@@ -5,11 +5,11 @@ from __future__ import annotations
 import glob
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from otprop.files import FORMATS, Reading, TableError, format_of_name, listed, read_table, refuse_url
+from otprop.files import FORMATS, Reading, Table, TableError, format_of_name, listed, read_table, refuse_url
 from otprop.table.errors import RequestError, unknown_name
 
 
@@ -26,6 +26,7 @@ class InputFile:
     kinds : dict of str to str, the columns, each a number, boolean, date, text, ...; empty where any is accepted
     whole : dict of str to bool, columns of numbers that are whole by their type
     readings : dict of str to Reading, how the columns of a text file are parsed
+    options : dict of str to object, parameters of `read_table`
     """
 
     path: str
@@ -36,6 +37,16 @@ class InputFile:
     kinds: dict[str, str] = field(default_factory=dict)
     whole: dict[str, bool] = field(default_factory=dict)
     readings: dict[str, Reading] = field(default_factory=dict)
+    options: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def is_parquet(self) -> bool:
+        """Whether parts of it can be read without the rest."""
+        return _is_parquet(self.path, self.options)
+
+    def read(self) -> Table:
+        """All of it."""
+        return read_table(self.path, **self.options)
 
     @property
     def stamp(self) -> list[Any]:
@@ -48,37 +59,49 @@ def is_folder(file: str) -> bool:
     return file != "-" and (os.path.isdir(file) or (glob.has_magic(file) and not os.path.exists(file)))
 
 
-def find_files(pattern: str) -> tuple[list[tuple[str, str]], list[str]]:
-    """Path and name of the files in a folder or of a pattern, sorted by name, and notes on what is left out."""
+def _is_parquet(path: str, options: Mapping[str, Any]) -> bool:
+    return path.endswith((".parquet", ".pq")) and options.get("format") in (None, "parquet")
+
+
+def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str, str]], list[str]]:
+    """Path and name of the files in a folder or of a pattern, sorted by name, and notes on what is left out.
+
+    Where the format is named, all files have it, whatever their names.
+    """
     refuse_url(pattern)
     if os.path.isdir(pattern):
         found = [entry.path for entry in os.scandir(pattern) if entry.is_file()]
     else:
         found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
     hidden = [path for path in found if os.path.basename(path).startswith((".", "_"))]
-    known = [path for path in found if path not in hidden and format_of_name(Path(path)) is not None]
+    known = [path for path in found if path not in hidden and (format or format_of_name(Path(path)))]
     others = sorted(os.path.basename(path) for path in found if path not in hidden and path not in known)
     if not known:
         endings = ", ".join(f".{name}" for name in FORMATS)
         there = f"; there are {listed(others)}" if others else ""
-        raise TableError(f"{pattern} names no file with an ending of a table ({endings}){there}", file=pattern)
+        raise TableError(
+            f"{pattern} names no file with an ending of a table ({endings}){there}",
+            "name the format with {}" if others else "",
+            file=pattern,
+            arguments=[("format", "csv")] if others else [],
+        )
     paths = sorted(os.path.abspath(path) for path in known)
     top = os.path.commonpath([os.path.dirname(path) for path in paths])
     notes = [f"left out, no tables by their names: {listed(others)}"] if others else []
     return [(path, Path(os.path.relpath(path, top)).as_posix()) for path in paths], notes
 
 
-def inspect_file(path: str, name: str) -> InputFile:
+def inspect_file(path: str, name: str, options: Mapping[str, Any]) -> InputFile:
     """Read the columns and the number of rows: from the footer of a Parquet file, else from the whole file."""
     try:
         found = os.stat(path)
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}", file=path) from error
-    here = InputFile(path, name, found.st_size, found.st_mtime_ns)
-    if format_of_name(Path(path)) == "parquet" and path.endswith((".parquet", ".pq")):
+    here = InputFile(path, name, found.st_size, found.st_mtime_ns, options=dict(options))
+    if here.is_parquet:
         return _inspect_parquet(here)
     try:
-        table = read_table(path)
+        table = here.read()
     except TableError as error:
         if error.problem.endswith("no rows"):
             return here
@@ -88,7 +111,7 @@ def inspect_file(path: str, name: str) -> InputFile:
     typed = table.kind in ("feather", "npz")
     if typed:
         kinds |= {column: reading.kind for column, reading in readings.items()}
-    return InputFile(path, name, here.size, here.changed, table.n_rows, kinds, readings={} if typed else readings)
+    return replace(here, n_rows=table.n_rows, kinds=kinds, readings={} if typed else readings)
 
 
 def _inspect_parquet(here: InputFile) -> InputFile:
@@ -103,7 +126,7 @@ def _inspect_parquet(here: InputFile) -> InputFile:
         raise TableError(f"{here.path} is cut short or damaged ({text[:200]})", file=here.path) from error
     kinds = {column.name: _kind(column.type) for column in schema}
     whole = {column.name: bool(pa.types.is_integer(column.type)) for column in schema}
-    return InputFile(here.path, here.name, here.size, here.changed, n_rows, kinds, whole)
+    return replace(here, n_rows=n_rows, kinds=kinds, whole=whole)
 
 
 def _kind(kind: Any) -> str:

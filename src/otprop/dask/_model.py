@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from otprop._otp import OTP
+from otprop.dask._cluster import keep_freed_memory
 from otprop.dask._landmarks import take_rows
 from otprop.dask._tally import Tally
 from otprop.geometry.parallel import row_blocks
@@ -76,6 +77,7 @@ class LandmarkModel:
         Landmarks keep what the fit gave them, and given labels stay. The others are predicted, each alone: how rows
         are cut into partitions has no effect.
         """
+        keep_freed_memory()
         fitted, n_rows, n_classes = self.estimator, X.shape[0], len(self.estimator.classes_)
         distributions = np.zeros((n_rows, n_classes))
         sure, confidence = np.ones(n_rows), np.ones(n_rows)

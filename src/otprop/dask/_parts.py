@@ -92,15 +92,21 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
             raise ParameterError("y", "must be left out where X is a list of delayed pairs, which hold it.")
         rows, labels = [delayed(pair[0]) for pair in X], [delayed(pair[1]) for pair in X]
         return _checked(Parts(rows, labels, compute([delayed(_length)(one) for one in rows])), compute)
-    raise ParameterError("X", f"must be {ACCEPTED}; got {type(X).__name__}.")
+    got = type(X).__name__
+    if isinstance(X, (list, tuple)):
+        place = next((number for number, one in enumerate(X) if not _is_pair(one)), None)
+        got = f"an empty {got}" if place is None else f"a {got} whose entry {place} is no pair of delayed objects"
+    raise ParameterError("X", f"must be {ACCEPTED}; got {got}.")
 
 
-def read_rows(X: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+def read_rows(X: Any, n_features: int, compute: Callable[[list[Any]], list[Any]]) -> Parts:
     """The partitions of new rows; their lengths are those known without computing, else computed."""
     if is_frame(X):
         return Parts(X.to_delayed(optimize_graph=False), [], [0] * X.npartitions, X)
     if isinstance(X, Array):
         _refuse_column_chunks(X)
+        if X.shape[1] != n_features:
+            raise ParameterError("X", f"has {X.shape[1]} features; the fit had {n_features}.")
         rows = [row[0] for row in X.to_delayed()]
         return Parts(rows, [], _known_lengths(X) or compute([delayed(_length)(one) for one in rows]))
     rows = list(X)
@@ -108,11 +114,13 @@ def read_rows(X: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
 
 
 def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
-    if not isinstance(y, str):
-        raise ParameterError("y", f"must be the name of the target, a column of X; got {type(y).__name__}.")
-    names = [str(name) for name in X.columns]
+    names = list(X.columns)
+    if not isinstance(y, (str, int)):
+        hint = f"; give its name, {y.name!r}" if getattr(y, "name", None) in names else ""
+        raise ParameterError("y", f"must be the name of the target, a column of X; got {type(y).__name__}{hint}.")
     if y not in names:
-        hint = did_you_mean(y, names) or f"; there are {listed(names)}."
+        known = [str(name) for name in names]
+        hint = did_you_mean(str(y), known) or f"; there are {listed(known)}."
         raise ParameterError("y", f"={y!r} is no column of X{hint}")
     if len(names) < 2:
         raise ParameterError("X", f"has no column beside the target {y!r}.")
@@ -142,8 +150,14 @@ def _of_array(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
 
 
 def _checked(parts: Parts, compute: Callable[[list[Any]], list[Any]]) -> Parts:
-    """Refuse delayed pairs whose labels are not as many as their rows."""
+    """Refuse delayed pairs whose labels are not as many as their rows, or whose rows have other columns."""
     lengths = compute([delayed(_length)(one) for one in parts.labels])
+    shapes = compute([delayed(np.shape)(one) for one in parts.rows])
+    for number, shape in enumerate(shapes):
+        if len(shape) != 2 or shape[1:] != shapes[0][1:]:
+            raise ParameterError(
+                "X", f"holds rows of shape {shape} in the pair {number}, and {shapes[0]} in the pair 0."
+            )
     for number, (n_rows, n_labels) in enumerate(zip(parts.lengths, lengths, strict=True)):
         if n_rows != n_labels:
             raise ParameterError("X", f"holds {n_rows} rows and {n_labels} labels in the pair {number}.")
@@ -176,11 +190,11 @@ def _length(part: Any) -> int:
     return int(part.shape[0]) if hasattr(part, "shape") else len(part)
 
 
-def _without(part: Any, name: str) -> Any:
+def _without(part: Any, name: str | int) -> Any:
     return part[[column for column in part.columns if column != name]]
 
 
-def _column(part: Any, name: str) -> Any:
+def _column(part: Any, name: str | int) -> Any:
     return part[name]
 
 

@@ -84,23 +84,19 @@ def sample_file(
     return Sample(places.numbers, places.keys, (frame, cells[places.parts[0]]), places.n_labeled, places.n_unlabeled)
 
 
-def _is_parquet(file: InputFile) -> bool:
-    return bool(file.kinds) and not file.readings and file.path.endswith((".parquet", ".pq"))
-
-
 def _target_cells(file: InputFile, target: TargetCells) -> np.ndarray:
     """The cells of the target; all empty where the file has no such column."""
     if target.name not in file.kinds:
         return np.full(file.n_rows, None, dtype=object)
-    if _is_parquet(file):
+    if file.is_parquet:
         return _arrow_table(_read_parquet(file, [target.name])).cells(target.name)
-    return read_table(file.path).cells(target.name)
+    return file.read().cells(target.name)
 
 
 def _some_rows(file: InputFile, places: np.ndarray, columns: Sequence[str], like: Mapping[str, Reading]) -> Any:
     """A frame of some rows, without holding all rows of a Parquet file as one."""
-    if not _is_parquet(file):
-        return read_table(file.path).frame(list(columns), like=like).iloc[places].reset_index(drop=True)
+    if not file.is_parquet:
+        return file.read().frame(list(columns), like=like).iloc[places].reset_index(drop=True)
     read = places if len(places) else np.arange(1)  # at least the types of the columns
     return _arrow_table(_read_parquet(file, list(columns), read)).frame(list(columns)).iloc[: len(places)]
 
@@ -275,7 +271,7 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
     """Label the rows of a file, write its output and its record; returns the record."""
     state = State(Path(task.out))
     saved, model = _load(task)
-    table = read_table(file.path)
+    table = file.read()
     saved.check_columns(table.names)
     added, fill, tally = _columns(table, saved, model, first_row, task)
     out = state.out / file.name

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import inspect
+import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
+from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._validation import ParameterError, check_count, check_number
-from otprop.deep._torch import torch
+from otprop.deep._torch import nn, torch
 from otprop.deep.inference import check_network, class_log_proba, network_features
 from otprop.deep.networks import SMALLEST_IMAGE, conv_net, mlp
 from otprop.deep.training import TrainingConfig
@@ -41,14 +43,11 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
 
     def check_parameters(self) -> None:
         """Raise a ParameterError for the first parameter that cannot be used; `fit` calls it."""
-        if not callable(self.network) and self.network != "auto":
-            raise ParameterError(
-                "network",
-                "must be 'auto' or a function of the shape of a row and the number of classes that returns a "
-                f"torch.nn.Module; got {self.network!r}.",
-            )
+        _check_factory(self.network)
         if self.augment is not None and not callable(self.augment):
             raise ParameterError("augment", f"must be a function of a batch, or None; got {self.augment!r}.")
+        if self.image_shape is not None:
+            _check_shape(self.image_shape)
         check_count("n_steps", self.n_steps, words=("auto",))
         check_count("batch_size", self.batch_size, least=2)
         check_number("learning_rate", self.learning_rate, above=0)
@@ -105,24 +104,28 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
         """X as a tensor of single precision, each row in the shape that the network takes."""
         _refuse_different_sizes(X)
+        shape = tuple(getattr(X, "shape", None) or np.shape(X))
+        if not reset:
+            self._refuse_other_shapes(shape)
+        checks = {"dtype": np.float32, "allow_nd": True, "ensure_min_samples": least, "ensure_all_finite": False}
         with np.errstate(over="ignore"):  # what single precision cannot hold is refused as infinite
-            X = validate_data(self, X, dtype=np.float32, allow_nd=True, reset=reset, ensure_min_samples=least)
-        if self.image_shape is not None and X.ndim == 2:
-            X = X.reshape(len(X), *self._checked_image_shape(X.shape[1]))
-        if not reset and X.shape[1:] != self.row_shape_:
-            raise ValueError(f"X has rows of shape {X.shape[1:]}, but the network was trained on {self.row_shape_}.")
+            if reset or shape[1:] == (self.n_features_in_,) or len(self.row_shape_) == 1:
+                X = validate_data(self, X, reset=reset, **checks)
+            else:  # images have no columns that could be compared
+                X = check_array(X, estimator=self, input_name="X", **checks)
+        _refuse_not_finite(X)
+        if self.image_shape is not None:
+            X = _reshaped(X, tuple(self.image_shape))
         self.row_shape_ = X.shape[1:]
         return torch.from_numpy(np.require(X, requirements=["C", "W"]))
 
-    def _checked_image_shape(self, n_columns: int) -> tuple[int, ...]:
-        shape = tuple(self.image_shape or ())
-        for side in shape:
-            check_count("image_shape", side)
-        if int(np.prod(shape)) != n_columns:
-            raise ParameterError(
-                "image_shape", f"={shape!r} has {int(np.prod(shape))} values, but X has {n_columns} columns."
-            )
-        return shape
+    def _refuse_other_shapes(self, shape: tuple[int, ...]) -> None:
+        """Name both shapes where rows are not those that the network takes; scikit-learn compares columns of tables."""
+        row, trained = shape[1:], self.row_shape_
+        flat = self.image_shape is not None and row == (math.prod(trained),)
+        if not row or row == trained or flat or len(row) == len(trained) == 1:
+            return
+        raise ValueError(f"X has rows of shape {row}, but the network was trained on {trained}.")
 
     def _make_network(self, rows: Any, n_classes: int, seed: int) -> Any:
         """A new network, checked; call it inside `_seeded`."""
@@ -188,3 +191,62 @@ def _refuse_different_sizes(X: Any) -> None:
             f"X holds rows of different sizes: row 0 has shape {shapes[0]} and row {other} {shapes[other]}. Bring all "
             "images to one size first."
         )
+
+
+def _check_factory(network: Any) -> None:
+    """Refuse what is not "auto" and cannot be called with the shape of a row and the number of classes."""
+    if isinstance(network, str) and network == "auto":
+        return
+    wanted = "a function of the shape of a row and the number of classes"
+    if not callable(network):
+        raise ParameterError("network", f"must be 'auto' or {wanted} that returns a torch.nn.Module; got {network!r}.")
+    if isinstance(network, nn.Module):
+        raise ParameterError(
+            "network",
+            f"must be {wanted}; got a Module ({type(network).__name__}). Each training starts with a new network: "
+            "write a function that makes it.",
+        )
+    try:
+        signature = inspect.signature(network)
+    except (TypeError, ValueError):  # some functions written in C do not say what they take
+        return
+    try:
+        signature.bind((), 0)
+    except TypeError as error:
+        raise ParameterError("network", f"must be {wanted}; got a function of {signature}.") from error
+
+
+def _check_shape(shape: Any) -> None:
+    if not isinstance(shape, (tuple, list)) or not shape:
+        raise ParameterError("image_shape", f"must be a tuple such as (28, 28), or None; got {shape!r}.")
+    for side in shape:
+        check_count("image_shape", side)
+
+
+def _reshaped(X: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    """Flat rows as images of this shape; images must have it."""
+    if X.ndim == 2 and X.shape[1] == math.prod(shape):
+        return X.reshape(len(X), *shape)
+    if X.ndim == 2:
+        raise ParameterError(
+            "image_shape", f"={shape!r} has {math.prod(shape)} values, but X has {X.shape[1]} columns."
+        )
+    if X.shape[1:] != shape:
+        raise ParameterError(
+            "image_shape",
+            f"={shape!r} is for flat rows, but X has rows of shape {X.shape[1:]}; leave it out, or correct it.",
+        )
+    return X
+
+
+def _refuse_not_finite(X: np.ndarray) -> None:
+    """Name the first row with a value that is missing or infinite, and how many there are."""
+    bad = np.flatnonzero(~np.isfinite(X).reshape(len(X), -1).all(axis=1))
+    if len(bad) == 0:
+        return
+    what = "NaN" if np.isnan(X[bad[0]]).any() else "infinity or a number that single precision cannot hold"
+    raise ParameterError(
+        "X",
+        f"contains {what} in row {bad[0]}; {len(bad)} of {len(X)} rows hold values that are not finite. Replace them, "
+        "or leave these rows out.",
+    )

@@ -2,22 +2,45 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from os import PathLike
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from otprop.deep._torch import import_extra, safetensors, torch
-from otprop.files.atomic import write_atomic
+from otprop.deep.fingerprint import Part, differences
+from otprop.files.atomic import check_output, write_atomic
 
-FORMAT = "otprop.deep 1"
+FORMAT = "otprop.deep 2"
 CODES, NETWORK = "codes", "network."  # names of the tensors
 
 
 class CheckpointError(ValueError):
-    """A checkpoint cannot be used; the message says why and what to do."""
+    """A checkpoint cannot be used; the message says why and what to do.
+
+    Examples
+    --------
+    Rounds that were made with other data, labels or parameters are refused, and left as they are:
+
+    >>> import tempfile
+    >>> from sklearn.datasets import load_iris
+    >>> from otprop import OTP
+    >>> from otprop.deep import CheckpointError, PseudoLabelTrainer
+    >>> X, y = load_iris(return_X_y=True)
+    >>> y[5::10] = -1
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model = PseudoLabelTrainer(n_rounds=1, n_steps=20, transport=OTP(evidence=None), checkpoint=folder)
+    ...     model = model.fit(X, y).set_params(n_steps=30)
+    ...     try:
+    ...         model.fit(X, y)
+    ...     except CheckpointError as error:
+    ...         print(str(error).partition(": ")[2])
+    n_steps is 30, the rounds were made with 20. Name another folder in checkpoint, or delete this one to start again.
+    """
 
 
 class CheckpointFolder:
@@ -27,18 +50,26 @@ class CheckpointFolder:
     ----------
     folder : str or path
         Created where it does not exist.
-    fingerprint : str
-        Of the data, the labels and the parameters; rounds of another one are refused.
+    fingerprint : dict of str to (str, str)
+        Of the data, the labels and each parameter; rounds of another one are refused.
     """
 
-    def __init__(self, folder: str | Path, fingerprint: str) -> None:
+    def __init__(self, folder: str | PathLike[str], fingerprint: dict[str, Part]) -> None:
         import_extra("safetensors.torch")  # fail before any work is done
         self._folder, self._fingerprint = Path(folder), fingerprint
-        if self._folder.exists() and not self._folder.is_dir():
-            raise CheckpointError(f"checkpoint={str(folder)!r} is a file; name a folder for the rounds.")
-        self._folder.mkdir(parents=True, exist_ok=True)
-        for path in sorted(self._folder.glob("round-*.safetensors")):
+        with self._reporting():
+            if self._folder.exists() and not self._folder.is_dir():
+                raise CheckpointError(f"checkpoint={str(folder)!r} is a file; name a folder for the rounds.")
+            known = sorted(self._folder.glob("round-*.safetensors"))
+        for path in known:
             self._refuse_other_runs(path, _read(path, tensors=False)[0])
+
+    def make_ready(self, numbers: Iterable[int]) -> None:
+        """Create the folder and see whether the rounds that it lacks can be written, before any is made."""
+        with self._reporting():
+            self._folder.mkdir(parents=True, exist_ok=True)
+            for path in [self.path(number) for number in numbers if not self.path(number).exists()][:1]:
+                check_output(path, force=True)
 
     def path(self, number: int) -> Path:
         return self._folder / f"round-{number:02d}.safetensors"
@@ -47,8 +78,9 @@ class CheckpointFolder:
         """Write a round in one step."""
         tensors = {NETWORK + name: value.detach().contiguous() for name, value in module.state_dict().items()}
         tensors[CODES] = torch.as_tensor(codes, dtype=torch.int32)
-        header = {"format": FORMAT, "fingerprint": self._fingerprint, "record": json.dumps(record)}
-        write_atomic(self.path(number), safetensors.save(tensors, metadata=header), force=True)
+        header = {"format": FORMAT, "made_from": json.dumps(self._fingerprint), "record": json.dumps(record)}
+        with self._reporting():
+            write_atomic(self.path(number), safetensors.save(tensors, metadata=header), force=True)
 
     def load(self, number: int, module: Any) -> tuple[np.ndarray, dict[str, Any]] | None:
         """Fill the network with the weights of a round; its codes and record, or None where it is not there."""
@@ -63,21 +95,34 @@ class CheckpointFolder:
             raise CheckpointError(f"{path} holds another network than network= makes: {error}") from error
         return np.asarray(codes.numpy(), dtype=np.intp), json.loads(header["record"])
 
-    def _refuse_other_runs(self, path: Path, header: dict[str, str]) -> None:
-        if header.get("format") != FORMAT or header.get("fingerprint") != self._fingerprint:
+    @contextmanager
+    def _reporting(self) -> Iterator[None]:
+        """Name the parameter and the folder where the system refuses it."""
+        try:
+            yield
+        except CheckpointError:
+            raise
+        except (OSError, ValueError) as error:  # a TableError holds what the system said; a NUL is a ValueError
+            cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
+            reason = str(getattr(cause, "strerror", None) or cause).rstrip(".")
             raise CheckpointError(
-                f"{path} is a round of other data, labels or parameters. Name another folder in checkpoint, or delete "
-                "this one to start again."
-            )
+                f"checkpoint={str(self._folder)!r} cannot be written: {reason}. Name a folder that can; finished "
+                "rounds are kept."
+            ) from error
 
-
-def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: dict[str, Any]) -> str:
-    """A digest of rows, labels and settings."""
-    digest = hashlib.sha256(json.dumps(settings, sort_keys=True, default=repr).encode())
-    digest.update(str(rows.shape).encode())
-    digest.update(np.ascontiguousarray(rows).data)
-    digest.update(np.ascontiguousarray(codes, dtype=np.int64).data)
-    return digest.hexdigest()
+    def _refuse_other_runs(self, path: Path, header: dict[str, str]) -> None:
+        advice = "Name another folder in checkpoint, or delete this one to start again."
+        if header.get("format") != FORMAT:
+            raise CheckpointError(f"{path} is a round of other data, labels or parameters. {advice}")
+        try:
+            before = {
+                name: (str(shown), str(digest)) for name, (shown, digest) in json.loads(header["made_from"]).items()
+            }
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            raise CheckpointError(f"{path} does not say what it was made from. {advice}") from error
+        found = differences(self._fingerprint, before)
+        if found:
+            raise CheckpointError(f"{path} is a round of another run: {'; '.join(found)}. {advice}")
 
 
 def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, Any]]:

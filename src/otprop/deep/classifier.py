@@ -26,7 +26,7 @@ class NetworkClassifier(NetworkEstimator):
     augment : callable or None, default=None
         Changes a batch, a tensor, at random, such as `RandomAffine`; its result has the same shape.
     image_shape : tuple of int or None, default=None
-        The shape that each row of a two-dimensional X takes for the network, such as (28, 28).
+        The shape that each row of a two-dimensional X takes for the network, such as (28, 28). Images must have it.
     n_steps : "auto" or int, default="auto"
         Steps of training. "auto": each row is drawn five times on average, in 300 to 1000 steps.
     batch_size : int, default=128

@@ -27,6 +27,21 @@ class NetworkRound:
     loss : float, mean loss of the last steps
     hidden_loss, hidden_accuracy : float, of the network on the hidden labels; NaN where none is hidden
     seconds : float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from sklearn.datasets import load_iris
+    >>> from otprop import OTP
+    >>> from otprop.deep import PseudoLabelTrainer
+    >>> X, truth = load_iris(return_X_y=True)
+    >>> y = np.full(150, -1)
+    >>> y[::15] = truth[::15]
+    >>> transport = OTP(evidence=None)  # the geometry alone, which is quick
+    >>> model = PseudoLabelTrainer(n_rounds=2, n_steps=20, transport=transport).fit(X, y)
+    >>> first, second = model.rounds_
+    >>> first.n_changed, second.number, second.n_steps, second.codes.shape
+    (0, 2, 20, (150,))
     """
 
     number: int

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import logging
-import re
 import time
 from collections.abc import Callable
-from pathlib import Path
+from os import PathLike
 from typing import Any, Self
 
 import numpy as np
@@ -17,7 +16,8 @@ from otprop._otp import OTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number
 from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
-from otprop.deep.checkpoint import CheckpointFolder, fingerprint
+from otprop.deep.checkpoint import CheckpointFolder
+from otprop.deep.fingerprint import fingerprint
 from otprop.deep.hidden import choose_hidden
 from otprop.deep.inference import network_features
 from otprop.deep.pretraining import pretrain, side_by_side
@@ -54,7 +54,7 @@ class PseudoLabelTrainer(NetworkEstimator):
     transport : OTP or None, default=None
         Transports the labels; None: ``OTP()``. It sees classes as numbers.
     image_shape : tuple of int or None, default=None
-        The shape that each row of a two-dimensional X takes for the network, such as (28, 28).
+        The shape that each row of a two-dimensional X takes for the network, such as (28, 28). Images must have it.
     classes : array-like or None, default=None
         All classes, where y might lack one: a class without a labelled row is then an error. None: those of y.
     hidden_share : "auto" or float in [0, 1), default="auto"
@@ -72,7 +72,8 @@ class PseudoLabelTrainer(NetworkEstimator):
     weight_decay : float, default=0.01
     checkpoint : str, path or None, default=None
         A folder for the finished rounds, one safetensors file each. A run that was killed goes on after its last
-        finished round, with the same result; needs an integer as `random_state`.
+        finished round, with the same result; needs an integer as `random_state`. Rounds of other data, labels,
+        parameters or code are refused by a `CheckpointError`.
     unlabeled : default="auto"
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
@@ -81,7 +82,8 @@ class PseudoLabelTrainer(NetworkEstimator):
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result makes it the last one.
     verbose : int, default=0
-        Above 0, the rounds are logged at level INFO of the logger "otprop", else at DEBUG.
+        Above 0, the rounds are logged at level INFO of the logger "otprop", else at DEBUG; see it with
+        ``logging.basicConfig(level=logging.INFO)``.
 
     Attributes
     ----------
@@ -129,7 +131,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         batch_size: int = 128,
         learning_rate: float = 0.003,
         weight_decay: float = 0.01,
-        checkpoint: str | Path | None = None,
+        checkpoint: str | PathLike[str] | None = None,
         unlabeled: Any = "auto",
         random_state: Any = 0,
         n_jobs: int | None = None,
@@ -167,6 +169,8 @@ class PseudoLabelTrainer(NetworkEstimator):
             raise ParameterError("transport", f"must be an OTP or None; got a {type(self.transport).__name__}.")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", f"must be a function of a round, or None; got {self.callback!r}.")
+        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, PathLike)):
+            raise ParameterError("checkpoint", f"must be the name of a folder, or None; got {self.checkpoint!r}.")
         if self.checkpoint is not None and not isinstance(self.random_state, (int, np.integer)):
             raise ParameterError(
                 "random_state", f"must be an integer with checkpoint, to go on alike; got {self.random_state!r}."
@@ -207,7 +211,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         self.hidden_rows_ = choose_hidden(labels.codes, self.hidden_share, len(labels.classes), seed_of(seed, 0))
         try:
             with self._seeded():
-                self._run_rounds(rows, labels, seed, self._open_checkpoint(rows, labels.codes))
+                self._run_rounds(rows, labels, seed, self._open_checkpoint(rows, labels))
                 self._progress(len(self.rounds_), "transport over the features of the last network")
                 last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
         except BaseException:
@@ -317,7 +321,7 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
         model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
-        model.set_params(unlabeled=UNLABELED)
+        model.set_params(unlabeled="auto")  # -1 in codes; it may be absent, of which a marker that is named would warn
         if isinstance(model.class_prior, dict):  # by label, but the transport sees numbers
             model.set_params(
                 class_prior={code: model.class_prior[label] for code, label in enumerate(classes.tolist())}
@@ -346,12 +350,16 @@ class PseudoLabelTrainer(NetworkEstimator):
             )
         return labels
 
-    def _open_checkpoint(self, rows: Any, codes: np.ndarray) -> CheckpointFolder | None:
+    def _open_checkpoint(self, rows: Any, labels: Labels) -> CheckpointFolder | None:
         if self.checkpoint is None:
             return None
         free = ("n_rounds", "checkpoint", "callback", "verbose", "n_jobs", "unlabeled", "classes")
-        settings = {name: _name(value) for name, value in self.get_params(deep=False).items() if name not in free}
-        return CheckpointFolder(self.checkpoint, fingerprint(rows.numpy(), codes, settings))
+        settings = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
+        module = self._make_network(rows, len(labels.classes), seed=0)  # for its architecture alone
+        folder = CheckpointFolder(self.checkpoint, fingerprint(rows.numpy(), labels.codes, settings, module))
+        first = 0 if self._pretraining_config(len(rows)).n_steps else 1
+        folder.make_ready(range(first, self.n_rounds + 1))
+        return folder
 
     def _set_results(self, last: Transported, labels: Labels) -> None:
         model = last.model
@@ -390,8 +398,3 @@ def _training_weights(model: OTP, codes: np.ndarray) -> np.ndarray:
     weights *= (1 - GIVEN_SHARE) / weights.sum()
     weights[given] += GIVEN_SHARE * class_balanced_weights(codes[given], np.ones(len(given))) / len(given)
     return weights
-
-
-def _name(value: Any) -> str:
-    """The value as it is printed, without addresses, so that it is the same in every run."""
-    return re.sub(r" at 0x[0-9a-fA-F]+", "", repr(value))

@@ -140,9 +140,16 @@ def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
     if augment is None:
         return batch
     changed = augment(batch)
-    if not isinstance(changed, torch.Tensor) or changed.shape != batch.shape:
-        what = tuple(changed.shape) if hasattr(changed, "shape") else type(changed).__name__
-        raise ParameterError("augment", f"must return a tensor of the shape {tuple(batch.shape)} it got; got {what}.")
+    if not isinstance(changed, torch.Tensor):
+        kind = f"{type(changed).__module__}.{type(changed).__qualname__}".removeprefix("builtins.")
+        advice = " Return torch.from_numpy of it." if isinstance(changed, np.ndarray) else ""
+        raise ParameterError("augment", f"must return a tensor (torch.Tensor) for a batch; got a {kind}.{advice}")
+    if changed.shape != batch.shape or changed.dtype != batch.dtype:
+        raise ParameterError(
+            "augment",
+            f"must return a tensor of the shape {tuple(batch.shape)} and type {batch.dtype} it got; got "
+            f"{tuple(changed.shape)} of {changed.dtype}.",
+        )
     return changed
 
 

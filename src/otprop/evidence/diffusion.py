@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -11,8 +12,8 @@ import scipy.sparse as sp
 from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, powered
-from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, DiffusionGraph
-from otprop.geometry.parallel import row_blocks, rows_per_block
+from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, DiffusionGraph
+from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 
 POWERS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
 START_POWER = 1.4
@@ -63,11 +64,13 @@ class DiffusionSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Diffuse the labels with every setting; weight the settings by the likelihood of the held-out labels."""
         masses = self._masses(codes, weights)
-        values = []
         tol = OWN_TOL if held_out.leave_one_out else TOL  # what is left of a difference has to be accurate
-        for setting in self.settings:
-            setting.values = self._diffuse(setting, masses, tol=tol)
-            values.append(self._held_out_values(setting, masses, held_out))
+
+        def fit(setting: Setting, n_jobs: int | None) -> np.ndarray:
+            setting.values = self._diffuse(setting, masses, n_jobs, tol=tol)
+            return self._held_out_values(setting, masses, held_out, n_jobs)
+
+        values = self._of_each_setting(fit)
         likelihoods = _log_likelihoods(values, held_out.codes)
         group, weighting = held_out.group, held_out.weighting
         powers, shares = _choose_mixture(likelihoods[:, :, weighting])
@@ -86,9 +89,18 @@ class DiffusionSource:
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the labels as they are now; log-probabilities of all rows."""
         masses = self._masses(codes, weights)
-        for setting in self.settings:
-            setting.values = self._diffuse(setting, masses)
+        found = self._of_each_setting(lambda setting, n_jobs: self._diffuse(setting, masses, n_jobs))
+        for setting, values in zip(self.settings, found, strict=True):
+            setting.values = values
         return self._mixture()
+
+    def _of_each_setting(self, function: Callable[[Setting, int | None], np.ndarray]) -> list[np.ndarray]:
+        """Call a function of a setting and a number of threads: one setting a thread where there are enough of them."""
+        jobs = Jobs(self._n_jobs)
+        if self._n_rows > MAX_INVERSE_ROWS and len(self.settings) >= jobs.n:
+            return list(jobs.run(lambda setting: function(setting, 1), self.settings))
+        with single_threaded_blas():
+            return [function(setting, self._n_jobs) for setting in self.settings]
 
     def predict_log_proba(self, neighbors: Any) -> np.ndarray:
         """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches those."""
@@ -105,14 +117,16 @@ class DiffusionSource:
         """Which rows are reached by some label."""
         return np.any([setting.values.any(axis=1) for setting in self.settings if setting.values is not None], axis=0)
 
-    def _held_out_values(self, setting: Setting, masses: sp.csr_array, held_out: HeldOut) -> np.ndarray:
+    def _held_out_values(
+        self, setting: Setting, masses: sp.csr_array, held_out: HeldOut, n_jobs: int | None
+    ) -> np.ndarray:
         """Values of the held-out rows, each without the labels of its fold."""
         if len(held_out) == 0:
             return np.empty((0, self._n_classes))
         assert setting.values is not None
         if held_out.leave_one_out:  # subtract each row's own contribution, from the diagonal of the inverse
-            own = setting.graph.inverse_diagonal(held_out.rows, setting.strength, tol=OWN_TOL, n_jobs=self._n_jobs)
-            self.converged &= own.converged
+            own = setting.graph.inverse_diagonal(held_out.rows, setting.strength, tol=OWN_TOL, n_jobs=n_jobs)
+            self._check(own.converged)
             given = masses[held_out.rows].toarray()
             values = np.maximum(setting.values[held_out.rows] - own.values[:, None] * given, 0.0)
             return values * held_out.class_mass_correction()
@@ -121,14 +135,14 @@ class DiffusionSource:
         for folds in row_blocks(held_out.n_folds, together):
             here = [np.flatnonzero(held_out.fold == fold) for fold in range(folds.start, folds.stop)]
             shown = [_without(masses, held_out.rows[each]) for each in here]
-            found = self._diffuse(setting, sp.hstack(shown), len(shown))
+            found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown))
             for number, each in enumerate(here):
                 columns = slice(number * self._n_classes, (number + 1) * self._n_classes)
                 values[each] = found[held_out.rows[each], columns]
         return values * held_out.class_mass_correction()
 
     def _diffuse(
-        self, setting: Setting, masses: sp.csr_array, n_groups: int = 1, tol: float | None = None
+        self, setting: Setting, masses: sp.csr_array, n_jobs: int | None, n_groups: int = 1, tol: float | None = None
     ) -> np.ndarray:
         """Solve for the diffused masses, starting from the setting's present values."""
         start = setting.values
@@ -139,11 +153,15 @@ class DiffusionSource:
             setting.strength,
             start=start,
             tol=TOL if tol is None else tol,
-            n_jobs=self._n_jobs,
+            n_jobs=n_jobs,
             n_groups=n_groups,
         )
-        self.converged &= result.converged
+        self._check(result.converged)
         return result.values
+
+    def _check(self, converged: bool) -> None:
+        if not converged:
+            self.converged = False
 
     def _masses(self, codes: np.ndarray, weights: np.ndarray) -> sp.csr_array:
         labeled = np.flatnonzero(codes >= 0)

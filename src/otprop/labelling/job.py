@@ -24,6 +24,7 @@ from otprop.table.features import LEFT_OUT, ColumnUse, Features
 from otprop.table.target import Target, read_target
 
 LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
+NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
 MOST_SHARES = 20  # classes whose shares are listed for a person
 _CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
 _WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
@@ -170,8 +171,16 @@ class Job:
         if error is None or shares is None or not error.concentration or len(shares) < 2:
             return []
         largest = int(np.argmax(shares))
+        found = np.asarray(self.estimator.transduction_)[~self.target.given]
         if error.expected < 1.0 - shares[largest]:
-            return []
+            got = float(np.mean(found == largest)) if len(found) else 0.0
+            if got < NEARLY_ALL or shares[largest] > got - 0.05:
+                return []
+            return [
+                f"{got:.1%} of the rows without a label were labelled {self.target.classes[largest]!r}, though only "
+                f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
+                f"row. Label more rows of the others"
+            ]
         return [
             f"the labels are not expected to be better than {self.target.classes[largest]!r} for every row: expected "
             f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "

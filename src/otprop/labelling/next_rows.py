@@ -50,6 +50,7 @@ def suggest_next(
         candidates,
         n,
         distributions=distributions,
+        labeled=np.flatnonzero(job.target.given),
         typicality=_typicality(vectors, job.request),
         random_share=random_share,
         seed=job.request.seed + len(candidates),

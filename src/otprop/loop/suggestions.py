@@ -13,6 +13,7 @@ from sklearn.random_projection import GaussianRandomProjection
 
 MAX_CLUSTERED = 10_000  # rows that are clustered; of more, the most uncertain half and a random half
 MAX_FEATURES = 64  # more are projected at random before clustering
+MAX_COVERED = 200  # labelled rows whose regions are left out
 MIN_UNCERTAINTY = 1e-3
 UNCERTAINTY_POWER = 3.0  # how much more an uncertain row counts in the clustering, with very many labels
 LABELS_PER_CLASS = 10.0  # labels a class at which the power is half of that
@@ -55,19 +56,19 @@ def suggest_rows(
     n: int,
     *,
     distributions: np.ndarray | None = None,
-    n_labels: int | None = None,
+    labeled: np.ndarray | None = None,
     typicality: np.ndarray | None = None,
     random_share: float = 0.2,
     seed: int = 0,
 ) -> list[Suggestion]:
     """Choose `n` rows to label.
 
-    The unlabelled rows are clustered into as many regions as rows are wanted, each row weighted by its uncertainty
-    (Zhdanov 2019); of every region the row with the largest product of uncertainty and typicality is suggested. The
-    class probabilities of few labels are no guide, and where classes overlap uncertain rows teach little: uncertainty
-    counts the more, the more labels there are. Without class probabilities all rows are equally uncertain, and the
-    typical rows of different regions come first (Hacohen, Dekel and Weinshall 2022). A share of the suggestions is
-    drawn at random, spread over the list, so that expected errors can be estimated from them.
+    The rows are clustered into as many regions as there are labels and rows wanted, each row weighted by its
+    uncertainty (Zhdanov 2019); of every region without a label the row with the largest product of uncertainty and
+    typicality is suggested (Hacohen, Dekel and Weinshall 2022). The class probabilities of few labels are no guide, and
+    where classes overlap uncertain rows teach little: uncertainty counts the more, the more labels there are. Without
+    class probabilities all rows are equally uncertain. A share of the suggestions is drawn at random, spread over the
+    list, so that expected errors can be estimated from them.
 
     Parameters
     ----------
@@ -75,7 +76,7 @@ def suggest_rows(
     candidates : ndarray of int, the unlabelled rows
     n : int
     distributions : ndarray of shape (n_rows, n_classes) or None, class probabilities of all rows
-    n_labels : int or None, labels that these were learnt from; None for very many
+    labeled : ndarray of int or None, the labelled rows that these were learnt from
     typicality : ndarray of shape (n_rows,) or None, larger in dense regions
     random_share : float in [0, 1]
     seed : int
@@ -91,12 +92,16 @@ def suggest_rows(
     power = UNCERTAINTY_POWER
     if distributions is not None:
         uncertainty = label_uncertainty(distributions)
-        if n_labels is not None:
-            power *= n_labels / (n_labels + LABELS_PER_CLASS * distributions.shape[1])
+        if labeled is not None:
+            power *= len(labeled) / (len(labeled) + LABELS_PER_CLASS * distributions.shape[1])
     drawn = rng.choice(candidates, n_random, replace=False)
     left = np.setdiff1d(candidates, drawn)
     weights = np.maximum(uncertainty, MIN_UNCERTAINTY) ** power
-    picked = _pick(X, left, n - n_random, weights, typicality, rng)
+    if labeled is None:
+        labeled = np.empty(0, dtype=np.intp)
+    elif len(labeled) > MAX_COVERED:
+        labeled = rng.choice(labeled, MAX_COVERED, replace=False)
+    picked = _pick(X, left, labeled, n - n_random, weights, typicality, rng)
     reason = TYPICAL if distributions is None else UNCERTAIN
     known = distributions is not None
     found = [(int(row), reason) for row in picked]
@@ -116,12 +121,13 @@ def label_uncertainty(distributions: np.ndarray) -> np.ndarray:
 def _pick(
     X: Any,
     candidates: np.ndarray,
+    labeled: np.ndarray,
     n: int,
     weights: np.ndarray,
     typicality: np.ndarray | None,
     rng: np.random.Generator,
 ) -> np.ndarray:
-    """`n` of the candidates from different regions of the weighted rows, the most valuable first."""
+    """`n` of the candidates from different regions without a label, those with the largest weight first."""
     if n == 0:
         return np.empty(0, dtype=np.intp)
     if len(candidates) > MAX_CLUSTERED:
@@ -130,25 +136,27 @@ def _pick(
         candidates = np.concatenate(
             [candidates[order[:half]], rng.choice(candidates[order[half:]], half, replace=False)]
         )
-    weights = weights[candidates]
-    value = np.sqrt(weights)
+    value = np.sqrt(weights[candidates])
     if typicality is not None:
         value = value * _ranks(typicality[candidates])
     if n >= len(candidates):
         return candidates[np.argsort(-value, kind="stable")]
     seed = int(rng.integers(2**31 - 1))
-    rows = _for_clustering(X[candidates], seed)
-    model = KMeans(n, n_init=1, max_iter=50, random_state=seed)
+    rows = np.concatenate([candidates, labeled])
+    n_regions = min(n + len(labeled), len(candidates))
+    model = KMeans(n_regions, n_init=1, max_iter=50, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than asked for, where rows are equal
-        region = model.fit_predict(rows, sample_weight=weights)
+        region = model.fit_predict(_for_clustering(X[rows], seed), sample_weight=weights[rows])
+    n_labels = np.bincount(region[len(candidates) :], minlength=n_regions)
+    region = region[: len(candidates)]
     order = np.lexsort((-value, region))
     first = order[np.flatnonzero(np.diff(region[order], prepend=-1))]  # the most valuable row of every region
-    mass = np.bincount(region, weights, minlength=n)
-    first = first[np.argsort(-mass[region[first]], kind="stable")]
+    mass = np.bincount(region, weights[candidates], minlength=n_regions)
+    first = first[np.lexsort((-mass[region[first]], n_labels[region[first]]))]
     rest = np.setdiff1d(order, first)
-    more = rest[np.argsort(-value[rest], kind="stable")][: n - len(first)]  # equal rows make fewer regions
-    return candidates[np.concatenate([first, more])]
+    more = rest[np.argsort(-value[rest], kind="stable")]  # equal rows make fewer regions
+    return candidates[np.concatenate([first, more])[:n]]
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:

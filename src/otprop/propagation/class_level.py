@@ -165,7 +165,8 @@ class ClassLevelFit:
     ) -> np.ndarray:
         """The classes' shares of all rows: the labelled ones, and those inferred for the rest.
 
-        Where labels were chosen, and few drawn at random, neither tell the shares, but the rows' mean probabilities do.
+        Where labels were chosen, and few drawn at random, what all labels tell is averaged with the rows' mean
+        probabilities.
         """
         left, held_out = labels.unlabeled, self.evidence.held_out
         reached = left[logits.min(axis=1)[left] > -np.inf]
@@ -173,11 +174,13 @@ class ClassLevelFit:
         for block in row_blocks(len(reached), rows_per_block(len(counts), BLOCK_ENTRIES)):
             total += softmax(tempered(logits[reached[block]], self.temperature), axis=1).sum(axis=0)
         mean = total / max(len(reached), 1)
-        inferred = mean
-        if held_out.enough_drawn or len(reached) == 0 or np.array_equal(counts, drawn_counts):
-            shown = softmax(tempered(self.evidence.held_out_log_proba[held_out.drawn], self.temperature), axis=1)
-            drawn = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left))
-            inferred = infer_shares(mean, len(reached), shown, held_out.codes[held_out.drawn], drawn)
+        enough = held_out.enough_drawn or len(reached) == 0 or np.array_equal(counts, drawn_counts)
+        used = held_out.drawn if enough else np.ones(len(held_out), dtype=bool)
+        told = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left)) if enough else counts
+        shown = softmax(tempered(self.evidence.held_out_log_proba[used], self.temperature), axis=1)
+        inferred = infer_shares(mean, len(reached), shown, held_out.codes[used], told)
+        if not enough:
+            inferred = (inferred + mean) / 2.0
         total = counts + len(left) * inferred
         return np.asarray(total / total.sum())
 

@@ -108,7 +108,7 @@ class ErrorEstimate:
         A part of the rows has that part of the labels to tell its error, and how the error is divided between it and
         the rest is known less well than the whole.
         """
-        share = n_rows / max(self.n_rows, 1)
+        share = min(n_rows / max(self.n_rows, 1), 1.0)  # rows may have come later
         known = self.concentration * share / (1.0 + 4.0 * PRIOR.partial * share * (1.0 - share))
         return ErrorEstimate(expected, known, n_rows)
 

@@ -45,6 +45,11 @@ class Pictures:
     def __bool__(self) -> bool:
         return self._paths is not None or self._images is not None
 
+    @property
+    def are_files(self) -> bool:
+        """Whether they are files, which nothing is learnt from; the arrays of an NPZ file are features as well."""
+        return self._images is None and self._paths is not None
+
     def has(self, row: int) -> bool:
         """Whether a row names a picture; its file may be missing all the same."""
         return self._images is not None or (self._paths is not None and bool(self._paths[row].as_py()))

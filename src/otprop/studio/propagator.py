@@ -22,7 +22,7 @@ from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source, prepare_source, read_source
-from otprop.table.target import Target
+from otprop.table.target import Target, read_target
 
 MOST_PROBABLE = 10  # classes of a row whose probabilities are kept
 N_SUGGESTED = 40
@@ -239,10 +239,12 @@ class Propagator:
         """The job of these labels, as `otprop label` would have it with corrections, and the ids of its classes."""
         base, codes = self.base, self._codes(labels)
         ids = np.unique(codes[codes >= 0])
+        in_file = dict(zip(base.target.classes, base.target.values, strict=True))
+        ids = ids[_order_of_classes(_values([labels.classes[number] for number in ids], in_file))]
         place = np.full(len(labels.classes) + 1, -1, dtype=np.intp)
         place[ids] = np.arange(len(ids))
         names = [labels.classes[number] for number in ids]
-        values = _values(names, dict(zip(base.target.classes, base.target.values, strict=True)))
+        values = _values(names, in_file)
         here = np.flatnonzero(labels.state >= 0)
         file_codes = np.array([*(labels.classes.index(name) for name in base.target.classes), -1])[base.target.codes]
         corrected = (base.corrected & (labels.state == AS_IN_FILE)) | (
@@ -300,6 +302,12 @@ class Propagator:
             reused=list(getattr(job.estimator, "reused_", ())),
             notes=[str(note) for note in job.notes],
         )
+
+
+def _order_of_classes(values: Sequence[Any]) -> np.ndarray:
+    """Where the classes are in the order of `otprop label`, whatever order they were made in."""
+    target = read_target(values, "classes", numeric_classes=True, allow_few=True, allow_complete=True)
+    return np.argsort(target.codes, kind="stable")
 
 
 def _values(names: Sequence[str], in_file: Mapping[str, Any]) -> list[Any]:

@@ -21,16 +21,19 @@ class Queues:
         rng = np.random.default_rng(seed)
         first = rng.choice(n_rows, min(n_rows, N_FIRST), replace=False)
         self._suggestions: list[tuple[int, str]] = [(int(row), RANDOM) for row in first]
-        self._reasons: dict[int, str] = dict(self._suggestions)
+        self._drawn = {row for row, _ in self._suggestions}
 
     def set_suggestions(self, found: list[tuple[int, str]]) -> None:
-        """Take the newest suggestions; the reasons of earlier ones stay, since a page may still show them."""
+        """Take the newest suggestions."""
         self._suggestions = found
-        self._reasons.update(found)
+        self._drawn |= {row for row, reason in found if reason == RANDOM}
 
-    def was_drawn(self, row: int, order: str) -> bool:
-        """Whether a row was drawn at random when it was labelled from this order."""
-        return order == "suggest" and self._reasons.get(row) == RANDOM
+    def was_drawn(self, row: int, reason: str) -> bool:
+        """Whether a row was drawn at random: it was shown with this reason, and it has been offered with it.
+
+        The newest suggestions may give another reason by then; what counts is why the person saw the row.
+        """
+        return reason == RANDOM and row in self._drawn
 
     def suggested(
         self, shown: Shown, n: int, n_drawn: int, n_by_key: int, skipped: Iterable[int]

@@ -83,6 +83,7 @@ class Application:
             ("POST", "/api/redo", self.redo, SMALL_BODY),
             ("POST", "/api/skip", self.skip, SMALL_BODY),
             ("POST", "/api/classes", self.classes, SMALL_BODY),
+            ("POST", "/api/rename", self.rename, SMALL_BODY),
             ("POST", "/api/goal", self.goal, SMALL_BODY),
             ("POST", "/api/export", self.export, SMALL_BODY),
         ]
@@ -217,6 +218,7 @@ class Application:
                         "new": int(one.new[0]) if len(one.rows) else None,
                         "kind": one.kind,
                         "time": one.time,
+                        "name": None if one.renamed is None else one.renamed[2],
                     }
                     for one in self._space.session.log(n)
                 ]
@@ -231,10 +233,10 @@ class Application:
     async def label(self, request: Request) -> Response:
         body = await body_of(request)
         rows = await run_in_threadpool(rows_of, body, self._space.cells.n_rows)
-        number, kind, order = class_of(body), body.get("kind", "label"), body.get("order", "")
-        if not isinstance(kind, str) or not isinstance(order, str):
-            raise ValueError("kind and order must be text.")
-        return await self._once(request, lambda name: self._space.label(rows, number, kind, order, name))
+        number, kind, reason = class_of(body), body.get("kind", "label"), body.get("reason", "")
+        if not isinstance(kind, str) or not isinstance(reason, str):
+            raise ValueError("kind and reason must be text.")
+        return await self._once(request, lambda name: self._space.label(rows, number, kind, reason, name))
 
     async def undo(self, request: Request) -> Response:
         await body_of(request)
@@ -263,6 +265,11 @@ class Application:
     async def classes(self, request: Request) -> Response:
         name = check_class_name((await body_of(request)).get("name"), self._space.source.request.unlabeled)
         return as_json(await run_in_threadpool(self._space.add_class, name))
+
+    async def rename(self, request: Request) -> Response:
+        body = await body_of(request)
+        number, new = class_of(body), check_class_name(body.get("name"), self._space.source.request.unlabeled)
+        return await self._once(request, lambda name: self._space.rename_class(number, new, name))
 
     async def goal(self, request: Request) -> Response:
         error = share_of((await body_of(request)).get("error"))

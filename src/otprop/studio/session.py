@@ -19,7 +19,8 @@ from otprop.studio.session_file import NotSavedError, SessionError, open_session
 
 AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
 LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
-KINDS = (LABEL, ACCEPT, "remove", "unknown")  # of events that change the state of rows
+REMOVE, RENAME = "remove", "rename"
+KINDS = (LABEL, ACCEPT, REMOVE, "unknown")  # of events that change the state of rows
 
 
 class Rows(Protocol):
@@ -41,12 +42,13 @@ class Event:
     Attributes
     ----------
     revision : int
-    kind : str, one of KINDS, "skip", "keep" (a doubtful label is right), "undo", "redo" or "file" (the file changed,
-        labels were matched with it)
+    kind : str, one of KINDS, "skip", "keep" (a doubtful label is right), "rename" (of a class), "undo", "redo" or
+        "file" (the file changed, labels were matched with it)
     time : str, ISO 8601
     rows, old, new : ndarray of int, what changed; states are ids of classes, AS_IN_FILE, REMOVED or UNKNOWN
     old_drawn, new_drawn : ndarray of bool, the row was drawn at random and not chosen
     undone : int or None, the revision that an undo or a redo is about
+    renamed : (class, name before, name after) or None
     """
 
     revision: int
@@ -58,10 +60,13 @@ class Event:
     old_drawn: np.ndarray
     new_drawn: np.ndarray
     undone: int | None = None
+    renamed: tuple[int, str, str] | None = None
 
     def reversed(self, kind: str, revision: int, time: str) -> Event:
         """The event that takes this one back."""
-        return Event(revision, kind, time, self.rows, self.new, self.old, self.new_drawn, self.old_drawn, self.revision)
+        back = None if self.renamed is None else (self.renamed[0], self.renamed[2], self.renamed[1])
+        states = self.new, self.old, self.new_drawn, self.old_drawn
+        return Event(revision, kind, time, self.rows, *states, self.revision, back)
 
 
 class Session:
@@ -74,6 +79,7 @@ class Session:
     drawn : ndarray of bool of shape (n_rows,), the label made here was of a row drawn at random
     skipped, kept : dict of the rows that were skipped, or whose label was kept, and not labelled since, in order
     classes : list of str, by id
+    used : set of int, the classes that a row was given at some time
     revision : int, of the newest event
     saved_at : str, time of the newest event
     notes : list of str
@@ -213,6 +219,8 @@ class Session:
             if not stack:
                 return None
             event = stack[-1][0].reversed(kind, self.revision + 1, _now())
+            if event.renamed is not None and event.renamed[2] in self.classes:
+                raise ValueError(f"there is another class {event.renamed[2]!r} by now: rename that one first.")
             self._append(event, request)
             return event
 
@@ -224,6 +232,16 @@ class Session:
                     self._add_class(name)
                 self.classes = self._read_classes()
             return self.classes.index(name)
+
+    def rename(self, number: int, name: str, request: str = "") -> Event:
+        """Give a class another name, which no other class may have."""
+        with self.lock:
+            none = np.empty(0, dtype=np.int64)
+            flags = none.astype(bool)
+            names = number, self.classes[number], name
+            event = Event(self.revision + 1, RENAME, _now(), none, none, none, flags, flags, renamed=names)
+            self._append(event, request)
+            return event
 
     def set_goal(self, error: float | None) -> None:
         """Set the expected error to reach."""
@@ -253,6 +271,12 @@ class Session:
             self._connection.executemany(
                 "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", ((event.revision, *change) for change in changes)
             )
+            if event.renamed is not None:
+                number, _, name = event.renamed
+                self._connection.execute("INSERT INTO renames VALUES (?, ?, ?, ?)", (event.revision, *event.renamed))
+                self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name, number))
+        if event.renamed is not None:
+            self.classes = self._read_classes()
         self._apply(event)
 
     def _apply(self, event: Event) -> None:
@@ -265,6 +289,7 @@ class Session:
             self._done.clear()
             self._undone.clear()
         self.state[event.rows], self.drawn[event.rows] = event.new, event.new_drawn
+        self.used.update(event.new[event.new >= 0].tolist())
         if event.kind in (UNDO, REDO):
             here, there = (self._done, self._undone) if event.kind == UNDO else (self._undone, self._done)
             _, kind = here.pop()
@@ -288,6 +313,7 @@ class Session:
         self._undone: list[tuple[Event, str]] = []
         self.skipped: dict[int, None] = {}
         self.kept: dict[int, None] = {}
+        self.used: set[int] = set()
         self.revision, self.saved_at = 0, str(self._meta("made"))
         n_rows = max(self._rows.n_rows, int(self._meta("n_rows") or 0), self._most_rows())
         self.state, self.drawn = np.full(n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(n_rows, dtype=bool)
@@ -310,7 +336,9 @@ class Session:
             ).fetchall()
             table = np.array(changes, dtype=np.int64).reshape(-1, 5)
             drawn = table[:, 3:].astype(bool)
-            yield Event(revision, kind, time, table[:, 0], table[:, 1], table[:, 2], drawn[:, 0], drawn[:, 1], undone)
+            states = table[:, 1], table[:, 2], drawn[:, 0], drawn[:, 1]
+            names = self._connection.execute("SELECT class, old, new FROM renames WHERE revision = ?", (revision,))
+            yield Event(revision, kind, time, table[:, 0], *states, undone, names.fetchone())
 
     # --- the file
 
@@ -331,9 +359,11 @@ class Session:
     def _match_file(self) -> None:
         """Where the file has changed: keep what was said of rows that are still in it, and say so."""
         rows, columns = self._rows, json.loads(str(self._meta("columns")))
-        if (self._meta("digest"), columns) == (rows.digest, rows.columns):
+        before = str(self._meta("digest"))
+        if (before, columns) == (rows.digest, rows.columns):
             self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
             return
+        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
         gone = [name for name in columns if name not in rows.columns]
         said = np.flatnonzero(self.state != AS_IN_FILE)
         if gone and len(said):
@@ -345,9 +375,9 @@ class Session:
         found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
         kept = found >= 0
         if len(said) and not kept.any():
+            rest = f"the sample of {rows.name} that is open now" if same_file else f"{rows.name}, which is another file"
             raise SessionError(
-                f"none of the {len(said)} labels of {self.path} is of a row of {rows.name}, which is another file",
-                "name another session with {}",
+                f"none of the {len(said)} labels of {self.path} is of a row of {rest}", "name another session with {}"
             )
         new, drawn = self.state[said][kept], self.drawn[said][kept]
         nothing = np.full(len(new), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(new), dtype=bool), drawn
@@ -355,7 +385,8 @@ class Session:
         self._append(event)
         self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
         moved = int((found[kept] != said[kept]).sum())
-        note = f"{rows.name} has changed since the last time: {int(kept.sum())} of {len(said)} labels made here fit"
+        what = f"another sample of {rows.name} is open than" if same_file else f"{rows.name} has changed since"
+        note = f"{what} the last time: {int(kept.sum())} of {len(said)} labels made here fit"
         note += f", {moved} of them in another row" if moved else ""
         lost = len(said) - int(kept.sum())
         self.notes.append(f"{note}; {lost} are of rows that are not in it any more, or not once" if lost else note)

@@ -14,6 +14,7 @@ from otprop.files import TableError
 FORMAT = 1  # raised when an older version could not read what a newer one writes
 APPLICATION_ID = 0x6F747073  # "otps", in the header of the file
 _HEADER = b"SQLite format 3\0"
+_PAGE_START = 108  # bytes: the header of the file, and that of its first page
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
 CREATE TABLE classes (id INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE, time TEXT NOT NULL);
@@ -30,6 +31,12 @@ CREATE TRIGGER events_stay BEFORE UPDATE ON events BEGIN SELECT RAISE(ABORT, 'th
 CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER changes_stay BEFORE UPDATE ON changes BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER changes_remain BEFORE DELETE ON changes BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
+"""
+# beside the events of kind "rename", or that undo one; earlier versions leave it alone
+_RENAMES = """
+CREATE TABLE IF NOT EXISTS renames (
+    revision INTEGER PRIMARY KEY REFERENCES events, class INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL
+)
 """
 
 
@@ -56,7 +63,7 @@ def open_session_file(path: Path) -> tuple[sqlite3.Connection, bool]:
     except (OSError, sqlite3.Error) as error:
         raise SessionError(_cannot_write(path, error)) from error
     try:
-        return connection, _prepare(connection, path)
+        return connection, _prepare(connection)
     except sqlite3.Error as error:
         connection.close()
         if "locked" in str(error):
@@ -65,26 +72,50 @@ def open_session_file(path: Path) -> tuple[sqlite3.Connection, bool]:
         if isinstance(error, sqlite3.OperationalError):
             raise SessionError(_cannot_write(path, error)) from error
         raise SessionError(f"{path} is damaged ({error})", "keep it, and name another file with {}") from error
-    except SessionError:
-        connection.close()
-        raise
 
 
 def _check_content(path: Path) -> None:
-    """Refuse a file of another kind, before SQLite sees it; an empty one is as good as none."""
+    """Refuse a file of another kind before SQLite sees it, which would change it; an empty one is as good as none."""
     try:
-        with path.open("rb") as file:
-            start = file.read(len(_HEADER))
+        start = _first_page(path)
     except FileNotFoundError:
         return
     except OSError as error:
         raise SessionError(_cannot_write(path, error)) from error
-    if start and start != _HEADER:
+    if not start:
+        return
+    if not start.startswith(_HEADER):
         raise SessionError(f"{path} is no session of otprop studio")
+    version, made_by = (int.from_bytes(start[place : place + 4], "big", signed=True) for place in (60, 68))
+    is_empty = start[100:101] == b"\x0d" and start[103:105] == b"\0\0"  # a leaf without a cell: there is no table
+    if made_by != APPLICATION_ID and not is_empty:
+        raise SessionError(f"{path} is another program's database")
+    if made_by == APPLICATION_ID and version > FORMAT:
+        raise SessionError(
+            f"{path} was written by a newer otprop (format {version}, this one reads {FORMAT})",
+            "update otprop, or name another file with {}",
+        )
 
 
-def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
-    """Take the lock, check the version, and make the tables of a new file; whether it is new."""
+def _first_page(path: Path) -> bytes:
+    """The first bytes of the newest first page: in the file, or in the log beside it that a killed process left."""
+    with path.open("rb") as file:
+        found = file.read(_PAGE_START)
+    try:
+        with path.with_name(f"{path.name}-wal").open("rb") as log:
+            head = log.read(32)
+            size, salts = int.from_bytes(head[8:12], "big"), head[16:24]
+            while len(frame := log.read(24)) == 24 and frame[8:16] == salts:  # others are left from before
+                page = log.read(size)
+                if frame[:4] == b"\0\0\0\1" and len(page) == size:
+                    found = page[:_PAGE_START]
+    except OSError:
+        pass
+    return found
+
+
+def _prepare(connection: sqlite3.Connection) -> bool:
+    """Take the lock, and make the tables of a new file; whether it is new."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # until closed; a killed process leaves no lock behind
     connection.execute("PRAGMA trusted_schema = OFF")
     (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
@@ -92,16 +123,8 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> bool:
     if mode != "wal":
         raise sqlite3.OperationalError(f"the journal mode is {mode}")
     with writing(connection):
-        (made_by,) = connection.execute("PRAGMA application_id").fetchone()
-        (version,) = connection.execute("PRAGMA user_version").fetchone()
         (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        if n_tables and made_by != APPLICATION_ID:
-            raise SessionError(f"{path} is another program's database")
-        if version > FORMAT:
-            raise SessionError(
-                f"{path} was written by a newer otprop (format {version}, this one reads {FORMAT})",
-                "update otprop, or name another file with {}",
-            )
+        connection.execute(_RENAMES)  # also in a session of an earlier version, which has none
         if n_tables:
             return False
         for statement in _statements():

@@ -46,6 +46,8 @@ def main(connection: Connection, source: Source) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which then closes the connection
     logging.getLogger("otprop").addHandler(logging.NullHandler())  # what matters of both is among the notes of a result
     warnings.simplefilter("ignore")
+    if hasattr(os, "nice"):
+        os.nice(10)  # the page and the server come first
     Worker(connection, source).serve()
 
 
@@ -238,6 +240,8 @@ def _changed(labels: Labels, changes: Changes) -> Labels:
     if (state[rows] != changes.state).any() or (drawn[rows] != changes.drawn).any():
         state, drawn = state.copy(), drawn.copy()
         state[rows], drawn[rows] = changes.state, changes.drawn
+    if changes.classes[: len(labels.classes)] != labels.classes:  # a class was renamed, which may change their order
+        state = state.copy()
     return replace(
         labels, revision=changes.revision, classes=changes.classes, state=state, drawn=drawn, goal=changes.goal
     )

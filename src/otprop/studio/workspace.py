@@ -21,7 +21,19 @@ from otprop.studio.export import FORMATS
 from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.queues import Queues
-from otprop.studio.session import ACCEPT, AS_IN_FILE, KEEP, KINDS, REMOVED, SKIP, UNKNOWN, Event, Session
+from otprop.studio.session import (
+    ACCEPT,
+    AS_IN_FILE,
+    KEEP,
+    KINDS,
+    REMOVE,
+    REMOVED,
+    RENAME,
+    SKIP,
+    UNKNOWN,
+    Event,
+    Session,
+)
 from otprop.studio.session_file import NotSavedError
 from otprop.studio.shown import (
     GIVEN,
@@ -59,7 +71,10 @@ class Workspace:
         self.lock = RLock()
         ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
         self._given = ids[job.target.codes]
+        self._in_file = set(ids[:-1].tolist())
         self._notes = [str(note) for note in job.notes]
+        if cells.pictures.are_files:
+            self._notes.append("pictures are shown, and are no features: the labels follow from the other columns")
         self._news = WorkerNews()
         self._shown: tuple[tuple[int, int], Shown] | None = None
         self.queues = Queues(job.table.n_rows, source.request.seed)
@@ -92,6 +107,7 @@ class Workspace:
         with self.lock, self.session.lock:
             session, result, (_, shown) = self.session, self.result, self.shown()
             counts = shown.counts(len(session.classes))
+            n_labels = int(counts[[GIVEN, HERE]].sum())
             return {
                 "version": __version__,
                 "file": self.cells.name,
@@ -103,10 +119,11 @@ class Workspace:
                 ],
                 "text_columns": self.cells.text_columns,
                 "has_images": bool(self.cells.pictures),
+                "images_are_files": self.cells.pictures.are_files,
                 "label_bytes": 1 if len(session.classes) <= MOST_IN_A_BYTE else 2,
                 "classes": self._classes(counts),
                 "revision": session.revision,
-                "labels": int(counts[[GIVEN, HERE]].sum()),
+                "labels": n_labels,
                 "unknown": int((shown.sources == PILE).sum()),
                 "can_undo": session.can_undo,
                 "can_redo": session.can_redo,
@@ -117,6 +134,7 @@ class Workspace:
                 "curve": [
                     {"labels": labels, "error": error, "low": low, "high": high}
                     for labels, error, low, high in session.curve()
+                    if labels <= n_labels  # an undo goes back on the curve
                 ],
                 "changed": 0 if result is None else len(result.changed),
                 "classes_found": 0 if result is None else result.classes_found,
@@ -130,14 +148,20 @@ class Workspace:
             }
 
     def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
+        """All classes by id; one that was made here and has lost its last row is hidden until it has one again."""
+        rows = counts[[GIVEN, HERE, PROPAGATED]].sum(axis=0)
+        made_here = self.session.used - self._in_file
+        hidden = [number in made_here and not rows[number] for number in range(len(rows))]
         return [
             {
                 "id": number,
                 "name": name,
-                "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None,
+                "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) and not hidden[number] else None,
                 "given": int(counts[GIVEN, number]),
                 "here": int(counts[HERE, number]),
                 "propagated": int(counts[PROPAGATED, number]),
+                "hidden": hidden[number],
+                "in_file": number in self._in_file,
             }
             for number, name in enumerate(self.session.classes)
         ]
@@ -254,21 +278,26 @@ class Workspace:
     # --- what a person does
 
     def label(
-        self, rows: Sequence[int], number: int | None, kind: str, order: str, request: str = ""
+        self, rows: Sequence[int], number: int | None, kind: str, reason: str = "", request: str = ""
     ) -> dict[str, Any]:
-        """Label rows, take their label away, or put them on the pile; returns once it is saved."""
-        if kind not in KINDS or (number is None) != (kind in ("remove", "unknown")):
-            raise ValueError("kind must be label or accept with a class, or remove or unknown without one.")
+        """Label rows, take their label away, or put them on the pile; returns once it is saved.
+
+        `reason`: why the row was shown, as the page said it.
+        """
+        if kind not in (*KINDS, KEEP) or (number is None) != (kind in (REMOVE, "unknown")):
+            raise ValueError("kind must be label, accept or keep with a class, or remove or unknown without one.")
         if number is not None and not 0 <= number < len(self.session.classes):
             raise ValueError(f"there is no class {number}.")
         with self.lock:
             found = np.unique(np.asarray(rows, dtype=np.int64))
             new = np.full(len(found), UNKNOWN if kind == "unknown" else AS_IN_FILE if number is None else number)
-            if kind == "remove":
+            if kind == KEEP:
+                return self._keep(found, number, request)
+            if kind == REMOVE:
                 new = np.where(self._given[found] >= 0, REMOVED, AS_IN_FILE)
             contradicts = self._contradicts(found, number)
             wrong = self._expected_wrong(found, number)
-            drawn = len(found) == 1 and self.queues.was_drawn(int(found[0]), order)
+            drawn = len(found) == 1 and self.queues.was_drawn(int(found[0]), reason)
             event = self.session.label(found.tolist(), new.tolist(), kind, drawn=drawn, request=request)
             if event is None and kind == ACCEPT and len(found) == 1:
                 event = self.session.keep(int(found[0]), request)
@@ -276,6 +305,16 @@ class Workspace:
                 self._changed(event.rows)
             revision = self.session.revision
         return {"revision": revision, "saved": True, "contradicts": contradicts, "expected_wrong": wrong}
+
+    def _keep(self, rows: np.ndarray, number: int | None, request: str) -> dict[str, Any]:
+        """Say that the label of a row is right, where a person gave it and it is still there."""
+        _, shown = self.shown()
+        row = int(rows[0])
+        if len(rows) != 1 or shown.sources[row] not in (GIVEN, HERE) or shown.classes[row] != number:
+            raise ValueError(f"row {row + 1} has no such label any more: there is nothing to keep.")
+        event = self.session.keep(row, request)
+        self._changed(event.rows)
+        return {"revision": event.revision, "saved": True, "contradicts": [], "expected_wrong": None}
 
     def _contradicts(self, rows: np.ndarray, number: int | None) -> list[dict[str, int]]:
         """Labelled rows near a row that have another class, where the new label surprises."""
@@ -312,6 +351,9 @@ class Workspace:
     def turned(self, event: Event) -> dict[str, Any]:
         """The answer to an undo or a redo."""
         rows = event.rows.tolist()
+        if event.renamed is not None:
+            names = {"before": event.renamed[1], "after": event.renamed[2]}
+            return {"revision": event.revision, "rows": [], "what": f"{event.kind}: {names['after']}", "renamed": names}
         many = f"row {rows[0] + 1}" if len(rows) == 1 else f"{len(rows)} rows"
         return {"revision": event.revision, "rows": rows, "what": f"{event.kind}: {many}"}
 
@@ -329,7 +371,7 @@ class Workspace:
             return None
         if event.kind in (*KINDS, KEEP):
             return {"revision": event.revision, "saved": True, "contradicts": [], "expected_wrong": None}
-        return {"revision": event.revision} if event.kind == SKIP else self.turned(event)
+        return {"revision": event.revision} if event.kind in (SKIP, RENAME) else self.turned(event)
 
     def add_class(self, name: str) -> dict[str, Any]:
         """Make a class, or find it."""
@@ -339,6 +381,19 @@ class Workspace:
             number = self.session.add_class(name)
         self.notify(False)
         return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
+
+    def rename_class(self, number: int | None, name: str, request: str = "") -> dict[str, Any]:
+        """Give a class that was made here another name."""
+        with self.lock:
+            if number is None or number >= len(self.session.classes):
+                raise ValueError(f"there is no class {number}.")
+            if number in self._in_file:
+                raise ValueError(f"{self.session.classes[number]!r} is named so in {self.cells.name}: rename it there.")
+            if name in self.session.classes:
+                raise ValueError(f"there is a class {name!r} already: give its rows that class instead.")
+            event = self.session.rename(number, name, request)
+            self._changed(event.rows)
+            return {"revision": event.revision}
 
     def set_goal(self, error: float | None) -> None:
         """Set the expected error to reach."""

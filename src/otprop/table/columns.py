@@ -124,6 +124,11 @@ class CategoryEncoder(Encoder):
         found[known, codes[known]] = 1.0
         return found
 
+    def n_unknown(self, column: Any) -> int:
+        """Cells whose category was not seen in training."""
+        values = self.read(column)
+        return int((values.notna() & ~values.isin(self.parts)).sum()) if self.parts else 0
+
     def describe(self) -> str:
         if not self.parts:
             return "one value only, or missing: the flag alone"

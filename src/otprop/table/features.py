@@ -12,9 +12,9 @@ import numpy as np
 from otprop._saving import saved_as
 from otprop.files import listed
 from otprop.table.blocks import EmbeddingEncoder
-from otprop.table.columns import Encoder
+from otprop.table.columns import CategoryEncoder, Encoder
 from otprop.table.errors import MOST_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_plain
+from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
 from otprop.table.text import TextEncoder
 from otprop.table.text_model import TextModelEncoder, open_text_model
@@ -205,6 +205,16 @@ class Features:
                 found[:, starts[place] : starts[place + 1]] = _call(one.encoder.transform, one, frame)
         return found
 
+    def notes_on_new(self, frame: Any) -> list[str]:
+        """What is to be known of new rows: columns with categories that the fit did not see."""
+        unknown = [(one.title, one.encoder.n_unknown(frame[one.names[0]])) for one in self._used
+                   if isinstance(one.encoder, CategoryEncoder)]  # fmt: skip
+        found = [f"{name!r} ({count} of {len(frame)} rows)" for name, count in unknown if count]
+        if not found:
+            return []
+        more = f" and {len(found) - MOST_NAMED} more columns" if len(found) > MOST_NAMED else ""
+        return [f"categories that the model has not seen, and counts as none: {', '.join(found[:MOST_NAMED])}{more}"]
+
     def fit_transform(self, frame: Any) -> np.ndarray:
         """`fit`, then `transform`: a row gets the same vector, now or later.
 
@@ -232,7 +242,10 @@ class Features:
         return shares
 
     def _filled_with_label(self, frame: Any, given: np.ndarray | None, vector: Sequence[str]) -> list[str]:
-        """Columns that are filled only, or nearly only, in rows with a label, unless they were asked for."""
+        """Columns that are filled only, or nearly only, in rows with a label, unless they were asked for.
+
+        A value that stands in nearly all other rows ("unknown", "no", 0) fills nothing.
+        """
         if given is None or given.all() or not given.any():
             return []
         candidates = [name for name in self._asked if name not in vector and name not in (self.only or ())]
@@ -240,6 +253,7 @@ class Features:
         for place, name in enumerate(candidates):
             if frame[name].dtype.kind == "O":
                 filled[:, place] &= np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in frame[name]])
+            filled[:, place] &= ~is_filler(frame[name], given)
         return [name for place, name in enumerate(candidates) if follows_labels(filled[:, place], given)]
 
     def _reasons(self) -> dict[str, str]:

@@ -21,8 +21,10 @@ MOST_CATEGORIES = 40  # with more different values a column is read as text
 LEAST_ROWS_IN_ORDER = 10  # from so many rows on, row numbers may have gaps
 GAPS = 0.2  # of the numbers between the first and the last row number, where they are in no order
 NEARLY_ONLY = 0.05  # filled so rarely in unlabelled rows, compared with labelled ones: filled with the label
+FIRST_ROWS = 1000  # unlabelled rows in which a value that stands in all of them is looked for
 UNLIKELY = 1e-4  # chance below which such a column is no accident
 IDENTIFIER = "identifier"
+_NAMELESS = re.compile(r"(?i:unnamed: \d+)?")
 _ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
 
 
@@ -97,7 +99,7 @@ def holds_arrays(column: Any) -> bool:
 def _numbers_the_rows(column: Any) -> bool:
     """Whether whole numbers count the rows, each once: nearly all between the first and the last, or only rising.
 
-    Numbers that only fall do so if the column is called an id.
+    Numbers that only fall do so if the column is called an id, and numbers in any order if it has no name.
     """
     from pandas.api import types
 
@@ -109,13 +111,28 @@ def _numbers_the_rows(column: Any) -> bool:
     between = int(known.max()) - int(known.min()) + 1
     if len(known) < LEAST_ROWS_IN_ORDER:
         return between == len(known)
-    if len(known) >= (1 - GAPS) * between or known.is_monotonic_increasing:
+    if len(known) >= (1 - GAPS) * between or known.is_monotonic_increasing or _NAMELESS.fullmatch(str(column.name)):
         return True
     return bool(known.is_monotonic_decreasing and _ID.search(str(column.name)))
 
 
 def is_plain(dtype: Any) -> bool:
     return isinstance(dtype, np.dtype) and dtype.kind in "fiu"
+
+
+def is_filler(column: Any, given: np.ndarray) -> np.ndarray:
+    """Which cells hold the one value that stands in nearly all unlabelled rows, such as "unknown"; none without one."""
+    without = np.flatnonzero(~given)
+    none = np.zeros(len(given), dtype=bool)
+    if holds_arrays(column):
+        return none
+    try:
+        found = column.iloc[without[:FIRST_ROWS]].value_counts()
+        if not len(found) or found.iloc[0] < (1 - NEARLY_ONLY) * len(without[:FIRST_ROWS]):
+            return none
+        return np.asarray((column == found.index[0]).fillna(False).to_numpy(dtype=bool))
+    except TypeError:  # nested values
+        return none
 
 
 def follows_labels(filled: np.ndarray, given: np.ndarray) -> bool:

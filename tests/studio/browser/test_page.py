@@ -91,6 +91,19 @@ def test_a_label_is_saved_before_the_page_says_so(open_page: OpenPage) -> None:
     page.unroute("**/api/label")
 
 
+def test_a_label_is_sent_with_the_reason_on_the_screen(open_page: OpenPage) -> None:
+    page = open_page()
+    shown = page.text_content("#row-reason .tag")
+    with page.expect_request("**/api/label") as sent:
+        row, _ = press_and_wait(page, "1")
+    assert sent.value.post_data_json["reason"] == shown
+    saved(page)
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+    tags = page.locator("#row-reason .tag").all_text_contents()
+    assert tags == (["random", "undone"] if shown == "random" else ["undone"])  # it is as random as before
+
+
 def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_page: OpenPage) -> None:
     page = open_page()
     before = fetched(page, "/api/state")["labels"]
@@ -168,6 +181,61 @@ def test_markup_in_cells_column_and_class_names_is_shown_as_text(open_page: Open
     page.wait_for_selector(f"#row[data-row='{row}']")
 
 
+def test_a_class_made_by_mistake_is_gone_with_its_last_row(open_page: OpenPage) -> None:
+    page = open_page()
+    row = current_row(page)
+    page.keyboard.press("n")
+    page.keyboard.type("Braeburn")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#row:not([data-row='{row}'])")
+    page.wait_for_selector("#class-list bdi:has-text('Braeburn')")
+    page.keyboard.press("u")
+    page.wait_for_selector("#class-list bdi:has-text('Braeburn')", state="detached")
+    page.wait_for_selector("#choices bdi:has-text('Braeburn')", state="detached")
+    page.keyboard.press("Shift+U")
+    page.wait_for_selector("#class-list bdi:has-text('Braeburn')")
+    page.keyboard.press("u")
+    page.wait_for_selector("#class-list bdi:has-text('Braeburn')", state="detached")
+
+
+def test_a_class_made_here_is_renamed_and_undo_brings_its_name_back(open_page: OpenPage) -> None:
+    page = open_page()
+    row = current_row(page)
+    page.keyboard.press("n")
+    page.keyboard.type("Boskop")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#row:not([data-row='{row}'])")
+    page.click("[aria-label='Rename Boskop']")
+    page.fill("#rename-class-name", "Boskoop")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#class-list bdi:has-text('Boskoop')")
+    page.wait_for_selector("#choices bdi:has-text('Boskoop')")
+    saved(page)
+    page.keyboard.press("u")
+    page.wait_for_selector("#class-list bdi:has-text('Boskop')")
+    assert page.locator("#class-list .rename").count() == 1  # those of the file are named there
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+@pytest.mark.parametrize("typed", ["gALA ", "Elstra", "Idred"])
+def test_a_name_like_that_of_a_class_is_asked_about(open_page: OpenPage, typed: str) -> None:
+    page = open_page()
+    row, classes = current_row(page), len(fetched(page, "/api/state")["classes"])
+    page.keyboard.press("n")
+    page.keyboard.type(typed)
+    sentence = page.text_content("#new-class-alike")
+    assert sentence.startswith("There is already ")
+    page.keyboard.press("Enter")
+    page.wait_for_selector(f"#row:not([data-row='{row}'])")
+    saved(page)
+    state = fetched(page, "/api/state")
+    assert len(state["classes"]) == classes
+    assert state["classes"][source_of(page, row)[1]]["name"] in sentence
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
 def test_a_search_stands_out_on_the_map_and_becomes_the_queue(open_page: OpenPage) -> None:
     page = open_page()
     page.keyboard.press("/")
@@ -177,6 +245,36 @@ def test_a_search_stands_out_on_the_map_and_becomes_the_queue(open_page: OpenPag
     page.keyboard.press("Enter")
     wait_until(page, "document.querySelector('#order').value === 'search'")
     wait_until(page, "document.querySelector('#row-body').textContent.includes('crate 14')")
+
+
+@pytest.mark.parametrize("width", [400, 1280])
+def test_enter_goes_through_the_rows_of_a_search_and_labels_none(open_page: OpenPage, width: int) -> None:
+    page = open_page(width)
+    before = fetched(page, "/api/state")["revision"]
+    page.keyboard.press("/")
+    page.keyboard.type("crate 14")
+    wait_until(page, "document.querySelector('#filter-text').textContent.includes('found')")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#next-match")
+    wait_until(page, "document.querySelector('#row-body').textContent.includes('crate 14')")
+    assert page.is_visible("#row-body")
+    rows = [current_row(page)]
+    for _ in range(11):  # as many as are found, those with a label among them
+        row = press_and_wait(page, "Enter")[1]
+        if row == rows[0]:  # it begins again
+            break
+        rows.append(row)
+    assert 2 < len(rows) <= 11
+    assert rows == sorted(set(rows))
+    assert fetched(page, "/api/state")["revision"] == before
+    labelled, after = press_and_wait(page, "1")
+    saved(page)
+    assert (after, source_of(page, labelled)) == (rows[1], (HERE, 0))
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{labelled}']")
+    page.keyboard.press("Escape")
+    wait_until(page, "document.querySelector('#order').value === 'suggest'")
+    page.wait_for_selector("#next-match", state="detached")
 
 
 def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
@@ -201,6 +299,51 @@ def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
     saved(page)
     page.keyboard.press("u")
     page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+POST = """([path, body]) => fetch(path, {method: "POST", body: JSON.stringify(body),
+  headers: {"Content-Type": "application/json", "X-Otprop-Studio": "1"}}).then(answer => answer.json())"""
+
+
+def test_the_row_on_the_screen_follows_changes_from_elsewhere(open_page: OpenPage) -> None:
+    page = open_page()
+    page.wait_for_selector("#doubts:not([hidden])")
+    page.click("#doubts")
+    page.wait_for_selector("#row-body .doubt")
+    row = current_row(page)
+    page.focus("#choices [data-class='0']")
+    page.evaluate(POST, ["/api/label", {"rows": [row], "class": None, "kind": "remove"}])
+    page.wait_for_selector("#row-body .doubt", state="detached")
+    wait_until(page, "document.querySelector('#row-reason').textContent.includes('propagated')")
+    assert page.evaluate("document.activeElement.dataset.class") == "0"
+    page.keyboard.press("k")
+    wait_until(page, "document.querySelector('#said').textContent.includes('nothing to keep')")
+    page.keyboard.press("x")
+    assert "no label to remove" in page.text_content("#said")
+    assert (current_row(page), source_of(page, row)[0]) == (row, PROPAGATED)
+    page.evaluate(POST, ["/api/undo", {}])
+    page.wait_for_selector("#row-body .doubt")
+    assert (current_row(page), source_of(page, row)[0]) == (row, GIVEN)
+    page.keyboard.press("k")
+    wait_until(page, "document.querySelector('#said').textContent.includes(' stays ')")
+    saved(page)
+    assert source_of(page, row)[0] == GIVEN
+    page.keyboard.press("u")
+    page.wait_for_selector(f"#row[data-row='{row}']")
+
+
+def test_a_change_that_changes_nothing_leaves_the_map_as_it_is(open_page: OpenPage) -> None:
+    page = open_page()
+    row = current_row(page)
+    page.route(
+        "**/api/label", lambda route: route.continue_(post_data={"rows": [row], "class": None, "kind": "remove"})
+    )
+    press_and_wait(page, "0")
+    saved(page)
+    page.unroute("**/api/label")
+    press_and_wait(page, "ArrowLeft")
+    assert current_row(page) == row
+    wait_until(page, "document.querySelector('#row-reason').textContent.includes('propagated')")
 
 
 def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) -> None:
@@ -246,6 +389,48 @@ def test_a_goal_is_set_and_said(open_page: OpenPage) -> None:
     page.fill("#goal", "")
     page.keyboard.press("Enter")
     wait_until(page, "document.querySelector('#goal-message').textContent === ''")
+
+
+def test_the_legend_says_which_classes_share_a_marker(open_page: OpenPage) -> None:
+    page = open_page()
+    show = """n => import("/static/js/classes.js").then(({ ClassList }) => {
+      const counts = { key: null, given: 1, here: 0, propagated: 0 };
+      const classes = Array.from({ length: n }, (_, id) => ({ id, name: `kind ${id}`, ...counts }));
+      new ClassList({ on() {}, classes, isolated: null, state: { classes, unknown: 0 } }).render();
+    })"""
+    for n, shared in ((36, False), (37, True)):
+        page.evaluate(show, n)
+        assert page.is_visible("#many-classes") == shared
+
+
+def test_a_goal_that_is_no_percentage_is_said(open_page: OpenPage) -> None:
+    page = open_page()
+    page.fill("#goal", "abc")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#goal-message').textContent.includes('no percentage')")
+    page.fill("#goal", "")
+    page.keyboard.press("Enter")
+    wait_until(page, "document.querySelector('#goal-message').textContent === ''")
+
+
+def test_percentages_are_named(open_page: OpenPage) -> None:
+    page = open_page()
+    wait_until(page, "document.querySelector('#row-reason').textContent.includes('confidence ')")
+    page.wait_for_selector("#accept .share")
+    assert page.text_content("#accept .share").startswith("probability ")
+    assert page.get_attribute("#accept .share", "title").startswith("Probability")
+
+
+def test_what_is_not_saved_is_said_once_and_can_be_read(open_page: OpenPage) -> None:
+    page = open_page()
+    page.evaluate("""() => import("/static/js/status.js").then(({ Status }) =>
+      new Status({ on() {}, state: null }).sent("failing", 2, "not saved: the disk is full."))""")
+    assert page.text_content("#alarm").startswith("Not saved: the disk is full. 2 changes not saved yet")
+    assert page.text_content("#saved") == "2 changes not saved"
+    saved_box, undo_box = page.locator("#saved").bounding_box(), page.locator("#undo").bounding_box()
+    assert saved_box["x"] + saved_box["width"] <= undo_box["x"]
+    assert page.evaluate("(node => node.scrollWidth <= node.clientWidth)(document.querySelector('#saved'))")
+    assert page.evaluate("(node => node.scrollWidth <= node.clientWidth)(document.querySelector('#file'))")
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])

@@ -1,5 +1,5 @@
 /** The row that is shown: its cells, what is proposed for it, and why. */
-import { byId, count, h, percent, probability, refresh, replace } from "./dom.js";
+import { CONFIDENCE, byId, count, h, percent, probability, refresh, replace, short } from "./dom.js";
 import { swatch } from "./palette.js";
 import { SOURCE, SOURCE_NAMES } from "./store.js";
 
@@ -13,6 +13,7 @@ const LONG = 60; // characters from which a cell is shown as text over the whole
 const FEW = 6; // short cells up to which each has a line of its own
 const PER_SOURCE = 2, WORTH = 0.05; // classes shown of what a source says; probability from which the second is
 const NEAR_CELLS = 3;
+const TO_SEE = 400; // milliseconds that a person needs to see that the proposal has changed
 
 export class Card {
   /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(rows: number[]) => void} showNear */
@@ -21,10 +22,17 @@ export class Card {
     this.queue = queue;
     this.showRow = showRow;
     this.showNear = showNear;
-    /** What is shown now, kept as it is while the person looks at it. @type {RowDetail|null} */
+    /** What is shown now. @type {RowDetail|null} */
     this.shown = null;
     this.shownEntry = /** @type {import("./types.js").QueueEntry|null} */ (null);
     this.fromTop = false;
+    /** When the proposed class of the row on the screen changed. */
+    this.changedAt = -Infinity;
+  }
+
+  /** Whether the proposal changed so lately that Enter was meant for the one before. */
+  get justChanged() {
+    return performance.now() - this.changedAt < TO_SEE;
   }
 
   /** The proposal as it is on the screen: that is what Enter accepts. */
@@ -37,11 +45,12 @@ export class Card {
     const entry = this.queue.current;
     const other = entry?.id !== this.shownEntry?.id;
     const detail = entry ? this.queue.detail(entry.id) : null;
-    if (!other && entry && this.shown && (this.shown.proposal || !detail?.proposal)) {
-      this.header(entry, this.shown);
-      if (detail && detail.explained && !this.shown.explained) this.explain(detail);
+    if (!other && entry && this.shown && detail) {
+      this.header(entry, detail);
+      if (detail !== this.shown) this.renew(detail);
       return;
     }
+    this.changedAt = -Infinity;
     this.shownEntry = entry;
     this.shown = detail;
     const body = byId("row-body");
@@ -61,11 +70,17 @@ export class Card {
     this.showNear(detail ? detail.nearest.map(({ id }) => id) : []);
   }
 
-  /** Add what came later: the reasons. The proposal stays the one that Enter accepts. @param {RowDetail} detail */
-  explain(detail) {
-    const shown = /** @type {RowDetail} */ (this.shown);
-    this.shown = { ...shown, evidence: detail.evidence, nearest: detail.nearest, explained: true };
-    byId("row-body").lastElementChild?.replaceWith(this.why(this.shown));
+  /** Newer details of the row that is shown: all but its cells, which stay where they are. @param {RowDetail} detail */
+  renew(detail) {
+    const target = (/** @type {RowDetail|null} */ one) => (one?.issue ? one.issue.suggested : one?.proposal?.class);
+    if (target(this.shown) !== undefined && target(this.shown) !== target(detail)) this.changedAt = performance.now();
+    this.shown = detail;
+    const body = byId("row-body"), at = body.scrollTop;
+    body.querySelector(".doubt")?.remove();
+    const doubt = this.issue(detail);
+    if (doubt) body.prepend(doubt);
+    this.why(detail, /** @type {HTMLElement} */ (body.lastElementChild));
+    body.scrollTop = at;
     this.showNear(detail.nearest.map(({ id }) => id));
   }
 
@@ -80,7 +95,7 @@ export class Card {
     if (this.queue.asking) return "Looking for rows …";
     if (order === "issues") return "No label looks wrong, as far as the evidence goes. Shift+S goes back to the suggested rows.";
     if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
-    if (order === "search") return "No row left that holds this text.";
+    if (order === "search") return "No row without a label holds this text. Escape leaves the search.";
     if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
     return "No row left in this order.";
   }
@@ -90,7 +105,7 @@ export class Card {
     const { labels, sources, confidence } = this.store, row = entry.id;
     replace(byId("row-title"), `Row ${row + 1}`);
     refresh(byId("row-reason"), [entry, Boolean(detail), detail?.issue, labels[row], sources[row], confidence[row]], () => [
-      h("span", { class: "tag" }, entry.reason), detail && !detail.issue ? this.present(row) : null]);
+      h("span", { class: "tag" }, entry.reason), entry.note ? h("span", { class: "tag" }, entry.note) : null, detail && !detail.issue ? this.present(row) : null]);
   }
 
   /** The label that the row has now. @param {number} row */
@@ -98,15 +113,15 @@ export class Card {
     const label = this.store.labelOf(row), source = this.store.sources[row];
     if (source === SOURCE.unknown) return h("span", {}, "on the unknown pile");
     if (label === null) return h("span", {}, "no label yet");
-    const sure = source === SOURCE.propagated ? `, ${percent(this.store.confidence[row] / 255)} sure` : "";
-    return h("span", { class: "inline" }, swatch(label), h("bdi", {}, this.store.className(label)), ` ${SOURCE_NAMES[source]}${sure}`);
+    const sure = source === SOURCE.propagated ? h("span", { class: "sure", title: CONFIDENCE }, `confidence ${percent(this.store.confidence[row] / 255)}`) : null;
+    return h("span", { class: "inline" }, swatch(label), h("bdi", {}, this.store.className(label)), h("span", { class: "sure" }, `${SOURCE_NAMES[source]}${sure ? "," : ""}`), sure);
   }
 
   /** @param {RowDetail} detail */
   issue(detail) {
     if (!detail.issue) return null;
-    return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, this.store.className(detail.label)),
-      ", the evidence says ", h("b", {}, this.store.className(detail.issue.suggested)),
+    return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, short(this.store.className(detail.label))),
+      ", the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
       ` (${probability(detail.issue.probability)}).`);
   }
 
@@ -120,22 +135,29 @@ export class Card {
     const short = pairs.filter((pair) => !long.includes(pair));
     const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
     const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
-    return h("div", { class: "cells" }, picture, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
+    const only = picture && this.store.state.images_are_files && h("p", { class: "hint" }, "Only for you to see: pictures are no features.");
+    return h("div", { class: "cells" }, picture, only, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
+  }
+
+  /** Why the class is proposed. @param {RowDetail} detail @param {HTMLElement} [part] where it is shown already */
+  why(detail, part = h("section", { class: "why", "aria-label": "Why" })) {
+    const { evidence, nearest } = detail;
+    const sentence = evidence.length || nearest.length ? "" : this.noReasons(detail);
+    refresh(part, [detail.id, evidence, nearest, sentence], () => [
+      sentence ? h("p", { class: "hint" }, sentence) : null,
+      evidence.length ? h("h3", {}, "What each source says") : null,
+      evidence.length ? this.evidence(detail) : null,
+      nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
+      nearest.length ? h("ul", { class: "near" }, ...nearest.map((near) => this.near(near))) : null]);
+    return part;
   }
 
   /** @param {RowDetail} detail */
-  why(detail) {
-    if (!detail.evidence.length && !detail.nearest.length) {
-      const running = this.store.state.propagation.state === "running";
-      const sentence = !detail.explained ? "Looking for the reasons …" : detail.proposal ? "" : running ? "Proposals come with the propagation under way." :
-        "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
-      return h("p", { class: "hint" }, sentence);
-    }
-    return h("section", { class: "why", "aria-label": "Why" },
-      detail.evidence.length ? h("h3", {}, "What each source says") : null,
-      detail.evidence.length ? this.evidence(detail) : null,
-      detail.nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
-      detail.nearest.length ? h("ul", { class: "near" }, ...detail.nearest.map((near) => this.near(near))) : null);
+  noReasons(detail) {
+    if (!detail.explained) return "Looking for the reasons …";
+    if (detail.proposal) return "";
+    if (this.store.state.propagation.state === "running") return "Proposals come with the propagation under way.";
+    return "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
   }
 
   /** @param {RowDetail} detail */
@@ -152,7 +174,7 @@ export class Card {
   /** @param {import("./types.js").NearRow} near */
   near(near) {
     const cells = near.cells.filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
-    return h("li", {}, h("button", { type: "button", class: "link", click: () => this.showRow(near.id, "a nearest labelled row") },
+    return h("li", {}, h("button", { type: "button", class: "link", "data-focus": near.id, click: () => this.showRow(near.id, "a nearest labelled row") },
       swatch(near.class), h("span", { class: "near-class" }, this.store.className(near.class)), h("span", { class: "near-row" }, `row ${near.id + 1}`),
       h("span", { class: "near-cells" }, cells)));
   }

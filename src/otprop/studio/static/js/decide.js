@@ -1,5 +1,5 @@
 /** The buttons below a row: accept, one for each class, skip, unknown. With a lasso they act on all of its rows. */
-import { byId, count, grouped, h, probability, refresh } from "./dom.js";
+import { PROBABILITY, byId, count, grouped, h, probability, refresh } from "./dom.js";
 import { swatch } from "./palette.js";
 import { SOURCE } from "./store.js";
 
@@ -7,7 +7,7 @@ import { SOURCE } from "./store.js";
  * @typedef {import("./store.js").Store} Store
  * @typedef {import("./card.js").Card} Card
  * @typedef {import("./types.js").ClassInfo} ClassInfo
- * @typedef {{choose: (id: number) => void, accept: () => void, keep: () => void, remove: () => void, unknown: () => void,
+ * @typedef {{choose: (id: number) => void, accept: () => void, keep: () => void, nextMatch: () => void, remove: () => void, unknown: () => void,
  *   skip: () => void, makeClass: () => void, findClass: () => void, clear: () => void, queueLasso: () => void}} Actions
  */
 
@@ -31,19 +31,14 @@ export class Decide {
     const detail = this.card.shown, row = this.card.shownEntry?.id ?? -1;
     const shares = new Map(selection ? [] : (detail?.probabilities ?? []).map((one) => [one.class, one.probability]));
     const choices = this.choices(shares).map(({ id, name, key }) => ({ id, name, key, share: shares.get(id) }));
-    const here = selection ? null : this.byPerson(row) ? this.store.labelOf(row) : null;
-    refresh(byId("proposal"), [row, selection?.length, selection?.[0], detail?.issue, detail?.proposal, choices.map(({ name }) => name)],
+    const here = selection ? null : this.store.byPerson(row) ? this.store.labelOf(row) : null;
+    const walking = this.card.queue.order === "search";
+    refresh(byId("proposal"), [row, walking, selection?.length, selection?.[0], detail?.issue, detail?.proposal, choices.map(({ name }) => name)],
       () => (selection ? this.region(selection) : this.proposal()));
     refresh(byId("choices"), [choices, here], () => (choices.length ? choices.map((one) => this.choice(one, one.id === here)) :
       [h("p", { class: "hint" }, "There is no class yet. Press n and name the first one.")]));
-    refresh(byId("actions"), [Boolean(selection), this.byPerson(row), detail?.issue, this.store.state.classes.length],
+    refresh(byId("actions"), [Boolean(selection), this.store.byPerson(row), this.store.sources[row], detail?.issue, this.store.classes.length],
       () => this.others(Boolean(selection), row));
-  }
-
-  /** Whether a person gave the row its label. @param {number} row */
-  byPerson(row) {
-    const source = this.store.sources[row];
-    return source === SOURCE.given || source === SOURCE.here;
   }
 
   proposal() {
@@ -52,15 +47,18 @@ export class Decide {
     if (shown.issue && shown.label !== null) {
       const { suggested } = shown.issue;
       return [
-        h("button", { type: "button", class: "main", "data-focus": "accept", click: this.actions.accept }, kbd("⏎"), "Change to ", h("b", {}, this.store.className(suggested))),
-        h("button", { type: "button", click: this.actions.keep }, kbd("k"), "Keep ", h("b", {}, this.store.className(shown.label))),
+        h("button", { type: "button", class: "main", "data-focus": "accept", click: this.actions.accept }, kbd("⏎"), h("span", { class: "verb" }, "Change to"), named(this.store.className(suggested))),
+        h("button", { type: "button", click: this.actions.keep }, kbd("k"), h("span", { class: "verb" }, "Keep"), named(this.store.className(shown.label))),
         h("button", { type: "button", click: this.actions.remove }, kbd("x"), "Remove"),
       ];
     }
-    if (!shown.proposal) return [];
+    const walking = this.card.queue.order === "search"; // Enter goes to the next match, and labels nothing
+    const next = walking ? h("button", { type: "button", id: "next-match", "data-focus": "next", click: this.actions.nextMatch }, kbd("⏎"), "Next match") : null;
+    if (!shown.proposal) return [next];
     const { class: id, probability: share } = shown.proposal;
-    return [h("button", { type: "button", class: "main", id: "accept", "data-focus": "accept", click: this.actions.accept }, kbd("⏎"), swatch(id),
-      h("b", {}, this.store.className(id)), h("span", { class: "share" }, probability(share)))];
+    const key = walking ? this.store.state.classes[id]?.key ?? "" : "⏎";
+    return [h("button", { type: "button", class: "main", id: "accept", "data-focus": "accept", click: this.actions.accept }, kbd(key), swatch(id),
+      named(this.store.className(id)), h("span", { class: "share", title: PROBABILITY }, `probability ${probability(share)}`)), next];
   }
 
   /** @param {Uint32Array} selection */
@@ -71,7 +69,7 @@ export class Decide {
     for (const row of selection) {
       const label = this.store.labelOf(row);
       counts.set(label, (counts.get(label) ?? 0) + 1);
-      if (this.byPerson(row)) byPerson++;
+      if (this.store.byPerson(row)) byPerson++;
     }
     const parts = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([id, n]) =>
       h("span", { class: "inline" }, swatch(id), h("bdi", {}, id === null ? "no label" : this.store.className(id)), h("span", { class: "share" }, grouped(n))));
@@ -86,12 +84,12 @@ export class Decide {
 
   /** @param {Map<number, number>} shares @returns {ClassInfo[]} */
   choices(shares) {
-    const { classes } = this.store.state;
+    const { classes } = this.store;
     if (classes.length <= ALL_SHOWN) return classes;
     const likely = [...shares].sort((a, b) => b[1] - a[1]).map(([id]) => id);
     const large = [...classes].sort((a, b) => b.given + b.here - a.given - a.here || a.id - b.id).map(({ id }) => id);
     const chosen = [...new Set([...likely, ...large])].slice(0, SOME_SHOWN);
-    return chosen.map((id) => classes[id]).filter(Boolean);
+    return chosen.map((id) => this.store.state.classes[id]).filter(Boolean);
   }
 
   /** @param {{id: number, name: string, key: string|null, share: number|undefined}} one @param {boolean} current */
@@ -100,21 +98,21 @@ export class Decide {
       type: "button", class: "choice", "data-class": one.id, title: one.name, click: () => this.actions.choose(one.id),
       "data-focus": `choice-${one.id}`, "aria-current": current ? "true" : null,
     }, h("i", { class: "fill" }), kbd(one.key ?? ""), swatch(one.id), h("bdi", {}, one.name),
-    share === undefined ? null : h("span", { class: "share" }, probability(share)));
+    share === undefined ? null : h("span", { class: "share", title: PROBABILITY }, probability(share)));
     /** @type {HTMLElement} */ (button.firstChild).style.width = `${Math.round(100 * (share ?? 0))}%`;
     return button;
   }
 
   /** @param {boolean} region @param {number} row */
   others(region, row) {
-    const { actions } = this;
+    const { actions } = this, onPile = this.store.sources[row] === SOURCE.unknown;
     /** @type {[string, string, () => void, boolean][]} */
     const all = [
       ["s", "Skip", actions.skip, !region],
       ["n", "New class", actions.makeClass, true],
-      ["Space", "Find class", actions.findClass, this.store.state.classes.length > ALL_SHOWN],
+      ["Space", "Find class", actions.findClass, this.store.classes.length > ALL_SHOWN],
       ["0", "Unknown", actions.unknown, true],
-      ["x", "Remove label", actions.remove, region || (this.byPerson(row) && !this.card.shown?.issue)],
+      ["x", onPile ? "Off the pile" : "Remove label", actions.remove, region || onPile || (this.store.byPerson(row) && !this.card.shown?.issue)],
     ];
     return all.filter(([, , , shown]) => shown).map(([key, name, act]) => h("button", { type: "button", "data-focus": key, click: act }, kbd(key), name));
   }
@@ -123,4 +121,9 @@ export class Decide {
 /** The key of an action, shown on its button. @param {string} key */
 export function kbd(key) {
   return h("kbd", { "aria-hidden": "true" }, key);
+}
+
+/** The name of a class on a button, whole where the pointer is. @param {string} name */
+function named(name) {
+  return h("b", { title: name }, name);
 }

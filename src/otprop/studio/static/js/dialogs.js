@@ -1,6 +1,7 @@
 /** Dialogs: find a class, make one, take results away, help. All are native dialogs: Escape closes them. */
 import { post, requestName } from "./api.js";
-import { byId, h, replace } from "./dom.js";
+import { byId, h, replace, short } from "./dom.js";
+import { alike } from "./names.js";
 import { swatch } from "./palette.js";
 import { say } from "./notices.js";
 
@@ -30,19 +31,51 @@ export function prepareDialogs() {
   }
 }
 
-/** Ask for a name. @param {(name: string) => void} done */
-export function askName(done) {
-  const dialog = byId("new-class"), input = byId("new-class-name");
+/**
+ * Ask for the name of a class; where there is one with nearly the same name, Enter uses that one.
+ * @param {Store} store
+ * @param {(id: number) => void} use
+ * @param {(name: string) => void} make
+ */
+export function askName(store, use, make) {
+  const dialog = byId("new-class"), input = byId("new-class-name"), all = byId("make-anyway");
+  const typed = () => input.value.trim();
+  const describe = () => {
+    const found = alike(typed(), store.classes);
+    byId("new-class-alike").hidden = all.hidden = !found;
+    if (found) replace(byId("new-class-alike"), "There is already ", h("b", {}, found.name), ". Enter uses it.");
+    replace(all, `Make “${short(typed())}”`);
+    replace(byId("make-class"), found ? `Use “${short(found.name)}”` : "Make");
+  };
+  const done = (/** @type {() => void} */ act) => {
+    dialog.close();
+    act();
+  };
   input.value = "";
+  describe();
+  input.oninput = describe;
   byId("new-class-form").onsubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
-    const name = input.value.trim();
-    if (!name) return;
-    dialog.close();
-    done(name);
+    const found = alike(typed(), store.classes);
+    if (typed()) done(() => (found ? use(found.id) : make(typed())));
   };
+  all.onclick = () => done(() => make(typed()));
   dialog.showModal();
   input.focus();
+}
+
+/** Ask for another name of a class. @param {{name: string}} one @param {(name: string) => void} done */
+export function askNewName(one, done) {
+  const dialog = byId("rename-class"), input = byId("rename-class-name");
+  input.value = one.name;
+  byId("rename-class-form").onsubmit = (/** @type {SubmitEvent} */ event) => {
+    event.preventDefault();
+    dialog.close();
+    const name = input.value.trim();
+    if (name && name !== one.name) done(name);
+  };
+  dialog.showModal();
+  input.select();
 }
 
 /**
@@ -75,6 +108,8 @@ export function findClass(store, done, make) {
     const ranked = store.state.classes.filter(({ name }) => name.toLowerCase().includes(small));
     ranked.sort((a, b) => a.name.toLowerCase().indexOf(small) - b.name.toLowerCase().indexOf(small));
     matches = ranked.slice(0, MATCHES).map(({ id, name }) => ({ id, name }));
+    const near = alike(text, store.classes);
+    if (near && !matches.some(({ id }) => id === near.id)) matches.unshift(near);
     if (text && !store.state.classes.some(({ name }) => name === text)) matches.push({ id: null, name: text });
     at = 0;
     render();

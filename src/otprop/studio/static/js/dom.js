@@ -1,5 +1,6 @@
 /** Small helpers to build the page. Text always becomes a text node: cells and names are never parsed as markup. */
 
+const LONGEST_NAME = 40; // characters of a name in a sentence
 const SVG = "http://www.w3.org/2000/svg";
 
 /**
@@ -110,6 +111,14 @@ export function grouped(number) {
 /** "1 row", "2 rows". @param {number} number @param {string} noun @param {string} [plural] */
 export function count(number, noun, plural = `${noun}s`) {
   return `${grouped(number)} ${number === 1 ? noun : plural}`;
+}
+
+export const CONFIDENCE = "Confidence: how often labels that look like this one are right, learnt from labels held out";
+export const PROBABILITY = "Probability of the class for this row, before it is compared with labels held out";
+
+/** A name as it fits into a sentence. @param {string} name */
+export function short(name) {
+  return name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME - 1).trimEnd()}…` : name;
 }
 
 /** A share as a percentage, with one decimal below ten per cent. @param {number} share */

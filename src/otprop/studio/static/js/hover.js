@@ -48,7 +48,7 @@ export class Hover {
   render() {
     const { row, store } = this;
     const label = store.labelOf(row), source = store.sources[row];
-    const sure = source === SOURCE.propagated ? `, ${percent(store.confidence[row] / 255)} sure` : "";
+    const sure = source === SOURCE.propagated ? `, confidence ${percent(store.confidence[row] / 255)}` : "";
     const cells = this.cells.get(row) ?? [];
     const pairs = store.state.columns.map(({ name }, at) => [name, cells[at]]).filter(([, cell]) => cell).slice(0, MOST_CELLS);
     replace(this.box, h("p", { class: "inline" }, swatch(label), h("b", {}, label === null ? "no label" : store.className(label)), h("span", {}, `row ${row + 1}`)),

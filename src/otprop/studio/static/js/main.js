@@ -3,8 +3,8 @@ import { Refused, getJson } from "./api.js";
 import { Card } from "./card.js";
 import { ClassList } from "./classes.js";
 import { Decide } from "./decide.js";
-import { askName, findClass, prepareDialogs, prepareExport } from "./dialogs.js";
-import { byId, count, h, replace } from "./dom.js";
+import { askName, askNewName, findClass, prepareDialogs, prepareExport } from "./dialogs.js";
+import { byId, count, h, replace, short } from "./dom.js";
 import { Film } from "./film.js";
 import { Hover } from "./hover.js";
 import { listenToKeys } from "./keys.js";
@@ -19,7 +19,7 @@ import { Queue } from "./queue.js";
 import { Search } from "./search.js";
 import { Session } from "./session.js";
 import { Status } from "./status.js";
-import { Store } from "./store.js";
+import { SOURCE, Store } from "./store.js";
 import { Watch } from "./watch.js";
 
 const store = new Store();
@@ -29,7 +29,10 @@ const map = new RowMap(byId("map"), store);
 const queue = new Queue(store, () => showQueue());
 const session = new Session(store, queue, outbox, showRow);
 const card = new Card(store, queue, showRow, showNear);
-const search = new Search(store, (text) => void orders.change("search", text));
+const search = new Search(store, (text) => {
+  tools.showView("label"); // on a narrow window, where the rows are
+  void orders.change("search", text);
+}, () => leaveSearch());
 const film = new Film(store, map);
 const hover = new Hover(store, map);
 const pointer = new Pointer(map, {
@@ -40,7 +43,7 @@ const pointer = new Pointer(map, {
 });
 const tools = new MapTools(store, map, pointer, selectRows);
 const orders = new Orders(store, queue, search, outbox);
-new ClassList(store);
+new ClassList(store, (one) => askNewName(one, (name) => void session.renameClass(one.id, name)));
 new Watch(store, (error) => void session.setGoal(error), showChanged);
 
 /** @param {(row: number) => void} act */
@@ -59,28 +62,45 @@ function choose(id, kind = "label") {
 /** @param {"remove"|"unknown"} kind */
 function withoutClass(kind) {
   const { selection } = store;
-  if (selection) void session.labelRegion(selection, null, kind);
-  else withRow((row) => session.labelRow(row, null, kind));
+  if (selection) return void session.labelRegion(selection, null, kind);
+  return withRow((row) => {
+    if (kind === "remove" && !store.byPerson(row) && store.sources[row] !== SOURCE.unknown) return say(`Row ${row + 1} has no label to remove.`);
+    return session.labelRow(row, null, kind);
+  });
+}
+
+/** Keep a doubtful label: what the server knows of the row now counts, not what was on the screen a moment ago. */
+async function keep() {
+  const entry = queue.current;
+  if (!entry || store.selection) return;
+  if (outbox.entries.some(({ body }) => body.rows?.includes(entry.id))) await outbox.drained();
+  await queue.fresh(entry.id);
+  const detail = queue.detail(entry.id);
+  if (queue.current?.id !== entry.id || !detail) return;
+  if (detail.issue && detail.label !== null) session.labelRow(entry.id, detail.label, "keep");
+  else say(`Row ${entry.id + 1} has no doubtful label: there is nothing to keep.`);
 }
 
 const actions = {
   choose,
   accept() {
     if (store.selection) return say("Press the key of a class to label the selected rows.");
+    if (card.justChanged) return say("The proposal has just changed: look again, then press Enter.");
     const issue = card.shown?.issue;
     if (issue) return withRow((row) => session.labelRow(row, issue.suggested, "label"));
     const proposal = card.proposal;
     if (proposal) withRow((row) => session.labelRow(row, proposal.class, "accept"));
     else say("Nothing is proposed for this row yet. Press the key of a class.");
   },
-  keep() {
-    const label = card.shown?.label;
-    if (card.shown?.issue && label !== null && label !== undefined) withRow((row) => session.labelRow(row, label, "accept"));
+  keep: () => void keep(),
+  nextMatch() {
+    queue.nextMatch();
+    say("Enter goes to the next match, the key of a class labels this one, Escape leaves the search.");
   },
   remove: () => withoutClass("remove"),
   unknown: () => withoutClass("unknown"),
   skip: () => withRow((row) => session.skip(row)),
-  makeClass: () => askName((name) => void chooseNew(name)),
+  makeClass: () => askName(store, choose, (name) => void chooseNew(name)),
   findClass: () => findClass(store, choose, (name) => void chooseNew(name)),
   clear: () => store.select(null),
   queueLasso() {
@@ -98,7 +118,7 @@ async function chooseNew(name) {
   if (id === null) return;
   if (selection) void session.labelRegion(selection, id, "label");
   else if (entry) session.labelRow(entry.id, id, "label");
-  else say(`Made the class ${name}.`);
+  else say(`Made the class ${short(name)}.`);
 }
 
 function showQueue() {
@@ -113,9 +133,9 @@ function showQueue() {
   map.reveal(row);
 }
 
-/** @param {number} row @param {string} reason */
-function showRow(row, reason) {
-  queue.show(row, reason);
+/** @param {number} row @param {string} reason @param {string} [note] */
+function showRow(row, reason, note) {
+  queue.show(row, reason, note);
   tools.showView("label");
 }
 
@@ -138,8 +158,19 @@ function showChanged() {
   store.setFilter(already ? null : { rows: store.changed, what: `${count(store.changed.length, "row")} changed class` });
 }
 
+/** Back from the rows of a search to the suggested ones. */
+function leaveSearch() {
+  if (queue.order !== "search") return;
+  say("Back to the suggested rows.");
+  void orders.change("suggest", "");
+}
+
 function escape() {
   if (store.selection) store.select(null);
+  else if (queue.order === "search") {
+    tools.clearFilter();
+    leaveSearch();
+  }
   else if (store.filter || store.isolated !== null) tools.clearFilter();
   else if (pointer.tool === "lasso") pointer.setTool("pan");
 }
@@ -152,9 +183,9 @@ function startSearch() {
 
 function startKeys() {
   listenToKeys({
-    Enter: actions.accept, s: actions.skip, u: () => void session.undo(), "Shift+U": () => void session.redo(), n: actions.makeClass,
+    Enter: () => (queue.order === "search" && !store.selection ? actions.nextMatch() : actions.accept()), s: actions.skip, u: () => void session.undo(), "Shift+U": () => void session.redo(), n: actions.makeClass,
     k: actions.keep, x: actions.remove, "0": actions.unknown, " ": actions.findClass, Escape: escape,
-    ArrowLeft: () => queue.back(), ArrowRight: () => queue.entries.length && queue.advance(),
+    ArrowLeft: () => queue.back(), ArrowRight: () => (queue.order === "search" ? queue.nextMatch() : queue.entries.length && queue.advance()),
     "/": startSearch, "?": () => byId("help").showModal(),
     "Shift+L": () => pointer.setTool(pointer.tool === "lasso" ? "pan" : "lasso"),
     "Shift+A": () => selectRows(pointer.inWindow()), "Shift+F": () => film.toggle(), "Shift+C": () => tools.nextColoring(),

@@ -56,7 +56,7 @@ export class Orders {
 
   renderClasses() {
     const chosen = this.classSelect.value;
-    replace(this.classSelect, ...this.store.state.classes.map(({ id, name }) => h("option", { value: id }, name)));
+    replace(this.classSelect, ...this.store.classes.map(({ id, name }) => h("option", { value: id }, name)));
     this.classSelect.value = chosen || "0";
   }
 

@@ -8,6 +8,7 @@ export const COLORS = ["#0072b2", "#e69f00", "#009e73", "#cc79a7", "#56b4e9", "#
 export const SHAPES = ["circle", "square", "triangle", "diamond", "wedge", "cross"];
 export const RAMP = ["#b8211b", "#dc6f1c", "#d1a32a", "#7ea6b8", "#2b66a5"]; // uncertain to certain
 const SHARED = "#8a6d5a"; // of all classes beyond the first 36
+export const OWN_MARKERS = COLORS.length * SHAPES.length; // classes that have a marker of their own
 const OUTLINES = {
   square: [[-0.9, -0.9], [0.9, -0.9], [0.9, 0.9], [-0.9, 0.9]],
   diamond: [[0, -1.3], [1.3, 0], [0, 1.3], [-1.3, 0]],
@@ -29,7 +30,7 @@ export function rgb(hex) {
  */
 export function markerOf(id) {
   const n = COLORS.length;
-  const own = id < n * SHAPES.length;
+  const own = id < OWN_MARKERS;
   const color = own ? COLORS[id % n] : SHARED;
   return { color, rgb: rgb(color), shape: own ? (id % n + Math.floor(id / n)) % SHAPES.length : 0 };
 }

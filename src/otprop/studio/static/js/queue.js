@@ -1,5 +1,6 @@
 /** Which row is shown, and which come next. The next rows are fetched ahead, so that a key press never waits. */
 import { getJson } from "./api.js";
+import { SOURCE } from "./store.js";
 
 /**
  * @typedef {import("./types.js").RowDetail} RowDetail
@@ -45,6 +46,10 @@ export class Queue {
     this.complete = false;
     /** @type {Uint32Array} */
     this.lasso = new Uint32Array(0);
+    /** Rows of the search. @type {number[]} */
+    this.found = [];
+    /** Rows of the search that were looked at. @type {Set<number>} */
+    this.passed = new Set();
     /** The row whose explanation is waited for, -1 for none. */
     this.waited = -1;
     this.pauseTimer = 0;
@@ -53,7 +58,7 @@ export class Queue {
   }
 
   /** @param {Order} order @param {string} [parameter] class id or text @param {number[]} [pending] rows labelled but not saved yet */
-  setOrder(order, parameter = "", pending = []) {
+  async setOrder(order, parameter = "", pending = []) {
     this.order = order;
     this.parameter = parameter;
     this.handled = new Set(pending);
@@ -61,14 +66,28 @@ export class Queue {
     this.total = 0;
     this.current = null;
     this.history = [];
+    this.passed = new Set();
+    this.found = [];
     this.changed();
-    return this.ask();
+    if (order === "search") {
+      const { ids } = await getJson(`/api/search?q=${encodeURIComponent(parameter)}`);
+      if (this.order !== order || this.parameter !== parameter) return;
+      this.found = ids;
+    }
+    await this.ask();
+  }
+
+  /** Look at the next row of the search, after the last at the first one again. */
+  nextMatch() {
+    if (this.current) this.passed.add(this.current.id);
+    if (this.entries.length) return this.advance();
+    this.passed = new Set();
+    return void this.ask().then(() => this.current && this.entries.length && this.advance());
   }
 
   address() {
     const query = new URLSearchParams({ order: this.order, n: String(Math.min(MOST, WANTED + this.handled.size)) });
     if (this.order === "class") query.set("class", this.parameter);
-    if (this.order === "search") query.set("q", this.parameter);
     return `/api/queue?${query}`;
   }
 
@@ -77,7 +96,7 @@ export class Queue {
     const number = ++this.asked;
     this.asking = true;
     try {
-      const answer = this.order === "lasso" ? this.lassoAnswer() : await getJson(this.address());
+      const answer = this.order === "lasso" ? this.lassoAnswer() : this.order === "search" ? this.searchAnswer() : await getJson(this.address());
       const wanted = (/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id;
       // the rows that were to come stay until the new ones can be shown without waiting
       const first = this.current && this.entries.length ? answer.rows.filter(wanted).slice(0, READY) : [];
@@ -101,6 +120,14 @@ export class Queue {
     return { total: rows.length, rows: rows.slice(0, WANTED).map((id) => ({ id, reason: "in the lasso" })) };
   }
 
+  /** The rows of the search that no person has labelled and that were not looked at yet, in their order. */
+  searchAnswer() {
+    const { sources } = this.store;
+    const free = this.found.filter((row) => !this.handled.has(row) && (sources[row] === SOURCE.none || sources[row] === SOURCE.propagated));
+    const rows = free.filter((row) => !this.passed.has(row)).slice(0, WANTED);
+    return { total: free.length, rows: rows.map((id) => ({ id, reason: "search" })) };
+  }
+
   /** Show the next row. */
   advance() {
     if (this.current) this.history.push(this.current);
@@ -120,12 +147,12 @@ export class Queue {
     else this.changed();
   }
 
-  /** Show a row out of order; the one that was shown comes next. @param {number} id @param {string} reason */
-  show(id, reason) {
+  /** Show a row out of order; the one that was shown comes next. @param {number} id @param {string} reason @param {string} [note] */
+  show(id, reason, note) {
     if (this.current?.id === id) return;
     if (this.current) this.entries.unshift(this.current);
     this.entries = this.entries.filter((entry) => entry.id !== id);
-    this.current = { id, reason };
+    this.current = { id, reason, note };
     this.changed();
     this.fetchAhead();
   }
@@ -148,8 +175,14 @@ export class Queue {
 
   /** New labels were propagated: details are fetched again, and the rows to come are asked for anew. */
   renew() {
-    for (const id of this.details.keys()) this.stale.add(id);
+    this.expire([...this.details.keys()]);
     return this.ask();
+  }
+
+  /** What was said of these rows has changed: their details are fetched again when they are shown. @param {number[]} rows */
+  expire(rows) {
+    for (const row of rows) this.stale.add(row);
+    this.fetchAhead();
   }
 
   /** The details of a row as far as they are here. @param {number} id */
@@ -162,11 +195,11 @@ export class Queue {
     if (this.pauseTimer) return;
     const coming = this.entries.slice(0, AHEAD).map(({ id }) => id);
     const here = this.current && this.details.get(this.current.id);
-    const ids = this.current && !here?.proposal ? [this.current.id, ...coming] : coming; // what is shown stays as it is
+    const ids = this.current ? [this.current.id, ...coming] : coming;
     const missing = ids.filter((id) => (!this.details.has(id) || this.stale.has(id)) && !this.underway.has(id));
     for (const id of missing.slice(0, Math.max(0, AT_ONCE - this.underway.size))) void this.fresh(id).then(() => this.fetchAhead());
     if (this.waited !== this.current?.id) this.waiting?.abort();
-    if (here && !here.explained && this.waited !== here.id) void this.fetchExplanation(here.id);
+    if (here && !here.explained && !this.stale.has(here.id) && this.waited !== here.id) void this.fetchExplanation(here.id);
   }
 
   /** Wait for what the server needs some time for, as long as the row is shown. @param {number} id */
@@ -181,6 +214,7 @@ export class Queue {
     } finally {
       if (this.waited === id) this.waited = -1;
     }
+    if (this.stale.has(id)) this.fetchAhead(); // a newer result came meanwhile
   }
 
   /** Fetch nothing for a while. */

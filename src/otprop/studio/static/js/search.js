@@ -1,12 +1,12 @@
 /** The search box: rows whose cells hold a text stand out on the map, and can be labelled one after the other. */
 import { getJson } from "./api.js";
-import { byId, count, replace } from "./dom.js";
+import { byId, count, replace, short } from "./dom.js";
 
 const DELAY = 200;
 
 export class Search {
-  /** @param {import("./store.js").Store} store @param {(text: string) => void} queueFound */
-  constructor(store, queueFound) {
+  /** @param {import("./store.js").Store} store @param {(text: string) => void} queueFound @param {() => void} leave */
+  constructor(store, queueFound, leave) {
     this.store = store;
     this.input = byId("search");
     this.timer = 0;
@@ -16,7 +16,10 @@ export class Search {
       this.timer = setTimeout(() => void this.find(), DELAY);
     });
     this.input.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => {
-      if (event.key === "Escape") this.clear();
+      if (event.key === "Escape") {
+        this.clear();
+        leave();
+      }
       if (event.key === "Enter" && this.input.value.trim()) {
         clearTimeout(this.timer);
         void this.find();
@@ -48,7 +51,7 @@ export class Search {
   /** What stands out on the map, with a button that ends it. */
   describe() {
     const { filter, isolated } = this.store;
-    const parts = [filter?.what, isolated === null ? null : `only ${this.store.className(isolated)}`].filter(Boolean);
+    const parts = [filter?.what, isolated === null ? null : `only ${short(this.store.className(isolated))}`].filter(Boolean);
     byId("filter").hidden = !parts.length;
     replace(byId("filter-text"), parts.join(", "));
   }

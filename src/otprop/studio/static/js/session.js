@@ -1,5 +1,5 @@
 /** What a person does to labels: shown at once, sent in order, confirmed by the server. */
-import { count, percent } from "./dom.js";
+import { count, percent, short } from "./dom.js";
 import { clearNotice, notice, say } from "./notices.js";
 import { SOURCE } from "./store.js";
 
@@ -10,13 +10,17 @@ import { SOURCE } from "./store.js";
  * @typedef {import("./outbox.js").Outbox} Outbox
  */
 
+const DRAWN = "random"; // the reason of a row that was drawn at random
+
 export class Session {
-  /** @param {Store} store @param {Queue} queue @param {Outbox} outbox @param {(row: number, reason: string) => void} showRow */
+  /** @param {Store} store @param {Queue} queue @param {Outbox} outbox @param {(row: number, reason: string, note?: string) => void} showRow */
   constructor(store, queue, outbox, showRow) {
     this.store = store;
     this.queue = queue;
     this.outbox = outbox;
     this.showRow = showRow;
+    /** Why rows were shown when they were labelled. @type {Map<number, string>} */
+    this.reasons = new Map();
   }
 
   /** A change of ours is saved. A gap before it is a change of another page, which is fetched. @param {number} revision */
@@ -33,10 +37,10 @@ export class Session {
   labelRow(row, label, kind) {
     const before = this.store.sources[row], same = this.store.labelOf(row) === label;
     void this.send([row], label, kind, false);
-    const name = label === null ? "" : this.store.className(label);
+    const name = label === null ? "" : short(this.store.className(label));
     const number = `Row ${row + 1}`;
     if (kind === "unknown") say(`${number} is on the unknown pile.`);
-    else if (kind === "remove") say(`${number}: label removed.`);
+    else if (kind === "remove") say(before === SOURCE.unknown ? `${number} is off the unknown pile.` : `${number}: label removed.`);
     else if (same && before !== SOURCE.propagated) say(`${number} stays ${name}.`);
     else say(`${number} is ${name}${before === SOURCE.given ? " (given in the file before)" : ""}.`);
   }
@@ -48,16 +52,14 @@ export class Session {
    * @param {LabelKind} kind
    */
   async labelRegion(selection, label, kind) {
-    const { sources } = this.store;
-    const byPerson = (/** @type {number} */ row) => sources[row] === SOURCE.given || sources[row] === SOURCE.here;
-    const free = [...selection].filter((row) => !byPerson(row));
+    const free = [...selection].filter((row) => !this.store.byPerson(row));
     const rows = free.length && kind !== "remove" ? free : [...selection];
     const left = selection.length - rows.length;
     this.store.select(null);
     const answer = await this.send(rows, label, kind, true);
     if (!answer) return;
-    const what = label === null ? (kind === "unknown" ? "on the unknown pile" : "without label") : this.store.className(label);
-    const kept = left ? ` ${count(left, "row")} already labelled stayed as they were.` : "";
+    const what = label === null ? (kind === "unknown" ? "on the unknown pile" : "without label") : short(this.store.className(label));
+    const kept = left ? ` ${count(left, "row")} already labelled stayed as ${left === 1 ? "it was" : "they were"}.` : "";
     const wrong = answer.expected_wrong;
     const expected = wrong === null || wrong === undefined ? "" :
       ` About ${count(Math.round(wrong), "row")} (${percent(wrong / rows.length)}) expected to be wrong.`;
@@ -73,15 +75,19 @@ export class Session {
    */
   async send(rows, label, kind, region) {
     const source = kind === "unknown" ? SOURCE.unknown : kind === "remove" ? SOURCE.none : SOURCE.here;
-    const body = { rows, class: label, kind, order: this.queue.order, ...(region ? { region: true } : {}) };
+    const reason = region ? "" : this.queue.current?.id === rows[0] ? this.queue.current.reason : ""; // as it is on the screen
+    const body = { rows, class: label, kind, ...(region ? { region: true } : { reason }) };
+    if (reason) this.reasons.set(rows[0], reason);
     clearNotice("region");
-    const overlay = this.store.overlay(rows, label, source);
+    const overlay = kind === "keep" ? null : this.store.overlay(rows, label, source);
     const answer = this.outbox.send("/api/label", body);
     this.queue.handle(rows);
     try {
       const { revision, contradicts, expected_wrong } = await answer;
-      overlay.revision = revision;
+      if (overlay) overlay.revision = revision;
       this.confirmed(revision);
+      this.queue.expire(rows);
+      if (revision <= this.store.fetched) void this.store.fetchRows(); // nothing changed, or a result was faster
       if (contradicts?.length && label !== null) this.contradiction(rows[0], label, contradicts);
       return { expected_wrong };
     } catch (error) {
@@ -94,8 +100,8 @@ export class Session {
   contradiction(row, label, contradicts) {
     const [first, ...others] = contradicts;
     const more = others.length ? ` and ${count(others.length, "other")}` : "";
-    const sentence = `${this.store.className(label)} for row ${row + 1} contradicts your label of row ${first.id + 1}` +
-      ` (${this.store.className(first.class)})${more}.`;
+    const sentence = `${short(this.store.className(label))} for row ${row + 1} contradicts your label of row ${first.id + 1}` +
+      ` (${short(this.store.className(first.class))})${more}.`;
     notice("contradiction", sentence, [
       { name: `Look at row ${first.id + 1}`, act: () => this.showRow(first.id, "contradicted by a later label") },
       { name: `Look at row ${row + 1}`, act: () => this.showRow(row, "contradicts an earlier label") },
@@ -106,6 +112,7 @@ export class Session {
   refused(rows, error) {
     this.store.dropOverlays(rows);
     this.queue.release(rows);
+    this.queue.expire(rows);
     say(error instanceof Error ? error.message : String(error), "error");
     void this.store.fetchRows();
   }
@@ -123,15 +130,17 @@ export class Session {
     clearNotice("region");
     clearNotice("contradiction");
     try {
-      const { revision, rows } = await this.outbox.send(path, {});
+      const { revision, rows, renamed } = await this.outbox.send(path, {});
       this.confirmed(revision);
       this.store.dropOverlays(rows);
       this.queue.release(rows);
       const what = path === "/api/undo" ? "undo" : "redo";
+      if (renamed) return say(`${short(renamed.before)} is called ${short(renamed.after)} again.`);
       if (!rows.length) return say(`There is nothing to ${what}.`);
       say(`${what === "undo" ? "Taken back" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
-      for (const row of rows.slice(0, 100)) this.queue.stale.add(row);
-      if (rows.length === 1) this.showRow(rows[0], reason);
+      this.queue.expire(rows);
+      if (rows.length === 1 && this.reasons.get(rows[0]) === DRAWN) this.showRow(rows[0], DRAWN, reason); // it was drawn all the same
+      else if (rows.length === 1) this.showRow(rows[0], reason);
       await this.store.fetchRows();
       this.queue.changed();
     } catch (error) {
@@ -155,14 +164,24 @@ export class Session {
     try {
       const { id, key } = await this.outbox.send("/api/classes", { name });
       const { classes } = this.store.state;
-      if (!classes.some((one) => one.id === id)) {
-        const added = { id, name, key, given: 0, here: 0, propagated: 0 };
-        this.store.setState({ ...this.store.state, classes: [...classes, added] });
-      }
+      const added = { id, name, key, given: 0, here: 0, propagated: 0 };
+      if (!classes.some((one) => one.id === id)) this.store.setState({ ...this.store.state, classes: [...classes, added] });
       return id;
     } catch (error) {
       say(error instanceof Error ? error.message : String(error), "error");
       return null;
+    }
+  }
+
+  /** @param {number} id @param {string} name */
+  async renameClass(id, name) {
+    const before = this.store.className(id);
+    try {
+      const { revision } = await this.outbox.send("/api/rename", { class: id, name });
+      this.confirmed(revision);
+      say(`${short(before)} is called ${short(name)} now.`);
+    } catch (error) {
+      say(error instanceof Error ? error.message : String(error), "error");
     }
   }
 

@@ -60,7 +60,8 @@ export class Status {
     } else if (this.down === "gone" || this.condition === "gone") {
       alarm(`The server does not answer. Is otprop studio still running in the terminal? This page goes on as soon as it is back.${kept}`);
     } else if (this.condition === "failing") {
-      alarm(`Not saved: ${this.sentence}${kept} The page tries again.`);
+      const why = this.sentence.startsWith("not saved") ? sentence(this.sentence) : `Not saved: ${this.sentence}`;
+      alarm(`${why}${kept} The page tries again.`);
     } else {
       alarm("");
     }

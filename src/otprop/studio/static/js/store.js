@@ -30,6 +30,8 @@ export class Store {
     this.filter = null;
     /** Revision up to which `labels` is known to be right. */
     this.known = -1;
+    /** Revision of the arrays as they were fetched last. */
+    this.fetched = -1;
     /** Own changes that the fetched arrays may not hold yet. @type {Overlay[]} */
     this.overlays = [];
     /** @type {Map<Topic, (() => void)[]>} */
@@ -60,6 +62,11 @@ export class Store {
     return id === null || id === this.none ? "no class" : this.state.classes[id]?.name ?? `class ${id + 1}`;
   }
 
+  /** The classes to choose from: without those that have lost their last row. */
+  get classes() {
+    return this.state.classes.filter(({ hidden }) => !hidden);
+  }
+
   /** The class of a row, null for none. @param {number} row */
   labelOf(row) {
     const label = this.labels[row];
@@ -70,7 +77,8 @@ export class Store {
   setState(state) {
     const before = this.state;
     this.state = state;
-    if (!before || before.classes.length !== state.classes.length) this.emit("classes");
+    const offered = (/** @type {State} */ one) => one.classes.filter(({ hidden }) => !hidden).map(({ name }) => name).join();
+    if (!before || offered(before) !== offered(state)) this.emit("classes");
     this.emit("state");
   }
 
@@ -102,6 +110,7 @@ export class Store {
     this.rounds = new Uint8Array(rounds.buffer);
     this.changed = new Uint32Array(changed.buffer);
     this.known = Math.max(this.known, labels.revision);
+    this.fetched = labels.revision;
     this.overlays = this.overlays.filter((one) => one.revision === null || one.revision > labels.revision);
     for (const one of this.overlays) this.write(one);
     this.emit("rows");
@@ -132,6 +141,11 @@ export class Store {
       this.confidence[row] = certain;
       this.rounds[row] = certain ? 0 : 255;
     }
+  }
+
+  /** Whether a person gave the row its label. @param {number} row */
+  byPerson(row) {
+    return this.sources[row] === SOURCE.given || this.sources[row] === SOURCE.here;
   }
 
   /** Forget own changes of these rows: they were refused or undone. @param {number[]} rows */

@@ -1,13 +1,13 @@
 /**
  * The shapes of what the server sends, for editors and type checkers; nothing here runs.
  *
- * @typedef {{id: number, name: string, key: string|null, given: number, here: number, propagated: number}} ClassInfo
+ * @typedef {{id: number, name: string, key: string|null, given: number, here: number, propagated: number, hidden?: boolean, in_file?: boolean}} ClassInfo
  * @typedef {{value: number|null, low: number|null, high: number|null}} Estimate
  * @typedef {{labels: number, error: number, low: number, high: number}} CurvePoint
  * @typedef {{state: "waiting"|"running"|"done"|"failed", revision: number, step: string, done: number, total: number,
  *   message: string, seconds: number|null, reused: string[]}} Propagation
  * @typedef {{version: string, file: string, target: string, n_rows: number, columns: {name: string, kind: string}[],
- *   text_columns: string[], has_images: boolean, label_bytes: 1|2, classes: ClassInfo[], revision: number, labels: number,
+ *   text_columns: string[], has_images: boolean, images_are_files: boolean, label_bytes: 1|2, classes: ClassInfo[], revision: number, labels: number,
  *   unknown: number, can_undo: boolean, can_redo: boolean, saved_at: string|null, notes: string[],
  *   propagation: Propagation, error: Estimate|null, curve: CurvePoint[], changed: number, classes_found: number,
  *   goal: {error: number, labels: Estimate|null, message: string}|null, n_rounds: number, issues: number,
@@ -18,9 +18,9 @@
  *   proposal: ClassProbability|null, probabilities: ClassProbability[],
  *   evidence: {source: string, class: number, probability: number}[], nearest: NearRow[],
  *   issue: {suggested: number, probability: number}|null, image: boolean, explained: boolean}} RowDetail
- * @typedef {{id: number, reason: string}} QueueEntry
+ * @typedef {{id: number, reason: string, note?: string}} QueueEntry
  * @typedef {"suggest"|"unsure"|"class"|"search"|"lasso"|"issues"|"unknown"} Order
- * @typedef {"label"|"accept"|"remove"|"unknown"} LabelKind
+ * @typedef {"label"|"accept"|"keep"|"remove"|"unknown"} LabelKind
  * @typedef {{color: string, rgb: [number, number, number], shape: number}} Marker
  */
 export {};

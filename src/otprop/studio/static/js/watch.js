@@ -1,6 +1,6 @@
 /** How good the labels are by now: expected error against labels given, what changed, and how far the goal is. */
 import { getJson } from "./api.js";
-import { byId, count, grouped, h, percent, replace, svg } from "./dom.js";
+import { byId, count, grouped, h, percent, replace, short, svg } from "./dom.js";
 
 /**
  * @typedef {import("./store.js").Store} Store
@@ -15,13 +15,17 @@ export class Watch {
     this.store = store;
     this.drawn = "";
     this.logged = -1;
+    /** What is wrong with the goal that was typed. */
+    this.wrongGoal = "";
     store.on("state", () => this.render());
     byId("goal-form").addEventListener("submit", (/** @type {SubmitEvent} */ event) => {
       event.preventDefault();
       const text = byId("goal").value.trim().replace(",", ".");
       const value = Number(text);
-      if (text && !(value > 0 && value < 100)) return byId("goal").setAttribute("aria-invalid", "true");
-      byId("goal").removeAttribute("aria-invalid");
+      this.wrongGoal = text && !(value > 0 && value < 100) ? `“${short(text)}” is no percentage: give a number between 0 and 100, such as 2.` : "";
+      byId("goal").setAttribute("aria-invalid", String(Boolean(this.wrongGoal)));
+      this.renderGoal();
+      if (this.wrongGoal) return;
       setGoal(text ? value / 100 : null);
       byId("goal").blur();
     });
@@ -56,7 +60,9 @@ export class Watch {
     if (document.activeElement !== input) input.value = goal ? String(Number((100 * goal.error).toFixed(2))) : "";
     const { error } = this.store.state;
     byId("goal-message").dataset.reached = String(Boolean(goal && error && error.value !== null && error.value <= goal.error));
-    replace(byId("goal-message"), goal ? goal.message.charAt(0).toUpperCase() + goal.message.slice(1) : "");
+    byId("goal-message").dataset.wrong = String(Boolean(this.wrongGoal));
+    if (this.wrongGoal) return replace(byId("goal-message"), this.wrongGoal);
+    return replace(byId("goal-message"), goal ? goal.message.charAt(0).toUpperCase() + goal.message.slice(1) : "");
   }
 
   /** The newest events, when they are asked for. */
@@ -72,12 +78,12 @@ export class Watch {
     }
   }
 
-  /** @param {{rows: number, row: number|null, new: number|null, kind: string}} event */
+  /** @param {{rows: number, row: number|null, new: number|null, kind: string, name?: string|null}} event */
   sentence(event) {
     const rows = event.rows > 1 ? count(event.rows, "row") : event.row === null ? "" : `row ${event.row + 1}`;
     const special = { "-1": "as in the file", "-2": "no label", "-3": "unknown pile" };
     const name = event.new === null || event.kind === "skip" ? "" : ` → ${special[String(event.new)] ?? this.store.className(event.new)}`;
-    return `${event.kind} ${rows}${name}`;
+    return event.name ? `${event.kind} → ${event.name}` : `${event.kind} ${rows}${name}`;
   }
 }
 
@@ -93,6 +99,11 @@ function byLabels(points) {
   return [...newest.values()].sort((a, b) => a.labels - b.labels);
 }
 
+/** A round distance between at most four lines. @param {number} top */
+function tick(top) {
+  return [0.0005, 0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.25].find((step) => top <= 4 * step) ?? 0.25;
+}
+
 /**
  * Expected error with its range against the number of labels.
  * @param {CurvePoint[]} points
@@ -100,15 +111,16 @@ function byLabels(points) {
  */
 function curve(points, goal) {
   const last = points[points.length - 1].labels, first = points.length > 1 ? Math.min(points[0].labels, last - 1) : last - 1;
-  const top = Math.max(...points.map(({ high }) => high), goal ?? 0) * 1.08 || 1;
+  const step = tick(Math.max(...points.map(({ high }) => high), goal ?? 0, 0.001));
+  const ticks = Math.ceil(Math.max(...points.map(({ high }) => high), goal ?? 0, 0.001) / step - 1e-9), top = ticks * step;
   const x = (/** @type {number} */ labels) => LEFT + (labels - first) / (last - first) * (WIDTH - LEFT - RIGHT);
   const y = (/** @type {number} */ error) => TOP + (1 - error / top) * (HEIGHT - TOP - BOTTOM);
   const trace = (/** @type {[number, number][]} */ path) => path.map(([a, b]) => `${a.toFixed(1)},${b.toFixed(1)}`).join(" ");
   const band = [...points.map(({ labels, high }) => [x(labels), y(high)]), ...[...points].reverse().map(({ labels, low }) => [x(labels), y(low)])];
   const newest = points[points.length - 1];
-  const grid = [0, top / 2, top].map((error) => [
+  const grid = Array.from({ length: ticks + 1 }, (_, at) => at * step).map((error) => [
     svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(error), y2: y(error) }),
-    svg("text", { class: "axis", x: LEFT - 5, y: y(error) + 4, "text-anchor": "end" }, percent(error).replace("\u202f", ""))]);
+    svg("text", { class: "axis", x: LEFT - 5, y: y(error) + 4, "text-anchor": "end" }, `${Number((100 * error).toFixed(2))}\u202f%`)]);
   const sentence = `Expected error from ${percent(points[0].error)} with ${count(points[0].labels, "label")} to ${percent(newest.error)} with ${count(newest.labels, "label")}`;
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": sentence }, ...grid.flat(),
     svg("polygon", { class: "range", points: trace(/** @type {any} */ (band)) }),
