@@ -117,6 +117,14 @@ def wait_until(page: Any, expression: str, argument: object = None) -> None:
         page.wait_for_timeout(20)
 
 
+def wait_for(page: Any, holds: Callable[[], bool]) -> None:
+    """Wait until something is true here, while the browser goes on."""
+    deadline = monotonic() + SLOW / 1000
+    while not holds():
+        assert monotonic() < deadline, "this did not become true"
+        page.wait_for_timeout(20)
+
+
 def ready(page: Any) -> None:
     """Wait until a row is shown, and labels were propagated once."""
     page.wait_for_selector("body[data-ready=true]")

@@ -10,7 +10,16 @@ from typing import Any
 
 import pytest
 
-from tests.studio.browser.conftest import current_row, fetched, press_and_wait, ready, saved, source_of, wait_until
+from tests.studio.browser.conftest import (
+    current_row,
+    fetched,
+    press_and_wait,
+    ready,
+    saved,
+    source_of,
+    wait_for,
+    wait_until,
+)
 
 OpenPage = Callable[..., Any]
 GIVEN, HERE, PROPAGATED, PILE = 1, 2, 3, 4
@@ -244,6 +253,45 @@ def test_a_search_stands_out_on_the_map_and_becomes_the_queue(open_page: OpenPag
     assert page.text_content("#filter-text") == "11 rows found"
     page.keyboard.press("Enter")
     wait_until(page, "document.querySelector('#order').value === 'search'")
+    wait_until(page, "document.querySelector('#row-body').textContent.includes('crate 14')")
+
+
+class Held:
+    """Requests of a page that wait until they are let go."""
+
+    def __init__(self, page: Any, pattern: str) -> None:
+        self.routes: list[Any] = []
+        self._holding = True
+        page.route(pattern, self._handle)
+
+    def _handle(self, route: Any) -> None:
+        if self._holding:
+            self.routes.append(route)
+        else:
+            route.continue_()
+
+    def let_go(self) -> None:
+        """Send all that waited."""
+        self._holding = False
+        for route in self.routes:
+            route.continue_()
+
+
+def test_an_answer_for_the_suggested_rows_that_comes_late_does_not_end_a_search(open_page: OpenPage) -> None:
+    page = open_page()
+    suggested = Held(page, "**/api/queue?*")
+    page.keyboard.press("Shift+S")
+    wait_for(page, lambda: bool(suggested.routes))
+    page.keyboard.press("/")
+    page.keyboard.type("crate 14")
+    wait_until(page, "document.querySelector('#filter-text').textContent.includes('found')")
+    found = Held(page, "**/api/search?*")
+    page.keyboard.press("Enter")
+    wait_for(page, lambda: len(found.routes) == 2)  # one for the map, one for the rows to come
+    with page.expect_response("**/api/queue?*"):
+        suggested.let_go()
+    page.wait_for_timeout(200)  # for what the page does with the answer
+    found.let_go()
     wait_until(page, "document.querySelector('#row-body').textContent.includes('crate 14')")
 
 

@@ -61,6 +61,8 @@ export class Queue {
   async setOrder(order, parameter = "", pending = []) {
     this.order = order;
     this.parameter = parameter;
+    this.asked++; // an answer that is still under way belongs to the order before
+    this.asking = false;
     this.handled = new Set(pending);
     this.entries = [];
     this.total = 0;
