@@ -126,7 +126,22 @@ def test_without_hidden_labels_all_settings_weigh_the_same():
     says = source.fit(codes, np.ones(30), make_folds(codes, 2, 0))
     assert says.held_out.shape == (0, 2)
     assert [setting.weight for setting in source.settings] == [0.5, 0.5]
-    assert {setting.power for setting in source.settings} == {module.START_POWER}
+    assert {setting.power for setting in source.settings} == {module.POWERS.start}
+
+
+@pytest.mark.parametrize("n_labelled", [12, 120])
+def test_of_a_label_that_is_alone_in_its_part_of_the_graph_nothing_is_known_when_it_is_held_out(n_labelled):
+    rows = 3 * n_labelled  # parts of three rows, one of them labelled: folds where labels are many, else one by one
+    graph = DiffusionGraph(sp.block_diag([np.ones((3, 3)) - np.eye(3)] * n_labelled))
+    codes = np.where(np.arange(rows) % 3 == 0, np.arange(rows) // 3 % 2, -1)
+    held_out = make_folds(codes, 2, 0)
+    assert held_out.leave_one_out == (n_labelled == 12)
+    source = DiffusionSource([Setting(graph, None, 0.9)], 2, 1)
+    output = source.fit(codes, np.ones(rows), held_out)
+    np.testing.assert_allclose(output.held_out, np.log(0.5))
+    assert not source.held_out_reached.any()
+    assert source.reached().all()
+    assert source.converged
 
 
 def test_rows_in_a_part_of_the_graph_without_labels_are_not_reached():

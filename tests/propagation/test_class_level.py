@@ -109,6 +109,7 @@ def test_everything_holds_of_the_default(iris, default, alone):
         "linear",
         "random_forest",
         "boosting",
+        "gaussian",
     ]
     assert [source.name for source in alone.evidence_] == ["diffusion"]
     assert all(source.weight >= 0 for source in default.evidence_)
@@ -396,6 +397,24 @@ def test_a_cluster_that_no_label_reaches_is_labelled_without_confidence():
     model = OTP().fit(np.vstack([X, far]), np.append(y, np.full(60, -1)))
     assert model.confidence_[200:].max() <= model.class_prior_.max()
     assert model.confidence_[:200][y == -1].mean() > 0.85
+
+
+@pytest.mark.parametrize("n_labels", [40, 100])
+def test_where_copies_of_rows_are_parts_of_the_graph_confidence_agrees_with_the_expected_error(n_labels):
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 4, 250)
+    centres = np.array([[0, 0], [2.5, 0], [0, 2.5], [2.5, 2.5]])
+    rows = np.hstack([centres[kind] + rng.normal(size=(250, 2)), rng.normal(size=(250, 2))])
+    X, truth = np.repeat(rows, 11, axis=0), np.repeat(kind, 11)
+    X = X + 1e-3 * rng.normal(size=X.shape)
+    y = np.full(len(X), -1)
+    labelled = rng.choice(len(X), n_labels, replace=False)
+    y[labelled] = truth[labelled]
+    model = OTP(n_jobs=1).fit(X, y)
+    assert model.coverage()[0].expected_error == pytest.approx(model.expected_error_, abs=1e-3)
+    wrong = (model.transduction_ != truth)[y == -1].mean()
+    assert abs(model.expected_error_ - wrong) < 0.15
+    assert abs(model.predict_confidence(rows).mean() - (1 - wrong)) < 0.2
 
 
 def test_confidence_is_never_below_that_of_a_guess():

@@ -25,9 +25,16 @@ class Source(Protocol):
 
 
 class IterativeSource(Source, Protocol):
-    """A source that is updated with the rows labelled in each round."""
+    """A source that is updated with the rows labelled in each round.
+
+    Attributes
+    ----------
+    converged : bool
+    held_out_reached : ndarray of bool, which held-out rows are reached by a label other than those held out with them
+    """
 
     converged: bool
+    held_out_reached: np.ndarray
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Log-probabilities of all rows from the labels as they are now."""

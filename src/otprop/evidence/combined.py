@@ -21,6 +21,7 @@ START_WEIGHTS = {
     "linear": 0.2,
     "random_forest": 0.6,
     "boosting": 0.5,
+    "gaussian": 0.5,
 }
 OTHER_START_WEIGHT = 0.4  # of a classifier of the user's
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns

@@ -11,17 +11,15 @@ import scipy.sparse as sp
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
+from otprop.evidence.mixture import Powers, fit_mixture
 from otprop.evidence.output import SourceOutput, powered
 from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, DiffusionGraph
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 
-POWERS = (0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0)
-START_POWER = 1.4
-POWER_PENALTY = 0.5  # in log-likelihood, for a power that differs from START_POWER by a factor of e
-LIKELIHOOD_POWER = 0.3  # the weight of a setting is its likelihood to this power
-MIN_WEIGHT = 0.1  # settings with less weight are dropped
+POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
 TOL = 1e-2  # of the values relative to their row: a bound, most are far more accurate
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
+MIN_OF_OTHERS = 1e-5  # of that contribution: what less is left of it is rounding, not mass of other labels
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
 
 
@@ -44,7 +42,7 @@ class Setting:
     graph: DiffusionGraph
     n_neighbors: int | None
     strength: float
-    power: float = START_POWER
+    power: float = POWERS.start
     likelihood: float = float("nan")
     weight: float = 1.0
     values: np.ndarray | None = field(default=None, repr=False)
@@ -71,20 +69,14 @@ class DiffusionSource:
             return self._held_out_values(setting, masses, held_out, n_jobs)
 
         values = self._of_each_setting(fit)
-        likelihoods = _log_likelihoods(values, held_out.codes)
-        group, weighting = held_out.group, held_out.weighting
-        powers, shares = _choose_mixture(likelihoods[:, :, weighting])
-        mixed = _mix(values, powers, shares)
-        cross_fitted = np.empty_like(mixed)
-        for one in np.unique(group):
-            here = group == one
-            choice = _choose_mixture(likelihoods[:, :, ~here & weighting])
-            cross_fitted[here] = _mix([found[here] for found in values], *choice)
-        for setting, power, share, each in zip(self.settings, powers, shares, likelihoods, strict=True):
-            setting.power, setting.weight = POWERS[power], float(share)
-            setting.likelihood = float(each[power].sum()) / max(len(held_out), 1)
+        mixture = fit_mixture(values, held_out, POWERS)
+        kept = [found.any(axis=1) for found, weight in zip(values, mixture.weights, strict=True) if weight > 0]
+        self.held_out_reached = np.any(kept, axis=0)
+        for number, setting in enumerate(self.settings):
+            setting.power, setting.weight = float(mixture.powers[number]), float(mixture.weights[number])
+            setting.likelihood = float(mixture.likelihoods[number])
         self.settings = [setting for setting in self.settings if setting.weight > 0]
-        return SourceOutput(self._mixture(), np.log(mixed), np.log(cross_fitted))
+        return SourceOutput(self._mixture(), np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the labels as they are now; log-probabilities of all rows."""
@@ -101,6 +93,9 @@ class DiffusionSource:
             return list(jobs.run(lambda setting: function(setting, 1), self.settings))
         with single_threaded_blas():
             return [function(setting, self._n_jobs) for setting in self.settings]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "held_out_reached"}
 
     def predict_log_proba(self, neighbors: Any) -> np.ndarray:
         """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches those."""
@@ -127,31 +122,38 @@ class DiffusionSource:
         if held_out.leave_one_out:  # subtract each row's own contribution, from the diagonal of the inverse
             own = setting.graph.inverse_diagonal(held_out.rows, setting.strength, tol=OWN_TOL, n_jobs=n_jobs)
             self._check(own.converged)
-            given = masses[held_out.rows].toarray()
-            values = np.maximum(setting.values[held_out.rows] - own.values[:, None] * given, 0.0)
+            contribution = own.values[:, None] * masses[held_out.rows].toarray()
+            values = setting.values[held_out.rows] - contribution
+            values[values < MIN_OF_OTHERS * contribution.max(axis=1, keepdims=True)] = 0.0
             return values * held_out.class_mass_correction()
-        values = np.empty((len(held_out), self._n_classes))
+        values = np.zeros((len(held_out), self._n_classes))
         together = max(MAX_COLUMNS_OF_GROUPS // self._n_classes, 1)  # products with many columns cost less for each
         for folds in row_blocks(held_out.n_folds, together):
             here = [np.flatnonzero(held_out.fold == fold) for fold in range(folds.start, folds.stop)]
             shown = [_without(masses, held_out.rows[each]) for each in here]
-            found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown))
+            reached = [setting.graph.connected_to(each) for each in shown]
+            start = np.hstack([np.where(each[:, None], setting.values, 0.0) for each in reached])
+            found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown), start=start)
             for number, each in enumerate(here):
                 columns = slice(number * self._n_classes, (number + 1) * self._n_classes)
-                values[each] = found[held_out.rows[each], columns]
+                kept = each[reached[number][held_out.rows[each]]]
+                values[kept] = found[held_out.rows[kept], columns]
         return values * held_out.class_mass_correction()
 
     def _diffuse(
-        self, setting: Setting, masses: sp.csr_array, n_jobs: int | None, n_groups: int = 1, tol: float | None = None
+        self,
+        setting: Setting,
+        masses: sp.csr_array,
+        n_jobs: int | None,
+        n_groups: int = 1,
+        tol: float | None = None,
+        start: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Solve for the diffused masses, starting from the setting's present values."""
-        start = setting.values
-        if start is not None and n_groups > 1:
-            start = np.tile(start, (1, n_groups))
+        """Solve for the diffused masses, starting from the setting's present values unless a start is given."""
         result = setting.graph.solve(
             masses,
             setting.strength,
-            start=start,
+            start=setting.values if start is None else start,
             tol=TOL if tol is None else tol,
             n_jobs=n_jobs,
             n_groups=n_groups,
@@ -182,24 +184,3 @@ def _without(masses: sp.csr_array, rows: np.ndarray) -> sp.csr_array:
     shown = np.ones(masses.shape[0])
     shown[rows] = 0.0
     return sp.diags_array(shown) @ masses
-
-
-def _log_likelihoods(values: list[np.ndarray], codes: np.ndarray) -> np.ndarray:
-    """Of every held-out label for each setting and power: shape (n_settings, n_powers, n_held_out)."""
-    rows = np.arange(len(codes))
-    return np.array([[np.log(powered(found, power)[rows, codes]) for power in POWERS] for found in values])
-
-
-def _choose_mixture(likelihoods: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number of the best power of each setting, penalised, and each setting's share of the mixture."""
-    scores = likelihoods.sum(axis=2) - POWER_PENALTY * np.log(np.array(POWERS) / START_POWER) ** 2
-    best = scores.max(axis=1)
-    shares = np.exp(LIKELIHOOD_POWER * (best - best.max()))
-    shares[shares < MIN_WEIGHT * shares.sum()] = 0.0
-    return scores.argmax(axis=1), shares / shares.sum()
-
-
-def _mix(values: list[np.ndarray], powers: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """Class probabilities of the mixture of the settings."""
-    parts = [share * powered(found, POWERS[power]) for found, power, share in zip(values, powers, shares, strict=True)]
-    return np.asarray(sum(parts))

@@ -44,6 +44,7 @@ class NearnessSource:
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Sum over the labelled rows; choose epsilon on the held-out labels where it is not set."""
+        self.held_out_reached = np.ones(len(held_out), dtype=bool)
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         costs = self._cost.columns(labeled)(held_out.rows) if len(held_out) else np.empty((0, len(labeled)))
         fold_of = np.full(self._n_rows, -1)
@@ -126,7 +127,9 @@ class NearnessSource:
         return float(np.median(apart)) if len(apart) else 1.0
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("_given", "_joined")}
+        return {
+            name: value for name, value in vars(self).items() if name not in ("_given", "_joined", "held_out_reached")
+        }
 
 
 def _choose_epsilon(logs: list[np.ndarray], held_out: HeldOut) -> tuple[int, np.ndarray]:

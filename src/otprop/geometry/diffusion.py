@@ -106,6 +106,10 @@ class DiffusionGraph:
         labels[self._order] = connected_components(self._S, directed=False)[1]
         return labels
 
+    def connected_to(self, initial: Any) -> np.ndarray:
+        """Boolean mask of the rows in a component with a positive initial value."""
+        return np.isin(self.components, self.components[np.asarray(initial.sum(axis=1)) > 0])
+
     def solve(
         self,
         initial: Any,
@@ -176,7 +180,7 @@ class DiffusionGraph:
             return None
         values = columns.T.dot(inverse).T  # the inverse is symmetric
         sums = values.sum(axis=1)
-        connected = np.isin(self.components, self.components[columns.sum(axis=1) > 0])
+        connected = self.connected_to(columns)
         if connected.any() and not sums[connected].min() >= MIN_DIRECT * columns.max():
             return None
         return DiffusionResult(values, 0, 0.0, True)

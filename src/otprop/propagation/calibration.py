@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import minimize
@@ -23,10 +23,19 @@ SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0
 @saved_as("otp.calibration")
 @dataclass(frozen=True)
 class Calibration:
-    """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``."""
+    """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``.
+
+    Attributes
+    ----------
+    slope, shift : float
+    knows_unreached : bool
+        Whether held-out labels were reached by no label about as often as the rows are, so that the line was fitted
+        to such rows, too.
+    """
 
     slope: float = 1.0
     shift: float = 0.0
+    knows_unreached: bool = False
 
     def __call__(self, probability: np.ndarray) -> np.ndarray:
         """The confidence of labels with these probabilities."""
@@ -141,17 +150,18 @@ def shift_to_error(
     low, high = -MAX_SHIFT, MAX_SHIFT
     for _ in range(N_BISECTIONS):
         middle = (low + high) / 2
-        if 1.0 - confidence(Calibration(calibration.slope, middle)).mean() > expected_error:
+        if 1.0 - confidence(replace(calibration, shift=middle)).mean() > expected_error:
             low = middle
         else:
             high = middle
-    return Calibration(calibration.slope, (low + high) / 2)
+    return replace(calibration, shift=(low + high) / 2)
 
 
 def label_confidence(
     distributions: np.ndarray, reached: np.ndarray, calibration: Calibration, prior: np.ndarray, unseen: float
 ) -> np.ndarray:
-    """Confidence of each row's most probable class; at most the share of that class where no label reaches the row.
+    """Confidence of each row's most probable class; at most the share of that class where no label reaches the row,
+    unless the calibration knows such rows.
 
     `unseen` is the share of rows of classes that no label shows; the best of the others has at least an equal share.
     """
@@ -170,6 +180,7 @@ def best_class_confidence(
 ) -> np.ndarray:
     """The same from the probability and the number of each row's most probable class."""
     found = calibration(sure)
-    far = np.flatnonzero(~reached)  # no held-out label was like them
-    found[far] = np.minimum(found[far], prior[best_class[far]])
+    if not calibration.knows_unreached:
+        far = np.flatnonzero(~reached)
+        found[far] = np.minimum(found[far], prior[best_class[far]])
     return np.maximum(found, (1.0 - unseen) / len(prior))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -33,6 +34,7 @@ from otprop.propagation.shares import auto_strength, check_prior, counts_without
 from otprop.propagation.sources import Geometry, build_geometry, build_iterative_source, build_static_sources
 
 AUTO_ROUNDS = 20
+KNOWN_UNREACHED = 0.5  # as often as the rows, held-out labels are to be unreached for their calibration to hold there
 MIN_POTENTIAL = -50.0  # of a class in the plan, where it shifts held-out log-probabilities
 
 
@@ -208,7 +210,11 @@ class ClassLevelFit:
         self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
         self.calibration = Calibration()
         if drawn.any():
-            self.calibration = calibrate(best[drawn], right[drawn], rows_per_label)
+            unreached = 1.0 - float(self.evidence.iterative.held_out_reached[drawn].mean())
+            self.calibration = replace(
+                calibrate(best[drawn], right[drawn], rows_per_label),
+                knows_unreached=unreached > KNOWN_UNREACHED * float(np.mean(~reached[left])) if len(left) else False,
+            )
             if len(left):
                 rows = sure[left], best_class[left], reached[left]
                 self.calibration = shift_to_error(

@@ -17,6 +17,7 @@ from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.diffusion import DiffusionSource, Setting
 from otprop.evidence.forest import MAX_CLASSES as MAX_FOREST_CLASSES
 from otprop.evidence.forest import ForestSource, RandomForestSource
+from otprop.evidence.gaussian import GaussianSource, gaussian_pays
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.linear import LinearSource
 from otprop.evidence.nearness import NearnessSource
@@ -27,7 +28,8 @@ from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource
 from otprop.propagation.row_level import in_units_of
 
-NAMED_SOURCES = ("forest", "linear", "random_forest", "boosting")
+NAMED_SOURCES = ("forest", "linear", "random_forest", "boosting", "gaussian")
+DENSE_SOURCES = ("boosting", "gaussian")
 AUTO_NEIGHBORS = (10, 20)
 AUTO_NEIGHBORS_MANY_ROWS = (10,)
 AUTO_DIFFUSION = (0.8, 0.95)
@@ -125,12 +127,17 @@ def build_static_sources(
 
 
 def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLevelConfig) -> Source:
+    if name in DENSE_SOURCES and sp.issparse(scaled.rows):
+        raise ParameterError(
+            "evidence", f"names {name!r}, which does not take sparse rows. Leave it out, or use X.toarray()."
+        )
     seed, n_jobs = config.seed, config.n_jobs
     made: dict[str, Callable[[], Source]] = {
         "forest": lambda: ForestSource(scaled, n_classes, seed, n_jobs),
         "linear": lambda: LinearSource(scaled, n_classes, seed),
         "random_forest": lambda: RandomForestSource(scaled, n_classes, seed, n_jobs),
         "boosting": lambda: BoostingSource(scaled, n_classes, seed),
+        "gaussian": lambda: GaussianSource(scaled, n_classes, seed),
     }
     return made[name]()
 
@@ -140,6 +147,8 @@ def _auto_sources(X: Any, n_labels: int, n_classes: int) -> tuple[EvidenceSource
     names = ["forest", "linear", "random_forest"] if n_classes <= MAX_FOREST_CLASSES else ["linear"]
     if boosting_pays(n_labels, n_classes, X):
         names.append("boosting")
+    if gaussian_pays(n_classes, X):
+        names.append("gaussian")
     return tuple(EvidenceSource(name) for name in names)
 
 

@@ -1,0 +1,226 @@
+"""Gaussian source: one normal distribution a class, fitted to labelled and unlabelled rows by EM."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+from scipy.linalg import cholesky, solve_triangular
+from scipy.special import softmax
+
+from otprop._saving import saved_as
+from otprop.evidence.classifier import predict_in_blocks
+from otprop.evidence.held_out import N_FOLDS, HeldOut
+from otprop.evidence.mixture import Powers, fit_mixture, mix
+from otprop.evidence.normal_scores import NormalScores
+from otprop.evidence.output import SourceOutput
+from otprop.evidence.scaling import ScaledRows
+from otprop.geometry.parallel import in_fixed_blocks, single_threaded
+
+POWERS = Powers((0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0), start=0.35, penalty=1.0)
+UNLABELED_WEIGHTS = (0.1, 1.0)  # of an unlabelled row in EM; a labelled row has the weight 1
+COVARIANCES = ("diagonal", "shared", "own")  # of a class: the same diagonal for all, the same for all, its own
+MAX_ITER = 10
+TOL = 1e-3  # mean change of a probability at which EM stops
+MAX_UNLABELED = 1000  # unlabelled rows in EM
+MEAN_PULL = 0.5  # rows at the mean of all that are added to each class
+DIAGONAL_PULL = 2.0  # rows of variance 1 that are added to a diagonal covariance
+MIN_VARIANCE = 1e-3  # added to every variance; that of a column is 1
+MAX_DISTANCE = 50.0  # in log-likelihood, between the most and the least probable class
+FIXED_ROWS = 512  # rows in a matrix product
+MAX_ROWS = 30_000
+MAX_COLUMNS = 1000
+MAX_CLASSES = 30
+
+
+def gaussian_pays(n_classes: int, X: Any) -> bool:
+    """Whether there are few enough rows, columns and classes for its cost."""
+    return not sp.issparse(X) and X.shape[0] <= MAX_ROWS and X.shape[1] <= MAX_COLUMNS and n_classes <= MAX_CLASSES
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sums over rows for each class, weighted by the probability of the class.
+
+    Attributes
+    ----------
+    mass : ndarray of shape (n_classes,)
+    first : ndarray of shape (n_classes, n_columns), sums of the rows
+    second : ndarray of shape (n_classes, n_columns, n_columns), sums of their outer products; (1, ...) for all classes
+    """
+
+    mass: np.ndarray
+    first: np.ndarray
+    second: np.ndarray
+
+    @classmethod
+    def of(cls, rows: np.ndarray, weights: np.ndarray, *, by_class: bool) -> Moments:
+        """The sums over these rows; `weights` has the shape (n_rows, n_classes)."""
+        if by_class:
+            second = np.stack([(rows * each[:, None]).T @ rows for each in weights.T])
+        else:
+            second = ((rows * weights.sum(axis=1)[:, None]).T @ rows)[None]
+        return cls(weights.sum(axis=0), weights.T @ rows, second)
+
+    def __add__(self, other: Moments) -> Moments:
+        return Moments(self.mass + other.mass, self.first + other.first, self.second + other.second)
+
+
+@saved_as("evidence.gaussian_model")
+@dataclass(frozen=True)
+class GaussianModel:
+    """Normal distributions of the classes.
+
+    Attributes
+    ----------
+    log_shares : ndarray of shape (n_classes,)
+    means : ndarray of shape (n_classes, n_columns)
+    whitening : ndarray of shape (n_classes or 1, n_columns, n_columns)
+        Times a row minus the mean of a class, it has the identity as covariance.
+    """
+
+    log_shares: np.ndarray
+    means: np.ndarray
+    whitening: np.ndarray
+
+    @classmethod
+    def of(cls, moments: Moments, covariance: str) -> GaussianModel:
+        """The most probable distributions given the moments, pulled towards simpler ones."""
+        mass, total = moments.mass, moments.mass.sum()
+        centre = moments.first.sum(axis=0) / total
+        means = (moments.first + MEAN_PULL * centre) / (mass + MEAN_PULL)[:, None]
+        crossed = np.einsum("ki,kj->kij", moments.first, means)
+        about_means = np.einsum("k,ki,kj->kij", mass, means, means) - crossed - crossed.transpose(0, 2, 1)
+        if covariance == "own":
+            scatter = moments.second + about_means
+            pooled = scatter.sum(axis=0)
+        else:
+            pooled = moments.second.sum(axis=0) + about_means.sum(axis=0)
+        n_columns = means.shape[1]
+        floor = MIN_VARIANCE * np.eye(n_columns)
+        if covariance == "diagonal":
+            shared = np.diag((np.diag(pooled) + DIAGONAL_PULL) / (total + DIAGONAL_PULL))
+        else:
+            pull = n_columns + 2.0
+            shared = (pooled + pull * np.diag(np.diag(pooled)) / total) / (total + pull) + floor
+        covariances = shared[None]
+        if covariance == "own":
+            covariances = (scatter + pull * shared) / (mass + pull)[:, None, None] + floor
+        identity = np.eye(n_columns)
+        whitening = [solve_triangular(cholesky(each, lower=True), identity, lower=True) for each in covariances]
+        return cls(np.log((mass + MEAN_PULL) / (total + MEAN_PULL * len(mass))), means, np.stack(whitening))
+
+    def log_proba(self, rows: np.ndarray) -> np.ndarray:
+        """Unnormalised log-probabilities of the classes, the largest of a row at 0, at least -MAX_DISTANCE."""
+        if len(self.whitening) == 1:  # the squares of the rows cancel
+            white = self.means @ self.whitening[0].T
+            logs = rows @ self.whitening[0].T @ white.T + (self.log_shares - 0.5 * (white * white).sum(axis=1))
+        else:
+            logs = np.empty((len(rows), len(self.means)))
+            for number, (mean, whitening) in enumerate(zip(self.means, self.whitening, strict=True)):
+                white = (rows - mean) @ whitening.T
+                logs[:, number] = np.log(np.diag(whitening)).sum() - 0.5 * np.einsum("ij,ij->i", white, white)
+            logs += self.log_shares
+        logs -= logs.max(axis=1, keepdims=True)
+        return np.maximum(logs, -MAX_DISTANCE)
+
+
+@saved_as("evidence.gaussian")
+class GaussianSource:
+    """Class probabilities of normal distributions, as a mixture over ways to fit them.
+
+    Labelled rows keep their class; unlabelled ones count by their probabilities, much or little. Probabilities of
+    normal distributions are too bold: they are raised to a power below one, chosen on held-out labels.
+
+    Parameters
+    ----------
+    scaled : ScaledRows
+    n_classes, seed : int
+    """
+
+    name = "gaussian"
+
+    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
+        self._scaled, self._scaler = scaled.rows, scaled.scaler
+        self._n_classes, self._seed = n_classes, seed
+
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """Fit all settings, one more time a fold for the held-out rows; mix them by the held-out labels."""
+        with single_threaded():
+            return self._fit(codes, weights, held_out)
+
+    def _fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        self._scores = NormalScores().fit(self._scaled, self._seed)
+        labeled, others = np.flatnonzero((codes >= 0) & (weights > 0)), np.flatnonzero(codes < 0)
+        if len(others) > MAX_UNLABELED:
+            rng = np.random.default_rng(self._seed)
+            others = np.sort(rng.choice(others, MAX_UNLABELED, replace=False))
+        unlabeled = self._scores.transform(self._scaled[others])
+        known = self._scores.transform(self._scaled[labeled])
+        masses = np.zeros((len(labeled), self._n_classes))
+        masses[np.arange(len(labeled)), codes[labeled]] = weights[labeled]
+        settings = [(covariance, weight) for covariance in COVARIANCES for weight in UNLABELED_WEIGHTS]
+        place = np.searchsorted(labeled, held_out.rows)
+        group = held_out.fold % N_FOLDS
+        values = [np.empty((len(held_out), self._n_classes)) for _ in settings]
+        for one in np.unique(group):
+            here = group == one
+            hidden = known[place[here]]
+            shown = np.delete(np.arange(len(labeled)), place[here])
+            free = np.concatenate([unlabeled, hidden])
+            for found, setting in zip(values, settings, strict=True):
+                found[here] = np.exp(fit_em(known[shown], masses[shown], free, *setting).log_proba(hidden))
+        mixture = fit_mixture(values, held_out, POWERS)
+        kept = np.flatnonzero(mixture.weights)
+        self._powers, self._weights = mixture.powers[kept], mixture.weights[kept]
+        self._models = [fit_em(known, masses, unlabeled, *settings[number]) for number in kept]
+        rows = predict_in_blocks(self._log_proba, self._scaled, self._n_classes)
+        return SourceOutput(rows, np.log(mixture.held_out), np.log(mixture.cross_fitted))
+
+    def predict_log_proba(self, rows: Any) -> np.ndarray:
+        """Log-probabilities of new rows; they do not depend on the rows that come with them."""
+        return in_fixed_blocks(self._log_proba, self._scaler.transform(rows), FIXED_ROWS)
+
+    def _log_proba(self, scaled: np.ndarray) -> np.ndarray:
+        rows = self._scores.transform(scaled)
+        return np.log(mix([np.exp(model.log_proba(rows)) for model in self._models], self._powers, self._weights))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_scaled"}
+
+
+def fit_em(
+    known: np.ndarray, masses: np.ndarray, unlabeled: np.ndarray, covariance: str, weight: float
+) -> GaussianModel:
+    """Normal distributions of labelled and unlabelled rows.
+
+    Parameters
+    ----------
+    known : ndarray of shape (n_labeled, n_columns)
+    masses : ndarray of shape (n_labeled, n_classes), the weight of a row in the column of its class
+    unlabeled : ndarray of shape (n_unlabeled, n_columns)
+    covariance : one of COVARIANCES
+    weight : float, of an unlabelled row
+
+    Returns
+    -------
+    GaussianModel
+    """
+    by_class = covariance == "own"
+    given = Moments.of(known, masses, by_class=by_class)
+    model = GaussianModel.of(given, covariance)
+    before = np.zeros((len(unlabeled), masses.shape[1]))
+    fixed = None if by_class else Moments.of(unlabeled, np.full((len(unlabeled), 1), weight), by_class=False).second
+    for _ in range(MAX_ITER if len(unlabeled) else 0):
+        found = softmax(model.log_proba(unlabeled), axis=1)
+        if np.abs(found - before).mean() < TOL:
+            break
+        before = found
+        if fixed is None:
+            added = Moments.of(unlabeled, weight * found, by_class=True)
+        else:  # the sum over the classes does not change
+            added = Moments(weight * found.sum(axis=0), weight * found.T @ unlabeled, fixed)
+        model = GaussianModel.of(given + added, covariance)
+    return model
