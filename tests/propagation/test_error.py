@@ -235,6 +235,16 @@ def test_classes_seen_once_raise_the_expected_error_unless_the_shares_are_known(
     assert known.expected_error_ < model.expected_error_
 
 
+def test_labels_that_were_chosen_count_for_the_probabilities_and_not_for_the_held_out_error():
+    prior = ErrorPrior(trust=0.5, shift=0.3, worth=0.8, partial=0.4)
+    evidence = ErrorEvidence(0.25, 0.1, 0.0, n_labels=20, n_classes=6, n_rows=500, n_chosen=60)
+    found = estimate_error(evidence, prior)
+    odds = 0.5 * logit((0.25 * 20 + 0.5) / 21) + 0.5 * logit((0.1 * 80 + 0.5) / 81)
+    assert found.expected == pytest.approx(expit(odds + 20 / 80 * 0.3))
+    assert found.concentration == 16.0
+    assert found.expected < estimate_error(replace(evidence, n_chosen=0), prior).expected
+
+
 # labels that were chosen
 
 

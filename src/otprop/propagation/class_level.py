@@ -205,6 +205,7 @@ class ClassLevelFit:
             n_labels=effective_number(rows_per_label) + n_once,
             n_classes=len(self.prior),
             n_rows=len(left),
+            n_chosen=float((held_out.counts - drawn_counts).sum()),
         )
         self.error = estimate_error(self.error_evidence)
         self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)

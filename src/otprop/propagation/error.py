@@ -61,6 +61,7 @@ class ErrorEvidence:
     n_labels : float, effective number of labels behind the estimate
     n_classes : int
     n_rows : int, number of unlabelled rows
+    n_chosen : float, number of labels that were chosen: the fit learns from them, the held-out error does not
     """
 
     held_out: float
@@ -69,6 +70,7 @@ class ErrorEvidence:
     n_labels: float
     n_classes: int
     n_rows: int
+    n_chosen: float = 0.0
 
 
 @saved_as("otp.error_estimate", infinite=("concentration",))
@@ -148,21 +150,36 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
     if np.isnan(evidence.held_out):
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     expected = expected_error(
-        evidence.held_out, evidence.doubt, evidence.unseen, evidence.n_labels, evidence.n_classes, prior=prior
+        evidence.held_out,
+        evidence.doubt,
+        evidence.unseen,
+        evidence.n_labels,
+        evidence.n_classes,
+        evidence.n_chosen,
+        prior=prior,
     )
     return ErrorEstimate(float(expected), prior.worth * evidence.n_labels, evidence.n_rows, evidence)
 
 
 def expected_error(
-    held_out: Any, doubt: Any, unseen: Any, n_labels: Any, n_classes: Any, *, prior: ErrorPrior = PRIOR
+    held_out: Any,
+    doubt: Any,
+    unseen: Any,
+    n_labels: Any,
+    n_classes: Any,
+    n_chosen: Any = 0.0,
+    *,
+    prior: ErrorPrior = PRIOR,
 ) -> np.ndarray:
     """Expected error from the values of `ErrorEvidence`, numbers or arrays.
 
     A weighted mean, in log-odds, of the held-out error and of the doubt in the probabilities, both with the rows of
-    unseen classes counted as wrong, plus a shift that fades with the number of labels. At most that of a guess.
+    unseen classes counted as wrong, plus a shift that fades with the number of labels. At most that of a guess. The
+    probabilities come from a fit to all labels, so that chosen ones count for the doubt and the shift.
     """
-    log_odds = [_log_odds(unseen + (1.0 - unseen) * error, n_labels) for error in (held_out, doubt)]
-    shift = SHIFT_LABELS / np.maximum(n_labels, MIN_SHIFT_LABELS) * prior.shift
+    n_all = n_labels + n_chosen
+    log_odds = [_log_odds(unseen + (1.0 - unseen) * error, n) for error, n in ((held_out, n_labels), (doubt, n_all))]
+    shift = SHIFT_LABELS / np.maximum(n_all, MIN_SHIFT_LABELS) * prior.shift
     guess = 1.0 - (1.0 - unseen) / np.maximum(n_classes, 2)
     return np.minimum(expit(np.dot((prior.trust, 1.0 - prior.trust), log_odds) + shift), guess)
 
