@@ -14,7 +14,6 @@ from otprop._saving import saved_as
 from otprop.evidence.classifier import predict_in_blocks
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.mixture import Powers, fit_mixture, mix
-from otprop.evidence.normal_scores import NormalScores
 from otprop.evidence.output import SourceOutput
 from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.parallel import in_fixed_blocks, single_threaded
@@ -143,7 +142,7 @@ class GaussianSource:
     name = "gaussian"
 
     def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
-        self._scaled, self._scaler = scaled.rows, scaled.scaler
+        self._scaled, self._scaler = scaled, scaled.scaler
         self._n_classes, self._seed = n_classes, seed
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
@@ -152,13 +151,12 @@ class GaussianSource:
             return self._fit(codes, weights, held_out)
 
     def _fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        self._scores = NormalScores().fit(self._scaled, self._seed)
+        self._scores, rows = self._scaled.scores
         labeled, others = np.flatnonzero((codes >= 0) & (weights > 0)), np.flatnonzero(codes < 0)
         if len(others) > MAX_UNLABELED:
             rng = np.random.default_rng(self._seed)
             others = np.sort(rng.choice(others, MAX_UNLABELED, replace=False))
-        unlabeled = self._scores.transform(self._scaled[others])
-        known = self._scores.transform(self._scaled[labeled])
+        unlabeled, known = rows[others], rows[labeled]
         masses = np.zeros((len(labeled), self._n_classes))
         masses[np.arange(len(labeled)), codes[labeled]] = weights[labeled]
         settings = [(covariance, weight) for covariance in COVARIANCES for weight in UNLABELED_WEIGHTS]
@@ -176,15 +174,15 @@ class GaussianSource:
         kept = np.flatnonzero(mixture.weights)
         self._powers, self._weights = mixture.powers[kept], mixture.weights[kept]
         self._models = [fit_em(known, masses, unlabeled, *settings[number]) for number in kept]
-        rows = predict_in_blocks(self._log_proba, self._scaled, self._n_classes)
-        return SourceOutput(rows, np.log(mixture.held_out), np.log(mixture.cross_fitted))
+        found = predict_in_blocks(self._log_proba, rows, self._n_classes)
+        return SourceOutput(found, np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows; they do not depend on the rows that come with them."""
-        return in_fixed_blocks(self._log_proba, self._scaler.transform(rows), FIXED_ROWS)
+        scaled = self._scaler.transform(rows)
+        return in_fixed_blocks(lambda block: self._log_proba(self._scores.transform(block)), scaled, FIXED_ROWS)
 
-    def _log_proba(self, scaled: np.ndarray) -> np.ndarray:
-        rows = self._scores.transform(scaled)
+    def _log_proba(self, rows: np.ndarray) -> np.ndarray:
         return np.log(mix([np.exp(model.log_proba(rows)) for model in self._models], self._powers, self._weights))
 
     def __getstate__(self) -> dict[str, Any]:

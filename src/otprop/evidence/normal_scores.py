@@ -25,10 +25,10 @@ class NormalScores:
     Columns are then scaled to variance 1; from `MAX_COMPONENTS` columns on, principal components replace them.
     """
 
-    def fit(self, X: np.ndarray, seed: int) -> Self:
+    def fit(self, X: np.ndarray) -> Self:
         """Learn the ranks of every column, and the components."""
         if len(X) > MAX_SAMPLED_ROWS:
-            X = X[np.sort(np.random.default_rng(seed).choice(len(X), MAX_SAMPLED_ROWS, replace=False))]
+            X = X[np.sort(np.random.default_rng(0).choice(len(X), MAX_SAMPLED_ROWS, replace=False))]
         knots = [_knots(column) for column in X.T]
         varies = [number for number, (values, _) in enumerate(knots) if len(values) > 1] or [0]
         self.columns = np.array(varies, dtype=np.intp)

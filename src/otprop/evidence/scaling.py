@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 import scipy.sparse as sp
 
 from otprop._saving import saved_as
+from otprop.evidence.normal_scores import NormalScores
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.geometry.scaling import narrow_indices
 
@@ -67,6 +69,12 @@ class ScaledRows:
 
     scaler: ColumnScaler
     rows: Any
+
+    @cached_property
+    def scores(self) -> tuple[NormalScores, np.ndarray]:
+        """Normal scores of the columns, and of all rows."""
+        scores = NormalScores().fit(self.rows)
+        return scores, scores.transform(self.rows)
 
     @classmethod
     def of(cls, X: Any) -> Self:
