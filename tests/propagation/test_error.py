@@ -241,7 +241,7 @@ def test_labels_that_were_chosen_count_for_the_probabilities_and_not_for_the_hel
     found = estimate_error(evidence, prior)
     odds = 0.5 * logit((0.25 * 20 + 0.5) / 21) + 0.5 * logit((0.1 * 80 + 0.5) / 81)
     assert found.expected == pytest.approx(expit(odds + 20 / 80 * 0.3))
-    assert found.concentration == 16.0
+    assert found.concentration == pytest.approx(0.8 * (20 + 0.2 * 60))
     assert found.expected < estimate_error(replace(evidence, n_chosen=0), prior).expected
 
 

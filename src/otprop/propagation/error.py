@@ -25,6 +25,7 @@ from otprop._saving import saved_as
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
 MIN_SHIFT_LABELS = 14.0  # with fewer labels the shift does not grow further
+CHOSEN_WORTH = 0.2  # of a label that was chosen, in labels drawn at random, for the width of the interval
 
 
 @dataclass(frozen=True)
@@ -158,7 +159,8 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
         evidence.n_chosen,
         prior=prior,
     )
-    return ErrorEstimate(float(expected), prior.worth * evidence.n_labels, evidence.n_rows, evidence)
+    n_labels = evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen
+    return ErrorEstimate(float(expected), prior.worth * n_labels, evidence.n_rows, evidence)
 
 
 def expected_error(
