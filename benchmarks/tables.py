@@ -322,4 +322,6 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    import tables  # processes of joblib find the functions of a module, and not those of a script
+
+    tables.main()

@@ -46,7 +46,7 @@ class ErrorPrior:
     partial: float
 
 
-PRIOR = ErrorPrior(trust=0.2, shift=0.34, worth=0.9, partial=0.4)
+PRIOR = ErrorPrior(trust=0.2, shift=0.34, worth=0.75, partial=0.4)
 
 
 @saved_as("otp.error_evidence", nan=("held_out", "doubt", "unseen"))
