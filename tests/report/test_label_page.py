@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -256,3 +257,12 @@ def test_the_page_of_a_job_shows_names_of_files_and_no_folder(tmp_path: Path) ->
 def test_folders_of_any_system_are_left_out_of_the_command() -> None:
     command = shlex.join(["otprop", "label", r"C:\Users\me\lots.csv", "--unlabeled", "n/a", "--set", "a=/etc/b c"])
     assert shlex.split(without_folders(command))[2:] == ["lots.csv", "--unlabeled", "n/a", "--set", "a=b c"]
+
+
+def test_the_estimated_shares_stand_beside_the_counts_which_are_no_estimate_of_them() -> None:
+    outcome, X = made_outcome(300, ["Gala", "Cox"])
+    words = text_of(made_page(replace(outcome, shares={"Gala": 0.37, "Cox": 0.63}), X))
+    assert "estimated share" in words
+    assert "37 %" in words and "63 %" in words
+    assert "no estimate of the shares where classes overlap" in words
+    assert "estimated share" not in text_of(made_page(outcome, X))

@@ -205,6 +205,7 @@ class Job:
             n_hidden=int((~self.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
             corrected=self.corrected,
             confusion=_confusion(fitted, target),
+            shares=_class_shares(fitted, target.classes) if hasattr(fitted, "class_prior_") else None,
             label_issues=[
                 replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
                 for issue in getattr(fitted, "label_issues_", [])

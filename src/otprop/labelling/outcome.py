@@ -39,6 +39,7 @@ class Outcome:
     seconds : float
     corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
     confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
+    shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
     label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
     explanations : dict of row to {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
     """
@@ -61,6 +62,7 @@ class Outcome:
     seconds: float
     corrected: np.ndarray | None = None
     confusion: tuple[np.ndarray, list[str]] | None = None
+    shares: dict[str, float] | None = None
     label_issues: list[LabelIssue] = field(default_factory=list)
     explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
 
