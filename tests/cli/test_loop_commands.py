@@ -335,3 +335,20 @@ def test_bad_requests_for_rows_are_one_line(lots: Path, capsys: pytest.CaptureFi
     )
     assert run("check", one) == 2
     assert "has one class only" in capsys.readouterr().err
+
+
+def test_numbers_of_corrections_are_the_classes_of_their_value(
+    lots: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = read_rows(lots)
+    for row in rows:
+        row["kind"] = {"a": "0", "b": "1", "c": "2", "": ""}[row["kind"]]
+    write_rows(lots, rows)
+    filled = corrections(lots.with_name("corrections.csv"), lots, {1: "0.0", 61: "0.0", 62: "1.0", 63: "3.0"})
+    assert label(lots, out, "--corrections", str(filled)) == 0
+    found = read_rows(out)
+    assert [found[row]["kind_label"] for row in (60, 61, 62)] == ["0", "1", "3.0"]
+    assert found[0]["kind_source"] == "given"
+    notes = capsys.readouterr().err
+    assert "matched as numbers: '0.0' is '0', '1.0' is '1'" in notes
+    assert "that 'kind' does not have: '3.0'" in notes

@@ -131,30 +131,39 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
 def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
     if not text.strip() or text.strip() in MISSING_MARKERS or text in unlabeled or text.strip() in unlabeled:
         return True
-    return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
+    return isinstance(key, Real) and any(as_number(word) == key for word in unlabeled)
 
 
 def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) -> list[str]:
     """Notes on markers that no cell holds."""
     there = {text.strip() for key, text in found.items() if key is not None}
-    numbers = {_as_number(text) for text in there} - {None}
+    numbers = {as_number(text) for text in there} - {None}
     return [
         Hint("without effect: ", "unlabeled", word, f"; no cell of {name!r} says so")
         for word in dict.fromkeys(unlabeled)
-        if word.strip() not in there and _as_number(word) not in numbers
+        if word.strip() not in there and as_number(word) not in numbers
     ]
 
 
-def _as_number(word: str) -> float | None:
+def as_number(word: str) -> float | None:
+    """The number that a text is; None where it is none."""
     try:
         return float(word)
     except ValueError:
         return None
 
 
+def same_number(text: str, classes: Iterable[str]) -> str | None:
+    """The one class with this value, where all classes are numbers: "0" for "0.0"; None where there is none."""
+    numbers = {name: as_number(name) for name in classes}
+    value = as_number(text)
+    same = [name for name, number in numbers.items() if number == value]
+    return same[0] if value is not None and len(same) == 1 and None not in numbers.values() else None
+
+
 def _in_order(labels: dict[Any, str]) -> list[Any]:
     """Numbers by size, also those written as text; anything else by its letters."""
-    numbers = {key: _as_number(text) for key, text in labels.items()}
+    numbers = {key: as_number(text) for key, text in labels.items()}
     if any(value is None or value != value for value in numbers.values()):
         return sorted(labels, key=lambda key: labels[key])
     return sorted(labels, key=lambda key: (numbers[key], labels[key]))
@@ -187,7 +196,7 @@ def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> N
 
 def _are_measurements(classes: list[str], counts: np.ndarray) -> bool:
     """Whether all labels are numbers, and most of them in few rows."""
-    if any(_as_number(text) is None for text in classes):
+    if any(as_number(text) is None for text in classes):
         return False
     return any(len(classes) > many and counts.mean() < rows for many, rows in ROWS_A_NUMBER.items())
 
@@ -249,7 +258,7 @@ def _alike(classes: list[str], counts: np.ndarray) -> list[tuple[str, list[str]]
     """Groups of labels that may mean the same, each with how they differ; the most frequent label first."""
     count = dict(zip(classes, counts.tolist(), strict=True))
     found = []
-    for how, key in (("case or blanks", _folded), ("how a number is written", _as_number)):
+    for how, key in (("case or blanks", _folded), ("how a number is written", as_number)):
         groups: dict[Any, list[str]] = {}
         for text in classes:
             if (value := key(text)) is not None:
