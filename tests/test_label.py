@@ -193,3 +193,51 @@ def test_one_class_for_nearly_every_row_is_said() -> None:
     job.estimator.transduction_ = np.full(60, largest)
     (note,) = job._no_gain()
     assert note.startswith("100.0% of the rows without a label were labelled")
+
+
+def numbered_frame(dtype: str) -> Any:
+    """Two kinds by number, a third of the rows labelled, the target in this type."""
+    numbers = np.arange(30)
+    kinds = [None if number % 3 else int(number % 2) for number in numbers]
+    target = pd.Series(kinds, dtype=object if dtype == "category" else dtype)
+    weight = 10.0 * (numbers % 2) + np.random.default_rng(0).random(30)
+    return pd.DataFrame({"weight": weight, "kind": target.astype(dtype)})
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "boolean", "category"])
+@pytest.mark.parametrize("fill", [False, True])
+def test_labels_have_the_type_of_the_target(dtype: str, fill: bool) -> None:
+    frame = numbered_frame(dtype)
+    result = otprop.label(frame, "kind", settings=FAST, fill=fill)
+    labels = result.table["kind" if fill else "kind_label"]
+    assert labels.dtype == frame["kind"].dtype
+    assert labels.astype(int).tolist() == [number % 2 for number in range(30)]
+
+
+def test_labels_that_may_be_missing_have_a_type_with_missing_values() -> None:
+    frame = numbered_frame("Int64").fillna({"kind": 9}).astype({"kind": "int64"})
+    labels = otprop.label(frame, "kind", settings=FAST, unlabeled=["9"], abstain_below=1.0).table["kind_label"]
+    assert labels.dtype == "Int64"
+    assert labels.isna().any()
+
+
+def test_labels_of_a_file_have_the_type_that_its_target_has_in_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "lots.csv"
+    numbered_frame("Int64").to_csv(path, index=False)
+    result = otprop.label(path, "kind", settings=FAST)
+    assert result.table["kind_label"].dtype == result.table["kind"].dtype != object
+    result.write(tmp_path / "out.csv")
+    assert {row["kind_label"] for row in read_rows(tmp_path / "out.csv")} == {"0", "1"}
+
+
+def test_a_label_that_the_type_of_the_target_cannot_hold_is_kept() -> None:
+    frame = numbered_frame("category")
+    result = otprop.label(frame, "kind", settings=FAST, corrections={1: 7})
+    assert result.table["kind_label"][1] == 7
+
+
+def test_a_class_prior_names_classes_by_value() -> None:
+    shares = otprop.label(numbered_frame("float64"), "kind", settings=FAST, class_prior={0: 0.3, 1: 0.7}).outcome.shares
+    assert shares == {"0.0": 0.3, "1.0": 0.7}
+    with pytest.raises(ParameterError, match="given a share before"):
+        otprop.label(numbered_frame("float64"), "kind", class_prior={"0.0": 0.3, "0": 0.3, "1": 0.4})
