@@ -70,7 +70,8 @@ def label(
     merge_labels : bool
         Labels that differ only in case, blanks, how a number is written or one typing error are one class.
     numeric_classes : bool
-        Numbers in the target are classes even where hardly any occurs twice.
+        Numbers in the target are classes even where they look like measurements: hardly any occurs twice, or there
+        are many with fractions among them.
     abstain_below : float or None
         Rows with less confidence than this stay unlabelled.
     class_prior : "uniform", mapping of every class to its share of all rows, or None

@@ -52,6 +52,7 @@ def add_parser(commands: Any) -> None:
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading_options(parser)
     add_writing_options(parser)
+    add("--jobs", type=int, metavar="N", help="processes for a folder; default: one for each processor")
     add_folder_options(parser, landmarks=False)
     add_verbosity_options(parser)
 

@@ -13,6 +13,7 @@ from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
+WIDEST = 0.99  # range of an error that says nothing
 
 
 @dataclass(frozen=True)
@@ -109,5 +110,6 @@ class Outcome:
         if whole is None or whole.expected_error < LEAST_ERROR:
             return None
         half = whole.expected_error / 2
-        offers = (one for one in self.coverage if one.expected_error <= half and one.share >= LEAST_SHARE)
+        known = (one for one in self.coverage if one.high - one.low < WIDEST)
+        offers = (one for one in known if one.expected_error <= half and one.share >= LEAST_SHARE)
         return max(offers, key=lambda one: one.share, default=None)

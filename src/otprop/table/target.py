@@ -18,6 +18,7 @@ DOUBTFUL_WORDS = {
 }
 SOME_NUMBERS, MANY_NUMBERS = 10, 50  # more different numbers than these, each in few rows: measurements
 ROWS_A_NUMBER = {SOME_NUMBERS: 2, MANY_NUMBERS: 3}
+MOST_RATINGS = 20  # different numbers with fractions among them: 0.5 to 10 in halves are classes, more are measurements
 LEAST_LETTERS = 5  # of labels that differ by a typing error
 TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
@@ -69,7 +70,8 @@ def read_target(
     name : str, of the column, for messages
     unlabeled : sequence of str, further texts that mark an unlabelled cell; a number is compared as a number
     merge : bool, labels that differ only in case, blanks, how a number is written or one typing error become one class
-    numeric_classes : bool, numbers are classes even where they hardly repeat
+    numeric_classes : bool, numbers are classes even where they look like measurements: hardly any repeats, or many
+        are fractions
     allow_few : bool, there may be no label at all, or one class only
     allow_complete : bool, every row may have a label
 
@@ -195,9 +197,12 @@ def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> N
 
 
 def _are_measurements(classes: list[str], counts: np.ndarray) -> bool:
-    """Whether all labels are numbers, and most of them in few rows."""
-    if any(as_number(text) is None for text in classes):
+    """Whether all labels are numbers, and most of them in few rows, or many with fractions among them."""
+    numbers = [number for text in classes if (number := as_number(text)) is not None]
+    if len(numbers) < len(classes):
         return False
+    if len(classes) > MOST_RATINGS and not all(number.is_integer() for number in numbers):
+        return True
     return any(len(classes) > many and counts.mean() < rows for many, rows in ROWS_A_NUMBER.items())
 
 
