@@ -123,8 +123,15 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         {"target": "kind", "class_prior": {"a": 1.0}},
         {"target": "kind", "abstain_below": 2},
         {"target": "kind", "embedding": "e_"},
+        {"target": None},
+        {"target": "kind", "settings": "n"},
+        {"target": "kind", "seed": "x"},
+        {"target": "kind", "features": "weight"},
+        {"target": "kind", "ignore": "weight"},
+        {"target": "kind", "unlabeled": "?"},
     ]
     names = ["target", "method", "features", "n_neighbors", "class_prior", "abstain_below", "embedding"]
+    names += ["target", "settings", "seed", "features", "ignore", "unlabeled"]
     for options, name in zip(wrong, names, strict=True):
         with pytest.raises(ParameterError) as caught:
             otprop.label(frame, **options)
@@ -241,3 +248,33 @@ def test_a_class_prior_names_classes_by_value() -> None:
     assert shares == {"0.0": 0.3, "1.0": 0.7}
     with pytest.raises(ParameterError, match="given a share before"):
         otprop.label(numbered_frame("float64"), "kind", class_prior={"0.0": 0.3, "0": 0.3, "1": 0.4})
+
+
+def test_a_text_for_a_list_is_answered_by_the_list() -> None:
+    with pytest.raises(ParameterError, match=r"must be a list; write \['weight'\]"):
+        otprop.label(mixed_frame(), "kind", ignore="weight")
+
+
+def test_a_negative_number_of_rows_cannot_be_reviewed(result: Any) -> None:
+    with pytest.raises(ParameterError, match="n must be an integer >= 0; got -1"):
+        result.review(-1)
+
+
+def test_folders_and_patterns_are_left_to_the_command(tmp_path: Path) -> None:
+    for data in (tmp_path, tmp_path / "*.parquet"):
+        with pytest.raises(ParameterError, match="the command `otprop label`"):
+            otprop.label(data, "kind")
+
+
+def test_a_table_without_columns_to_label_by_says_how_to_go_on(tmp_path: Path) -> None:
+    kinds = ["a", "b", *[None] * 18]
+    with pytest.raises(ValueError, match="the table has no column but the target"):
+        otprop.label(pd.DataFrame({"kind": kinds}), "kind")
+    frame = pd.DataFrame({"number": np.arange(20), "kind": kinds})
+    with pytest.raises(ValueError, match=r"row numbers\)\. To use one all the same, name it in features"):
+        otprop.label(frame, "kind")
+    assert otprop.label(frame, "kind", settings=FAST, features=["number"]).outcome.codes.min() >= 0
+
+
+def test_shares_of_the_outcome_are_those_of_the_fit(result: Any) -> None:
+    assert list(result.outcome.shares.values()) == result.model.class_prior_.tolist()

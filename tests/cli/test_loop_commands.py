@@ -276,7 +276,7 @@ def test_bad_corrections_are_one_line_and_nothing_is_written(
         (
             {121: "a"},
             None,
-            f"--corrections name the row '121': {lots} has 120 rows, counted from 1, without the header.",
+            f"--corrections name the row '121' in {path}: {lots} has 120 rows, counted from 1, without the header.",
         ),
         ({20: "a"}, "0" * 64, f"{path} was made from another file than {lots}, or from an earlier state of it"),
     ]

@@ -140,7 +140,8 @@ def _read_rows(
     if not digests and source.path is not None:
         notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
     reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
-    rows = [_checked_row(cell, 1, table, parameter) for cell in source.cells(ROW)]
+    where = f" in {source.origin}"
+    rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
     n_empty = sum(_is_empty(label) for _, label, _ in found)
@@ -172,8 +173,8 @@ def _positions(names: list[Any], frame: Any, parameter: str) -> list[int] | None
     return [places[name] for name in names]
 
 
-def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
-    """The row from 0, of a number that counts from `first`."""
+def _checked_row(cell: Any, first: int, table: Table, parameter: str, where: str = "") -> int:
+    """The row from 0, of a number that counts from `first`; `where` it stands, for messages."""
     try:
         number = float(cell)
     except (TypeError, ValueError):
@@ -183,7 +184,7 @@ def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
         start = "1, without the header" if first else "0"
         raise RequestError(
             parameter,
-            f"name the row {cell!r}: {table.origin} has {table.n_rows} rows, counted from {start}.",
+            f"name the row {cell!r}{where}: {table.origin} has {table.n_rows} rows, counted from {start}.",
         )
     return row
 

@@ -119,7 +119,7 @@ class Job:
             self.features.fit(frame, self.in_table)
         except NoFeaturesError as error:
             made = [f"{name!r} ({MADE_BY_PREVIOUS_RUN})" for name in self.previous]
-            raise NoFeaturesError([*error.reasons, *made]) from error
+            raise NoFeaturesError([*error.reasons, *made], error.hint) from error
         return frame
 
     def make_vectors(self, progress: ProgressCallback = no_progress) -> Any:
@@ -233,6 +233,7 @@ def prepare(
     `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
     `corrections`: instead of those of the request, `parameter` being where they came from.
     """
+    _check_lists(request)
     if corrections is None:
         corrections = read_corrections(request.corrections, table, request.target)
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, allow_few, allow_complete)
@@ -276,6 +277,14 @@ def prepare(
         previous=previous,
         warnings=[*empty, *notes],
     )
+
+
+def _check_lists(request: Request) -> None:
+    """Refuse a text where a list of them is meant: its letters would be taken for names."""
+    for parameter in ("features", "ignore", "unlabeled"):
+        value = getattr(request, parameter)
+        if isinstance(value, str):
+            raise RequestError(parameter, f"must be a list; write [{value!r}].", value)
 
 
 def _target_with(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -35,7 +36,7 @@ def make_estimator(
     """Make an estimator; the parameters are those of `otprop.label`, `classes` in the order of the class numbers."""
     if method not in METHODS:
         raise RequestError("method", unknown_name("method", method, METHODS), method)
-    if seed is not None and not 0 <= seed <= MOST_SEED:
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MOST_SEED):
         raise RequestError("seed", f"give a whole number from 0 to {MOST_SEED}.", seed)
     if jobs == 0:
         raise RequestError("jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
@@ -64,6 +65,8 @@ def make_estimator(
 
 
 def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[str]) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise RequestError("settings", "must be a mapping of parameters, such as {'n_neighbors': 15}.", settings)
     for name, value in settings.items():
         if name in _SET_HERE or name not in known:
             names = [name for name in known if name not in _SET_HERE]

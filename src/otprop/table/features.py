@@ -119,7 +119,8 @@ class Features:
         reasons = self._reasons()
         self._asked = [name for name in names if name not in reasons]
         if not self._asked:
-            raise NoFeaturesError([f"{name!r} ({why})" for name, why in reasons.items()] or ["the table has none"])
+            alone = ["the table has no column but the target"] if set(names) <= {target} else []
+            raise NoFeaturesError(alone or [f"{name!r} ({why})" for name, why in reasons.items()])
 
     @property
     def wanted(self) -> list[str]:
@@ -172,7 +173,11 @@ class Features:
         if self._text_model is not None and not any(use.role == "text" for use in self.columns):
             self.notes.append(Hint("without effect: ", "text_model", after=", as no column holds text"))
         if not self._used:
-            raise NoFeaturesError([f"{use.name!r} ({use.why})" for use in self.columns])
+            why = [f"{use.name!r} ({use.why})" for use in self.columns]
+            known = any(use.is_identifier for use in self.columns)
+            raise NoFeaturesError(
+                why, Hint("To use one all the same, name it in ", "features", after=".") if known else None
+            )
         self.feature_names = [name for one in self._used for name in one.encoder.feature_names(one.title)]
         return self
 
