@@ -140,7 +140,7 @@ def _read_rows(
     if not digests and source.path is not None:
         notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
     reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
-    where = f" in {source.origin}"
+    where = f" in {source.origin}" if source.path is not None else ""
     rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
