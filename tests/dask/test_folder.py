@@ -262,6 +262,8 @@ def test_a_saved_model_labels_a_folder_as_it_labels_its_files(folder, tmp_path, 
     assert main(["predict", str(model), str(source / "*.parquet"), "-o", str(out), "--json", "--jobs", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == 4
     single = tmp_path / "single.parquet"
+    assert main(["predict", str(model), str(source / "part-02.parquet"), "-o", str(single), "--jobs", "1"]) == 2
+    assert "--jobs is for a folder or a pattern of files" in message(capsys)
     assert main(["predict", str(model), str(source / "part-02.parquet"), "-o", str(single)]) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(out / "part-02.parquet"), pd.read_parquet(single))
     times = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}

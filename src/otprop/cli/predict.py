@@ -61,6 +61,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Load the model, read the file, label its rows, write; returns the exit status."""
     if names_folder(options):
         return run_predict(options)
+    if options.jobs is not None:
+        raise UsageError(f"--jobs is for a folder or a pattern of files; {options.file} is one file.")
     paths = check_output_paths(options, [options.model])
     from otprop.cli.console import Messages
     from otprop.labelling.model import load_model, predict_table
