@@ -123,8 +123,15 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         {"target": "kind", "class_prior": {"a": 1.0}},
         {"target": "kind", "abstain_below": 2},
         {"target": "kind", "embedding": "e_"},
+        {"target": None},
+        {"target": "kind", "settings": "n"},
+        {"target": "kind", "seed": "x"},
+        {"target": "kind", "features": "weight"},
+        {"target": "kind", "ignore": "weight"},
+        {"target": "kind", "unlabeled": "?"},
     ]
     names = ["target", "method", "features", "n_neighbors", "class_prior", "abstain_below", "embedding"]
+    names += ["target", "settings", "seed", "features", "ignore", "unlabeled"]
     for options, name in zip(wrong, names, strict=True):
         with pytest.raises(ParameterError) as caught:
             otprop.label(frame, **options)
@@ -193,3 +200,81 @@ def test_one_class_for_nearly_every_row_is_said() -> None:
     job.estimator.transduction_ = np.full(60, largest)
     (note,) = job._no_gain()
     assert note.startswith("100.0% of the rows without a label were labelled")
+
+
+def numbered_frame(dtype: str) -> Any:
+    """Two kinds by number, a third of the rows labelled, the target in this type."""
+    numbers = np.arange(30)
+    kinds = [None if number % 3 else int(number % 2) for number in numbers]
+    target = pd.Series(kinds, dtype=object if dtype == "category" else dtype)
+    weight = 10.0 * (numbers % 2) + np.random.default_rng(0).random(30)
+    return pd.DataFrame({"weight": weight, "kind": target.astype(dtype)})
+
+
+@pytest.mark.parametrize("dtype", ["float64", "Int64", "boolean", "category"])
+@pytest.mark.parametrize("fill", [False, True])
+def test_labels_have_the_type_of_the_target(dtype: str, fill: bool) -> None:
+    frame = numbered_frame(dtype)
+    result = otprop.label(frame, "kind", settings=FAST, fill=fill)
+    labels = result.table["kind" if fill else "kind_label"]
+    assert labels.dtype == frame["kind"].dtype
+    assert labels.astype(int).tolist() == [number % 2 for number in range(30)]
+
+
+def test_labels_that_may_be_missing_have_a_type_with_missing_values() -> None:
+    frame = numbered_frame("Int64").fillna({"kind": 9}).astype({"kind": "int64"})
+    labels = otprop.label(frame, "kind", settings=FAST, unlabeled=["9"], abstain_below=1.0).table["kind_label"]
+    assert labels.dtype == "Int64"
+    assert labels.isna().any()
+
+
+def test_labels_of_a_file_have_the_type_that_its_target_has_in_the_table(tmp_path: Path) -> None:
+    path = tmp_path / "lots.csv"
+    numbered_frame("Int64").to_csv(path, index=False)
+    result = otprop.label(path, "kind", settings=FAST)
+    assert result.table["kind_label"].dtype == result.table["kind"].dtype != object
+    result.write(tmp_path / "out.csv")
+    assert {row["kind_label"] for row in read_rows(tmp_path / "out.csv")} == {"0", "1"}
+
+
+def test_a_label_that_the_type_of_the_target_cannot_hold_is_kept() -> None:
+    frame = numbered_frame("category")
+    result = otprop.label(frame, "kind", settings=FAST, corrections={1: 7})
+    assert result.table["kind_label"][1] == 7
+
+
+def test_a_class_prior_names_classes_by_value() -> None:
+    shares = otprop.label(numbered_frame("float64"), "kind", settings=FAST, class_prior={0: 0.3, 1: 0.7}).outcome.shares
+    assert shares == {"0.0": 0.3, "1.0": 0.7}
+    with pytest.raises(ParameterError, match="given a share before"):
+        otprop.label(numbered_frame("float64"), "kind", class_prior={"0.0": 0.3, "0": 0.3, "1": 0.4})
+
+
+def test_a_text_for_a_list_is_answered_by_the_list() -> None:
+    with pytest.raises(ParameterError, match=r"must be a list; write \['weight'\]"):
+        otprop.label(mixed_frame(), "kind", ignore="weight")
+
+
+def test_a_negative_number_of_rows_cannot_be_reviewed(result: Any) -> None:
+    with pytest.raises(ParameterError, match="n must be an integer >= 0; got -1"):
+        result.review(-1)
+
+
+def test_folders_and_patterns_are_left_to_the_command(tmp_path: Path) -> None:
+    for data in (tmp_path, tmp_path / "*.parquet"):
+        with pytest.raises(ParameterError, match="the command `otprop label`"):
+            otprop.label(data, "kind")
+
+
+def test_a_table_without_columns_to_label_by_says_how_to_go_on(tmp_path: Path) -> None:
+    kinds = ["a", "b", *[None] * 18]
+    with pytest.raises(ValueError, match="the table has no column but the target"):
+        otprop.label(pd.DataFrame({"kind": kinds}), "kind")
+    frame = pd.DataFrame({"number": np.arange(20), "kind": kinds})
+    with pytest.raises(ValueError, match=r"row numbers\)\. To use one all the same, name it in features"):
+        otprop.label(frame, "kind")
+    assert otprop.label(frame, "kind", settings=FAST, features=["number"]).outcome.codes.min() >= 0
+
+
+def test_shares_of_the_outcome_are_those_of_the_fit(result: Any) -> None:
+    assert list(result.outcome.shares.values()) == result.model.class_prior_.tolist()

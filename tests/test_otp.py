@@ -226,6 +226,11 @@ def test_a_callback_can_stop_the_run_and_the_rest_stays_unlabelled(iris, way, an
     assert np.isfinite(model.predict_proba(X)).all()
 
 
+def test_missing_values_are_sent_to_what_takes_them():
+    with pytest.raises(ValueError, match=r"X contains NaN.*otprop\.label"):
+        OTP().fit([[0.0], [np.nan], [1.0]], ["a", None, "b"])
+
+
 @all_ways
 def test_progress_goes_to_the_log_and_never_to_standard_output(iris, way, capsys, caplog):
     X, _, y = iris

@@ -44,6 +44,11 @@ class Propagator(ClassifierMixin, BaseEstimator):
                 return narrow_indices(validate_data(self, X, dtype=np.float64, **checks))
         except (ValueError, TypeError) as error:
             found = _first_text(X)
+            if found is None and str(error).startswith("Input X contains NaN"):
+                raise ValueError(
+                    "Input X contains NaN. Fill missing values first, as SimpleImputer does, or give the table to "
+                    "otprop.label, which takes them as they are."
+                ) from error
             if found is None:
                 raise
             raise (ValueError if isinstance(error, ValueError) else TypeError)(

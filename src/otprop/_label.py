@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import glob
+import os
 from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
@@ -48,7 +50,8 @@ def label(
     Parameters
     ----------
     data : str, path, Table or DataFrame
-        A file (CSV, TSV, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or polars.
+        A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or
+        polars.
     target : str
         The column with the labels; empty cells get one.
     method : str
@@ -70,9 +73,11 @@ def label(
     merge_labels : bool
         Labels that differ only in case, blanks, how a number is written or one typing error are one class.
     numeric_classes : bool
-        Numbers in the target are classes even where hardly any occurs twice.
+        Numbers in the target are classes even where they look like measurements: hardly any occurs twice, or there
+        are many with fractions among them.
     abstain_below : float or None
-        Rows with less confidence than this stay unlabelled.
+        Rows with less confidence than this stay unlabelled. ``outcome.expected_error`` is that of the rows that got a
+        label, ``model.expected_error_`` that of all unlabelled rows.
     class_prior : "uniform", mapping of every class to its share of all rows, or None
     metric : str or None
         The distance between rows: "euclidean", "cosine", "manhattan", ...
@@ -119,6 +124,8 @@ def label(
     >>> result.table["kind_label"].tolist()
     ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
     """
+    if target is None:
+        raise RequestError("target", "must name the column with the labels.", target)
     request = Request(
         str(target),
         method=method,
@@ -223,6 +230,9 @@ def as_table(data: Any) -> Table:
     if is_frame(data):
         return table_of_frame(data)
     if isinstance(data, (str, PathLike)):
+        path = str(data)
+        if os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path)):
+            raise RequestError("data", "several files are labelled by the command `otprop label`, and not here.", path)
         return read_table(Path(data))
     raise TypeError(f"data must be a path, a DataFrame or a table of otprop.files; got {type(data).__name__}.")
 

@@ -30,7 +30,7 @@ from otprop.loop.label_issues import LabelIssue
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.table.errors import RequestError
-from otprop.table.frame import take_rows, with_columns
+from otprop.table.frame import in_type_of, is_polars, take_rows, with_columns
 
 MOST_CLASSES = 20  # rows of the summary in a notebook
 
@@ -80,11 +80,24 @@ class LabelResult:
     def table(self) -> Any:
         """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
         columns, fill = self._columns()
+        frame = self.job.table.frame() if self.frame is None else self.frame
         if fill is not None:
             name, labels = fill
             kept = np.array([one is None for one in labels]) & self.job.in_table
             columns = {name: np.where(kept, self.job.table.cells(name), labels), **columns}
-        return with_columns(self.job.table.frame() if self.frame is None else self.frame, columns)
+        if not is_polars(frame) and self.job.target.name in self.job.table.names:
+            name = output_column_names(self.job.target, self.output, confidence=False)[0] if fill is None else name
+            columns[name] = self._like_target(columns[name], frame)
+        return with_columns(frame, columns)
+
+    def _like_target(self, labels: np.ndarray, frame: Any) -> Any:
+        """Labels as the target column of the frame of pandas has them, and in its type."""
+        table, target = self.job.table, self.job.target
+        column, cells = frame.iloc[:, table.names.index(target.name)], table.cells(target.name)
+        there = {}
+        for row in np.flatnonzero(self.job.in_table)[::-1]:
+            there[cells[row]] = column.iloc[row]
+        return in_type_of(column, [there.get(one, one) for one in labels])
 
     def _columns(self) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None]:
         """The columns to add, and the target with what to fill into it."""

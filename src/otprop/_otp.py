@@ -102,7 +102,8 @@ class OTP(Propagator):
     diffusion : "auto" or float below 1, default="auto"
         How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
-        Rows with less confidence than this stay unlabelled: the marker in ``transduction_``.
+        Rows with less confidence than this stay unlabelled: the marker in ``transduction_``. ``expected_error_`` is
+        that of all unlabelled rows, also of these; ``coverage()`` has that of the others.
     label_noise : None or "auto", default=None
         "auto": given labels that a first pass doubts (as in ``label_issues_``, with a probability of 0.05 and more)
         count less, by the probability that they are right, and a warning says how many. They stay as they are in
@@ -136,7 +137,7 @@ class OTP(Propagator):
     ----------
     classes_ : ndarray of shape (n_classes,)
     transduction_ : ndarray of shape (n_rows,)
-        A label for every row.
+        A label for every row, or the marker where it abstained or a callback stopped before.
     label_distributions_ : ndarray of shape (n_rows, n_classes)
         The class probabilities with which each row was labelled.
     certainty_ : ndarray of shape (n_rows,)
@@ -176,7 +177,7 @@ class OTP(Propagator):
     error_range_ : tuple of float
         The 90 % interval of the real share; (0, 1) where no label could be held out. Not with "balanced".
     error_ : ErrorEstimate
-        Both, for any part of the rows. Not with "balanced".
+        Estimates error and range for any subset of the rows. Not with "balanced".
     reused_ : tuple of str
         What was taken from the fit before, with ``warm_start``. Not with "balanced".
     epsilon_ : float

@@ -112,7 +112,7 @@ def test_the_next_command_has_the_options_that_decide_what_it_sees(
     assert run("suggest", lots, "-n", "2", "-o", str(path), *options, "--delimiter", ",", "--goal", "0.05") == 0
     printed = capsys.readouterr().err
     command = next(line for line in printed.splitlines() if line.startswith("Fill in")).partition("then: otprop ")[2]
-    assert "an expected error of 0.05" in printed
+    assert "expected error of 0.05" in printed
     rows = read_rows(path)
     write_rows(path, [row | {"kind": kind_of(row["row"])} for row in rows])
     assert main([*shlex.split(command), "-o", str(lots.with_name("out.csv")), *FAST, "--json"]) == 0
@@ -145,13 +145,15 @@ def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.C
     [
         (LabelsNeeded(30, 10, 90), "About 30 more labels to an expected error of 0.05 (likely 10 to 90)."),
         (LabelsNeeded(330, 0, 330), "cannot be said yet (likely 0 to 330): labels of rows drawn at random would tell."),
-        (LabelsNeeded(0, 0, 0), "About 0 more labels"),
+        (LabelsNeeded(0, 0, 0), "An expected error of 0.05 is reached already."),
+        (LabelsNeeded(0, 0, 12), "is reached already, as far as can be said (likely 0 to 12 more labels)."),
+        (LabelsNeeded(330, 80, 330), "takes at least 80 more labels; whether fewer than all 330 rows left will do"),
     ],
 )
 def test_a_range_from_none_to_all_rows_is_no_estimate(
     needed: LabelsNeeded, words: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    Messages(quiet=False).labels_needed(0.05, needed)
+    Messages(quiet=False).labels_needed(0.05, needed, 330)
     assert words in " ".join(capsys.readouterr().err.split())
 
 
@@ -213,8 +215,8 @@ def test_labels_that_look_wrong_are_listed_and_corrected(
     assert float(found["50"]["probability"]) > 0.5
     assert len(json.loads(printed.out)["label_issues"]) == len(found)
     assert "120 labels given, 120 of them judged by the others; " in printed.err
-    assert " wrong (with a probability of 20% or more)." in printed.err
-    assert "labels that the others contradict, the most doubtful first:" in printed.err
+    assert f"{len(found)} are contradicted, " in printed.err
+    assert " of these with a probability of 20% or more of being wrong. The most doubtful first:" in printed.err
     write_rows(path, [row | {"label": row["suggested"]} for row in found.values()])
     assert label(lots, out, "--corrections", str(path)) == 0  # nothing to propagate, but labels to write
     assert [read_rows(out)[n]["kind_label"] for n in (49, 70)] == ["b", "b"]
@@ -274,7 +276,7 @@ def test_bad_corrections_are_one_line_and_nothing_is_written(
         (
             {121: "a"},
             None,
-            f"--corrections name the row '121': {lots} has 120 rows, counted from 1, without the header.",
+            f"--corrections name the row '121' in {path}: {lots} has 120 rows, counted from 1, without the header.",
         ),
         ({20: "a"}, "0" * 64, f"{path} was made from another file than {lots}, or from an earlier state of it"),
     ]
@@ -335,3 +337,35 @@ def test_bad_requests_for_rows_are_one_line(lots: Path, capsys: pytest.CaptureFi
     )
     assert run("check", one) == 2
     assert "has one class only" in capsys.readouterr().err
+
+
+def test_numbers_of_corrections_are_the_classes_of_their_value(
+    lots: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = read_rows(lots)
+    for row in rows:
+        row["kind"] = {"a": "0", "b": "1", "c": "2", "": ""}[row["kind"]]
+    write_rows(lots, rows)
+    filled = corrections(lots.with_name("corrections.csv"), lots, {1: "0.0", 61: "0.0", 62: "1.0", 63: "3.0"})
+    assert label(lots, out, "--corrections", str(filled)) == 0
+    found = read_rows(out)
+    assert [found[row]["kind_label"] for row in (60, 61, 62)] == ["0", "1", "3.0"]
+    assert found[0]["kind_source"] == "given"
+    notes = capsys.readouterr().err
+    assert "matched as numbers: '0.0' is '0', '1.0' is '1'" in notes
+    assert "that 'kind' does not have: '3.0'" in notes
+
+
+def test_labels_that_look_wrong_come_with_the_command_that_lists_them(
+    lots: Path, out: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    rows = read_rows(lots)
+    for number, row in enumerate(rows[:60]):
+        row["kind"] = kind_of(str(number + 1))
+    write_rows(lots, rows)
+    wrong = corrections(lots.with_name("corrections.csv"), lots, {50: "c"})
+    assert label(lots, out, "--corrections", str(wrong), "--ignore", "colour") == 0
+    said = next(line for line in capsys.readouterr().err.splitlines() if "wrong: otprop check" in line)
+    command = shlex.split(said.partition(": otprop ")[2])
+    assert main([*command, "--json"]) == 0
+    assert 50 in [issue["row"] for issue in json.loads(capsys.readouterr().out)["label_issues"]]

@@ -33,6 +33,7 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--ignore", "weight", "colour"], "no column"),
         (["--class-prior", "a=0.5", "b=0.5"], "lacks a share for 'c'"),
         (["--class-prior", "a=x"], "class=share"),
+        (["--class-prior", "a=0.1", "b=0.1", "c=0.1"], "has shares that add up to 0.3, not 1"),
         (["--abstain-below", "0.9", "--method", "ls"], "has no meaning with --method ls"),
         (["--abstain-below", "2"], "--abstain-below must be a finite number"),
         (["--json", "-o", "-"], "standard output"),

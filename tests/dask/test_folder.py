@@ -259,9 +259,11 @@ def test_categories_first_seen_later_and_files_without_rows_are_handled(folder, 
 def test_a_saved_model_labels_a_folder_as_it_labels_its_files(folder, tmp_path, capsys):
     source, out, model = folder(LENGTHS), tmp_path / "out", tmp_path / "trees.model"
     assert label(source, tmp_path / "first", "--landmarks", "300", "--save", str(model)) == 0
-    assert main(["predict", str(model), str(source / "*.parquet"), "-o", str(out), "--json"]) == 0
+    assert main(["predict", str(model), str(source / "*.parquet"), "-o", str(out), "--json", "--jobs", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == 4
     single = tmp_path / "single.parquet"
+    assert main(["predict", str(model), str(source / "part-02.parquet"), "-o", str(single), "--jobs", "1"]) == 2
+    assert "--jobs is for a folder or a pattern of files" in message(capsys)
     assert main(["predict", str(model), str(source / "part-02.parquet"), "-o", str(single)]) == 0
     pd.testing.assert_frame_equal(pd.read_parquet(out / "part-02.parquet"), pd.read_parquet(single))
     times = {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")}
@@ -270,6 +272,15 @@ def test_a_saved_model_labels_a_folder_as_it_labels_its_files(folder, tmp_path, 
     lacking = folder([1200], name="other", change=lambda number, frame: frame.drop(columns="x0"))
     assert main(["predict", str(model), str(lacking), "-o", str(tmp_path / "no")]) == 1
     assert "part-00.parquet lacks 'x0', which the model needs" in message(capsys)
+
+
+def test_a_folder_without_a_label_is_used_wrongly_and_nothing_is_left_behind(folder, tmp_path, capsys):
+    def change(number, frame):
+        return frame.assign(kind=pd.Series([None] * len(frame), dtype=object))
+
+    assert label(folder(LENGTHS, change=change), tmp_path / "out") == 2
+    assert "has a label in its column 'kind'" in message(capsys)
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsys):

@@ -153,6 +153,9 @@ def test_missing_files_and_folders_are_named_with_what_is_near(tmp_path):
     (tmp_path / "flowers.csv").write_bytes(CSV)
     with pytest.raises(TableError, match=r"there is no file .*flower\.csv; did you mean 'flowers\.csv'\?$"):
         read_table(tmp_path / "flower.csv")
+    (tmp_path / "one.csv").write_bytes(CSV)
+    with pytest.raises(TableError, match=r"there is no file .*nope\.csv\.$"):  # the same ending is no likeness
+        read_table(tmp_path / "nope.csv")
     with pytest.raises(TableError, match="nor a folder"):
         read_table(tmp_path / "nowhere" / "flower.csv")
     with pytest.raises(TableError, match="is a folder; name one file in it"):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shlex
+from dataclasses import replace
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -17,8 +18,10 @@ from hypothesis import strategies as st
 
 from otprop.files import read_table
 from otprop.labelling.job import Request, prepare
+from otprop.propagation.calibration import Coverage
 from otprop.report.class_markers import class_markers
 from otprop.report.formatting import format_percent
+from otprop.report.label_charts import coverage_chart
 from otprop.report.label_page import make_page, without_folders
 from tests.report.outcomes import explained, made_outcome, made_page
 from tests.report.test_benchmark_page import Checker
@@ -123,6 +126,19 @@ def test_the_error_to_expect_and_the_option_that_gets_it_are_there(html: str) ->
         kept = (outcome.confidence[~outcome.given] >= float(shown)).sum()  # type: ignore[index]
         assert kept >= one.n_rows
     assert "expected error against the share of rows labelled" in html
+
+
+def test_no_threshold_is_offered_whose_error_may_be_anything() -> None:
+    outcome, _ = made_outcome(600, ["Gala", "Cox", "Elstar"])
+    assert outcome.half_error_coverage is not None
+    unknown = [replace(one, low=0.0, high=1.0) for one in outcome.coverage]
+    assert replace(outcome, coverage=unknown).half_error_coverage is None
+
+
+def test_a_range_that_is_larger_than_its_chart_is_said_to_be() -> None:
+    coverage = [Coverage(share, 100, 0.9, 0.02, 0.01, high) for share, high in ((0.1, 0.5), (1.0, 0.05))]
+    assert "the range goes on above" in str(coverage_chart(coverage).elements)
+    assert "the range goes on above" not in str(coverage_chart(coverage[1:]).elements)
 
 
 def test_without_confidence_there_is_no_expected_error() -> None:
@@ -256,3 +272,13 @@ def test_the_page_of_a_job_shows_names_of_files_and_no_folder(tmp_path: Path) ->
 def test_folders_of_any_system_are_left_out_of_the_command() -> None:
     command = shlex.join(["otprop", "label", r"C:\Users\me\lots.csv", "--unlabeled", "n/a", "--set", "a=/etc/b c"])
     assert shlex.split(without_folders(command))[2:] == ["lots.csv", "--unlabeled", "n/a", "--set", "a=b c"]
+
+
+def test_the_estimated_shares_stand_beside_the_counts_which_are_no_estimate_of_them() -> None:
+    outcome, X = made_outcome(300, ["Gala", "Cox"])
+    words = text_of(made_page(replace(outcome, shares={"Gala": 0.37, "Cox": 0.63}), X))
+    assert "estimated share" in words
+    assert "37 %" in words
+    assert "63 %" in words
+    assert "no estimate of the shares where classes overlap" in words
+    assert "estimated share" not in text_of(made_page(outcome, X))

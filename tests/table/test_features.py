@@ -528,3 +528,14 @@ def test_the_largest_numbers_give_no_warning(values):
         _, X = one(values)
     assert np.isfinite(X).all()
     assert np.ptp(X) > 0.5
+
+
+def test_infinite_numbers_are_outliers_and_a_note_names_their_column():
+    frame = pd.DataFrame({"a": [*np.arange(50.0), np.inf, -np.inf], "b": np.arange(52.0) ** 1.5})
+    features = Features(list(frame)).fit(frame)
+    found = features.transform(frame)[:, features.feature_names.index("a")]
+    assert found.argmax() == 50
+    assert found.argmin() == 51
+    assert features.notes == [
+        "infinite numbers count as outliers beyond all others of their column: 'a' (2 of 52 rows)"
+    ]

@@ -116,6 +116,7 @@ def test_a_label_with_a_single_row_is_said():
         ([*np.linspace(0, 1, 100), None], "100 different numbers in 100 labelled rows.*a measurement"),
         ([*(f"{number / 7:.3f}" for number in range(100)), ""], "a measurement, not classes"),
         ([*(f"{number / 7:.2f}" for number in range(24)), ""], "24 different numbers in 24 labelled rows.*measurement"),
+        ([*([0.17, 0.5, *range(1, 70)] * 8), None], "71 different numbers in 568 labelled rows.*measurement"),
     ],
 )
 def test_a_column_without_classes_to_spread_is_refused(cells, message):
@@ -128,6 +129,9 @@ def test_decimals_that_repeat_and_few_of_them_are_classes():
     assert len(read_target([*([0.5, 1.0, 1.5, 2.0] * 9), None], "y").classes) == 4
     assert len(read_target([0.5, 1.5, 2.5, None], "y").classes) == 3
     assert len(read_target([*range(10), None], "y").classes) == 10
+    ratings = [number / 2 for number in range(1, 21)]
+    assert len(read_target([*(ratings * 5), None], "y").classes) == 20
+    assert len(read_target([*(list(range(70)) * 8), None], "y").classes) == 70
 
 
 @pytest.mark.parametrize("cells", [[*range(24), None], [*(f"{number / 7:.2f}" for number in range(24)), ""]])

@@ -79,14 +79,14 @@ def error_text(error: BaseException) -> str:
     """The sentence of an error, its parameters as flags."""
     from otprop._validation import ParameterError
     from otprop.files import TableError
-    from otprop.table.errors import ColumnError, RequestError
+    from otprop.table.errors import ColumnError, NoFeaturesError, RequestError
 
     if isinstance(error, RequestError) and error.has_value:
         return f"{flag(error.parameter)} {error.value}: {hint_text(error.reason)}"
     if isinstance(error, ParameterError):
         space = "" if error.reason.startswith("=") else " "
         return f"{flag(error.parameter)}{space}{hint_text(error.reason)}"
-    if isinstance(error, ColumnError) and error.hint is not None:
+    if isinstance(error, (ColumnError, NoFeaturesError)) and error.hint is not None:
         return f"{error.statement} {hint_text(error.hint)}"
     if isinstance(error, TableError):
         return error.message(flag)

@@ -7,7 +7,7 @@ from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from otprop.cli._command import UsageError, unmarked
-from otprop.cli._flags import error_text
+from otprop.cli._flags import error_text, flag
 from otprop.cli._streams import standard_input
 
 if TYPE_CHECKING:
@@ -20,6 +20,10 @@ OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it; of a f
 INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
+_PASSED_ON = (  # to the next command, so that it sees the same labels and columns
+    *("unlabeled", "merge_labels", "numeric_classes", "chosen", "features", "ignore", "embedding", "metric", "seed"),
+    *("jobs", "format", "delimiter", "quote", "encoding", "decimal", "max_bytes"),
+)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -40,7 +44,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         "--unlabeled", action="append", type=unmarked, default=[], metavar="WORD", help="such a cell is unlabelled, too"
     )
     add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
-    add("--numeric-classes", action="store_true", help="numbers that hardly repeat are classes all the same")
+    add("--numeric-classes", action="store_true", help="numbers that look like measurements are classes")
     add(
         "--corrections",
         nargs="+",
@@ -63,6 +67,20 @@ def make_request(options: argparse.Namespace, **more: Any) -> Request:
 
     asked = {one.name: getattr(options, one.name) for one in fields(Request) if hasattr(options, one.name)}
     return Request(**{**asked, **more})
+
+
+def same_input(options: argparse.Namespace) -> list[str]:
+    """The file, the target, and the options that decide what a command sees, without the corrections."""
+    words = [options.file, "--target", options.target]
+    for name in _PASSED_ON:
+        value, option = getattr(options, name), flag(name)
+        if name == "unlabeled":
+            words += [f"{option}={word}" for word in value]
+        elif isinstance(value, list):
+            words += [option, *value] if value else []
+        elif value is True or (value is not None and value is not False and (name, value) != ("seed", 0)):
+            words += [option] if value is True else [option, str(value)]
+    return words
 
 
 def add_writing_options(parser: argparse.ArgumentParser) -> None:

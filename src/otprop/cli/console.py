@@ -58,8 +58,8 @@ class Messages:
             if path is not None:
                 self._line(f"would write {what} to {'standard output' if path == '-' else path}.")
 
-    def outcome(self, job: Job, outcome: Outcome, paths: OutputPaths) -> None:
-        """What was done."""
+    def outcome(self, job: Job, outcome: Outcome, paths: OutputPaths, check_command: Sequence[str]) -> None:
+        """What was done; `check_command` lists the labels that look wrong."""
         given, found = outcome.given, outcome.codes >= 0
         n_new, n_left = int((found & ~given).sum()), int((~found).sum())
         self._columns(job)
@@ -77,7 +77,8 @@ class Messages:
             self._line(_offer(outcome.half_error_coverage))
         if outcome.wrong_looking:
             n_wrong = len(outcome.wrong_looking)
-            self._line(f"{counted(n_wrong, 'given label')} look{'s' if n_wrong == 1 else ''} wrong: see otprop check.")
+            looks = "looks" if n_wrong == 1 else "look"
+            self._line(f"{counted(n_wrong, 'given label')} {looks} wrong: {shlex.join(check_command)}")
         for what, path in (("the model", paths.model), ("the page", paths.report), ("the table", paths.table)):
             if path is not None and path != "-":
                 self._line(f"written: {path} ({what})")
@@ -132,13 +133,23 @@ class Messages:
             self._line(f"written: {output}")
             self._line(f"Fill in the column {label_name(job)!r}, then: {shlex.join(next_command)}")
 
-    def labels_needed(self, goal: float, needed: LabelsNeeded) -> None:
-        """How many more labels to an expected error."""
+    def labels_needed(self, goal: float, needed: LabelsNeeded, n_left: int) -> None:
+        """How many more labels to an expected error; `n_left` rows have none."""
         range_ = f"likely {needed.low} to {needed.high}"
+        if needed.value == 0:
+            unsure = f", as far as can be said ({range_} more labels)" if needed.high else ""
+            self._line(f"An expected error of {goal:.2g} is reached already{unsure}.")
+            return
         if needed.low == 0 and needed.value == needed.high > 0:  # anything from none to all rows
             self._line(
                 f"How many more labels an expected error of {goal:.2g} takes cannot be said yet ({range_}): labels of "
                 "rows drawn at random would tell."
+            )
+            return
+        if needed.value == n_left:  # no estimate, but all that there are
+            self._line(
+                f"An expected error of {goal:.2g} takes at least {counted(needed.low, 'more label')}; whether fewer "
+                f"than all {n_left} rows left will do cannot be said."
             )
             return
         self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:.2g} ({range_}).")
@@ -151,9 +162,9 @@ class Messages:
         if not issues:
             self._line(f"{text}; none is contradicted.")
         else:
-            looks = "none looks wrong" if not n_wrong else f"{n_wrong} look{'s' if n_wrong == 1 else ''} wrong"
-            self._line(f"{text}; {looks} (with a probability of {LOOKS_WRONG:.0%} or more).")
-            self._line(f"{counted(len(issues), 'label')} that the others contradict, the most doubtful first:")
+            those = f"{len(issues)} {'is' if len(issues) == 1 else 'are'} contradicted"
+            looks = f"{n_wrong or 'none'} of these with a probability of {LOOKS_WRONG:.0%} or more of being wrong"
+            self._line(f"{text}; {those}, {looks}. The most doubtful first:")
             table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
             table.add_column("row", justify="right")
             table.add_column("given", overflow="fold")

@@ -102,6 +102,8 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
 
 def run_predict(options: argparse.Namespace) -> int:
     """Label the files of a folder by a saved model; returns the exit status."""
+    if options.jobs == 0:
+        raise UsageError("--jobs 0: give the number of processes, at least 1; or -1 for all.")
     from otprop.dask._folder import predict_folder
 
     folder = _folder(options)

@@ -23,6 +23,7 @@ from otprop.cli._options import (
     add_writing_options,
     make_request,
     read_input,
+    same_input,
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
@@ -126,10 +127,16 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     if options.dry_run:
         messages.plan(job, paths)
     else:
-        messages.outcome(job, result.outcome, paths)
+        messages.outcome(job, result.outcome, paths, check_command(options))
     if options.json:
         write_json(console.planned(job, paths) if options.dry_run else console.summary(job, result.outcome, paths))
     return 0
+
+
+def check_command(options: argparse.Namespace) -> list[str]:
+    """The `otprop check` that judges the same labels."""
+    more = ["--corrections", *options.corrections] if options.corrections else []
+    return ["otprop", "check", *same_input(options), *more]
 
 
 def _check_map(options: argparse.Namespace) -> None:

@@ -52,6 +52,7 @@ def add_parser(commands: Any) -> None:
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading_options(parser)
     add_writing_options(parser)
+    add("--jobs", type=int, metavar="N", help="processes for a folder; default: one for each processor")
     add_folder_options(parser, landmarks=False)
     add_verbosity_options(parser)
 
@@ -60,6 +61,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Load the model, read the file, label its rows, write; returns the exit status."""
     if names_folder(options):
         return run_predict(options)
+    if options.jobs is not None:
+        raise UsageError(f"--jobs is for a folder or a pattern of files; {options.file} is one file.")
     paths = check_output_paths(options, [options.model])
     from otprop.cli.console import Messages
     from otprop.labelling.model import load_model, predict_table

@@ -7,7 +7,7 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text, flag, hint_text
+from otprop.cli._flags import error_text, hint_text
 from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
@@ -17,6 +17,7 @@ from otprop.cli._options import (
     add_writing_options,
     make_request,
     read_input,
+    same_input,
 )
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
@@ -31,12 +32,6 @@ ones. Some are drawn at random, so that the expected error stays honest. OUT has
 fill in TARGET, which need not exist in FILE yet, and give OUT to otprop label --corrections.
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
-
-
-_PASSED_ON = (  # to `otprop label`, so that it sees the same labels and columns
-    *("unlabeled", "merge_labels", "numeric_classes", "chosen", "features", "ignore", "embedding", "metric", "seed"),
-    *("jobs", "format", "delimiter", "quote", "encoding", "decimal", "max_bytes"),
-)
 
 
 def add_parser(commands: Any) -> None:
@@ -101,7 +96,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         messages.notes(["without effect: --goal; there are no two classes yet to learn from"])
     messages.suggestions(job, found, options.output, next_command(options))
     if needed is not None:
-        messages.labels_needed(options.goal, needed)
+        messages.labels_needed(options.goal, needed, int((~job.target.given).sum()))
     if options.json:
         rows = [
             {
@@ -121,13 +116,5 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
 
 def next_command(options: argparse.Namespace) -> list[str]:
     """The `otprop label` that takes the rows once they are filled in, with the options that decide what it sees."""
-    command = ["otprop", "label", options.file, "--target", options.target]
-    for name in _PASSED_ON:
-        value, option = getattr(options, name), flag(name)
-        if name == "unlabeled":
-            command += [f"{option}={word}" for word in value]
-        elif isinstance(value, list):
-            command += [option, *value] if value else []
-        elif value is True or (value is not None and value is not False and (name, value) != ("seed", 0)):
-            command += [option] if value is True else [option, str(value)]
-    return [*command, "--corrections", *options.corrections, options.output or "OUT", "--force"]
+    more = ["--corrections", *options.corrections, options.output or "OUT", "--force"]
+    return ["otprop", "label", *same_input(options), *more]

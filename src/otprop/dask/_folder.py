@@ -143,7 +143,6 @@ def label_folder(
     with _tidied(run.state), _alone(run.state):
         manifest = _earlier(run, folder, options, unreadable)
         columns, target = _columns(run, request)
-        run.state.begin([file.name for file in run.files])
         if manifest is None:
             choice = Choice(landmarks, request.seed).with_limit_for(run.n_rows)
             sample, starts = _sample(run, columns, target, choice)
@@ -159,6 +158,7 @@ def label_folder(
             late = [file.name for file in run.files if file.name not in manifest.starts]
             if late:
                 run.notes.append(f"the model was made without the labels of {listed(late)}: begin anew to use them")
+        run.state.begin([file.name for file in run.files])  # once there is a model: a refusal leaves nothing behind
         label = LabelTask(
             str(run.state.out),
             str(run.state.model),

@@ -24,6 +24,7 @@ from otprop.files import Reading, Table, TableError, read_table, write_atomic
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
 from otprop.labelling.output_columns import OutputColumns, predicted_columns, refuse_taken
+from otprop.table.errors import ColumnError
 from otprop.table.features import Features
 from otprop.table.frame import table_of_frame
 from otprop.table.target import Target, read_target
@@ -195,7 +196,8 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     table = table_of_frame(frame)
     table.origin = task.origin
     if not any(key is not None for key in sample.keys):
-        raise ValueError(f"no file of {task.origin} has a label in its column {task.target.name!r}: label some rows.")
+        name = task.target.name
+        raise ColumnError(name, f"no file of {task.origin} has a label in its column {name!r}: label some rows.")
     job = prepare(table, replace(task.request, ignore=[name for name in task.request.ignore if name in table.names]))
     names = label_column_names(job.target.name, job.target.classes, task.output)
     refuse_taken(table, names, task.target.name)

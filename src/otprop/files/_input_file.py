@@ -106,7 +106,9 @@ def _near(path: Path) -> str:
         names = [name for name in os.listdir(path.parent) if not name.startswith(".")]
     except OSError:
         return ""
-    return did_you_mean(path.name, names, most=3)
+    stem = path.name.partition(".")[0]
+    alike = [name for name in names if did_you_mean(stem, [name.partition(".")[0]])]  # a common ending is no likeness
+    return did_you_mean(path.name, alike, most=3)
 
 
 def _check_expected(file: InputFile, by_argument: bool) -> None:

@@ -14,6 +14,7 @@ from otprop.files import Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
 from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, table_of_frame
+from otprop.table.target import same_number
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
@@ -139,7 +140,8 @@ def _read_rows(
     if not digests and source.path is not None:
         notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
     reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
-    rows = [_checked_row(cell, 1, table, parameter) for cell in source.cells(ROW)]
+    where = f" in {source.origin}" if source.path is not None else ""
+    rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
     n_empty = sum(_is_empty(label) for _, label, _ in found)
@@ -171,8 +173,8 @@ def _positions(names: list[Any], frame: Any, parameter: str) -> list[int] | None
     return [places[name] for name in names]
 
 
-def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
-    """The row from 0, of a number that counts from `first`."""
+def _checked_row(cell: Any, first: int, table: Table, parameter: str, where: str = "") -> int:
+    """The row from 0, of a number that counts from `first`; `where` it stands, for messages."""
     try:
         number = float(cell)
     except (TypeError, ValueError):
@@ -182,7 +184,7 @@ def _checked_row(cell: Any, first: int, table: Table, parameter: str) -> int:
         start = "1, without the header" if first else "0"
         raise RequestError(
             parameter,
-            f"name the row {cell!r}: {table.origin} has {table.n_rows} rows, counted from {start}.",
+            f"name the row {cell!r}{where}: {table.origin} has {table.n_rows} rows, counted from {start}.",
         )
     return row
 
@@ -194,10 +196,16 @@ def corrected_cells(
     known = {str(_plain(cell)): cell for cell in cells if cell is not None}
     kinds = {type(_plain(cell)) for cell in known.values()}
     new_cells, corrected = cells.copy(), np.zeros(len(cells), dtype=bool)
-    new_classes, replaced = [], []
+    new_classes: list[str] = []
+    replaced: list[int] = []
+    rewritten: dict[str, str] = {}
+    given = list(known)
     for row, label in corrections.labels.items():
         text = str(label)
-        if text not in known:
+        if text not in known and (same := same_number(text, given)) is not None:
+            known[text] = known[same]
+            rewritten[text] = same
+        elif text not in known:
             known[text] = _as_cell(label, kinds, row, target, parameter)
             if str(known[text]) not in {str(cell) for name, cell in known.items() if name != text}:
                 new_classes.append(text)
@@ -208,13 +216,20 @@ def corrected_cells(
     notes = list(corrections.notes)
     if new_classes and kinds:
         notes.append(f"labels of the corrections that {target!r} does not have: {listed(new_classes, LISTED)}")
+    if rewritten and kinds == {str}:  # numbers of a typed column are not written in one way or another
+        pairs = [f"{text!r} is {same!r}" for text, same in rewritten.items()]
+        notes.append(f"labels of the corrections are matched as numbers: {listed(pairs, LISTED, quoted=False)}")
+    return new_cells, corrected, [*notes, *_note_on_replaced(replaced)]
+
+
+def _note_on_replaced(replaced: Sequence[int]) -> list[str]:
     if replaced:
         rows = listed(list(map(str, sorted(replaced))), LISTED, quoted=False)
         start = (
             f"corrections replace the given label of rows {rows} (counted from 1); the cells stay as they are without "
         )
-        notes.append(Hint(start, "fill"))
-    return new_cells, corrected, notes
+        return [Hint(start, "fill")]
+    return []
 
 
 def _plain(cell: Any) -> Any:

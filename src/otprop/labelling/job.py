@@ -119,7 +119,7 @@ class Job:
             self.features.fit(frame, self.in_table)
         except NoFeaturesError as error:
             made = [f"{name!r} ({MADE_BY_PREVIOUS_RUN})" for name in self.previous]
-            raise NoFeaturesError([*error.reasons, *made]) from error
+            raise NoFeaturesError([*error.reasons, *made], error.hint) from error
         return frame
 
     def make_vectors(self, progress: ProgressCallback = no_progress) -> Any:
@@ -205,6 +205,7 @@ class Job:
             n_hidden=int((~self.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
             corrected=self.corrected,
             confusion=_confusion(fitted, target),
+            shares=_class_shares(fitted, target.classes) if hasattr(fitted, "class_prior_") else None,
             label_issues=[
                 replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
                 for issue in getattr(fitted, "label_issues_", [])
@@ -232,6 +233,7 @@ def prepare(
     `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
     `corrections`: instead of those of the request, `parameter` being where they came from.
     """
+    _check_lists(request)
     if corrections is None:
         corrections = read_corrections(request.corrections, table, request.target)
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, allow_few, allow_complete)
@@ -275,6 +277,14 @@ def prepare(
         previous=previous,
         warnings=[*empty, *notes],
     )
+
+
+def _check_lists(request: Request) -> None:
+    """Refuse a text where a list of them is meant: its letters would be taken for names."""
+    for parameter in ("features", "ignore", "unlabeled"):
+        value = getattr(request, parameter)
+        if isinstance(value, str):
+            raise RequestError(parameter, f"must be a list; write [{value!r}].", value)
 
 
 def _target_with(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -13,8 +14,10 @@ from otprop._validation import check_number
 from otprop.geometry.pairwise import METRICS
 from otprop.propagation.shares import check_prior
 from otprop.table.errors import Hint, RequestError, unknown_name
+from otprop.table.target import same_number
 
 MOST_SEED = 2**32 - 1
+ROUNDED = 0.02  # by which shares that were rounded may miss 1
 _SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are no settings
 _NOT_FOR_TABLES = ("graph", "precomputed")  # costs for which X is no table
 
@@ -33,7 +36,7 @@ def make_estimator(
     """Make an estimator; the parameters are those of `otprop.label`, `classes` in the order of the class numbers."""
     if method not in METHODS:
         raise RequestError("method", unknown_name("method", method, METHODS), method)
-    if seed is not None and not 0 <= seed <= MOST_SEED:
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MOST_SEED):
         raise RequestError("seed", f"give a whole number from 0 to {MOST_SEED}.", seed)
     if jobs == 0:
         raise RequestError("jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
@@ -62,6 +65,8 @@ def make_estimator(
 
 
 def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[str]) -> dict[str, Any]:
+    if not isinstance(settings, Mapping):
+        raise RequestError("settings", "must be a mapping of parameters, such as {'n_neighbors': 15}.", settings)
     for name, value in settings.items():
         if name in _SET_HERE or name not in known:
             names = [name for name in known if name not in _SET_HERE]
@@ -83,17 +88,22 @@ def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) ->
         raise RequestError("class_prior", "must be 'uniform' or a mapping of every class to its share.", prior)
     shares: dict[str, float] = {}
     for name, share in prior.items():
-        if str(name) not in classes:
+        known = str(name) if str(name) in classes else same_number(str(name), classes)
+        if known is None:
             raise RequestError(
                 "class_prior", unknown_name("class of the target", str(name), classes), f"{name}={share}"
             )
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
             raise RequestError("class_prior", "a share is a number of at least 0.", f"{name}={share}")
-        shares[str(name)] = float(share)
+        if known in shares:
+            raise RequestError("class_prior", f"the class {known!r} was given a share before.", f"{name}={share}")
+        shares[known] = float(share)
     missing = [name for name in classes if name not in shares]
     if missing:
         raise RequestError("class_prior", f"lacks a share for {', '.join(map(repr, missing))}: name every class.")
     total = sum(shares.values())
     if total <= 0:
         raise RequestError("class_prior", "has no share above 0.")
+    if abs(total - 1.0) > ROUNDED and any(0 < share < 1 for share in shares.values()):
+        raise RequestError("class_prior", f"has shares that add up to {total:.4g}, not 1; or give numbers of rows.")
     return [shares[name] / total for name in classes]

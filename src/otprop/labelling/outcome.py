@@ -13,6 +13,7 @@ from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
 LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
+WIDEST = 0.99  # range of an error that says nothing
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,7 @@ class Outcome:
     seconds : float
     corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
     confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
+    shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
     label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
     explanations : dict of row to {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
     """
@@ -61,6 +63,7 @@ class Outcome:
     seconds: float
     corrected: np.ndarray | None = None
     confusion: tuple[np.ndarray, list[str]] | None = None
+    shares: dict[str, float] | None = None
     label_issues: list[LabelIssue] = field(default_factory=list)
     explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
 
@@ -107,5 +110,6 @@ class Outcome:
         if whole is None or whole.expected_error < LEAST_ERROR:
             return None
         half = whole.expected_error / 2
-        offers = (one for one in self.coverage if one.expected_error <= half and one.share >= LEAST_SHARE)
+        known = (one for one in self.coverage if one.high - one.low < WIDEST)
+        offers = (one for one in known if one.expected_error <= half and one.share >= LEAST_SHARE)
         return max(offers, key=lambda one: one.share, default=None)

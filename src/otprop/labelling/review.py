@@ -8,6 +8,7 @@ import numpy as np
 from scipy.sparse import csr_matrix, issparse
 from sklearn.metrics import pairwise_distances
 
+from otprop._validation import check_count
 from otprop.labelling.outcome import Outcome
 
 POOL = 400  # how many of the least certain different rows are compared with each other
@@ -20,6 +21,7 @@ def rows_to_review(outcome: Outcome, X: Any, n: int = 20) -> list[int]:
     the least certain different rows. Distances are cut off at the median, so that an outlier is not preferred to a
     doubtful row.
     """
+    check_count("n", n, least=0)
     candidates = np.flatnonzero(~outcome.given)
     if n < 1 or len(candidates) == 0:
         return []

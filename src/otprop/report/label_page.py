@@ -214,6 +214,7 @@ def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) ->
             "before": before[number],
             "size": int(sizes[number]),
             "after": after[number],
+            "estimated": None if outcome.shares is None else outcome.shares[name],
             "bars": share_bars(before[number], after[number], markers[number][0], largest),
             "mean": f"{total[number] / added[number]:.3f}" if added[number] else "",
         }

@@ -76,14 +76,22 @@ class ColumnError(ValueError):
 
 
 class NoFeaturesError(ValueError):
-    """No column of a table can be used; `reasons` names each with why."""
+    """No column of a table can be used.
 
-    def __init__(self, reasons: Sequence[str]) -> None:
-        super().__init__(f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}.")
-        self.reasons = list(reasons)
+    Attributes
+    ----------
+    reasons : list of str, each column with why
+    statement : str, a sentence that names them
+    hint : Hint or None, how to go on
+    """
+
+    def __init__(self, reasons: Sequence[str], hint: Hint | None = None) -> None:
+        self.reasons, self.hint = list(reasons), hint
+        self.statement = f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}."
+        super().__init__(f"{self.statement} {hint}" if hint else self.statement)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return type(self), (self.reasons,)
+        return type(self), (self.reasons, self.hint)
 
 
 def unknown_name(kind: str, name: Any, known: Iterable[str]) -> str:

@@ -119,7 +119,8 @@ class Features:
         reasons = self._reasons()
         self._asked = [name for name in names if name not in reasons]
         if not self._asked:
-            raise NoFeaturesError([f"{name!r} ({why})" for name, why in reasons.items()] or ["the table has none"])
+            alone = ["the table has no column but the target"] if set(names) <= {target} else []
+            raise NoFeaturesError(alone or [f"{name!r} ({why})" for name, why in reasons.items()])
 
     @property
     def wanted(self) -> list[str]:
@@ -168,11 +169,15 @@ class Features:
         place = {name: number for number, name in enumerate(self.names)}
         self._used = sorted((one for one in used if one.encoder.width), key=lambda one: place[one.names[0]])
         self.columns = [uses[name] for name in self.names if name in uses]
-        self.notes = _notes_on(with_label)
+        self.notes = _notes_on(with_label) + _notes_on_infinite(used, frame)
         if self._text_model is not None and not any(use.role == "text" for use in self.columns):
             self.notes.append(Hint("without effect: ", "text_model", after=", as no column holds text"))
         if not self._used:
-            raise NoFeaturesError([f"{use.name!r} ({use.why})" for use in self.columns])
+            why = [f"{use.name!r} ({use.why})" for use in self.columns]
+            known = any(use.is_identifier for use in self.columns)
+            raise NoFeaturesError(
+                why, Hint("To use one all the same, name it in ", "features", after=".") if known else None
+            )
         self.feature_names = [name for one in self._used for name in one.encoder.feature_names(one.title)]
         return self
 
@@ -347,3 +352,21 @@ def _notes_on(with_label: Sequence[str]) -> list[str]:
     names, verb = listed(with_label, MOST_NAMED), "is" if len(with_label) == 1 else "are"
     reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
     return [Hint(f"{reason}; to use one all the same, name it in ", "features")]
+
+
+def _notes_on_infinite(used: Sequence[_Used], frame: Any) -> list[str]:
+    """A note on columns with infinite numbers, which are squashed like outliers."""
+    counts: dict[int, int] = {}
+    for block in _number_blocks(used, frame):
+        infinite = np.isinf(_matrix([used[place] for place in block], frame)).sum(axis=1)
+        counts.update(zip(block, infinite.tolist(), strict=True))
+    for place, one in enumerate(used):
+        if place not in counts and type(one.encoder) is NumberEncoder:
+            counts[place] = int(np.isinf(one.encoder.read(frame[one.names[0]])).sum())
+    found = [
+        f"{used[place].title!r} ({counts[place]} of {len(frame)} rows)" for place in sorted(counts) if counts[place]
+    ]
+    if not found:
+        return []
+    names = listed(found, MOST_NAMED, quoted=False)
+    return [f"infinite numbers count as outliers beyond all others of their column: {names}"]

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any, BinaryIO
+
+import numpy as np
 
 from otprop.files import Table, read_table, write_arrow
 
@@ -64,6 +66,24 @@ def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:
     for name, values in columns.items():
         data[name] = values
     return data
+
+
+def in_type_of(column: Any, cells: Sequence[Any]) -> Any:
+    """Cells (None: missing) in the type of a column of pandas, nullable if need be; as they are if it cannot be."""
+    import pandas as pd
+
+    made, missing = pd.Series(list(cells), dtype=object), np.array([cell is None for cell in cells], dtype=bool)
+    dtype = column.dtype
+    if isinstance(dtype, pd.CategoricalDtype) and not made[~missing].isin(dtype.categories).all():
+        return made.to_numpy()
+    if missing.any() and isinstance(dtype, np.dtype) and dtype.kind in "iub":
+        dtype = pd.array(np.empty(0, dtype)).dtype
+    try:
+        typed = made.astype(dtype)
+    except (TypeError, ValueError):
+        return made.to_numpy()
+    same = typed.nunique() == made.nunique() and bool((typed.isna().to_numpy() == missing).all())
+    return typed.array if same else made.to_numpy()
 
 
 def take_rows(data: Any, rows: list[int]) -> Any:

@@ -18,6 +18,7 @@ DOUBTFUL_WORDS = {
 }
 SOME_NUMBERS, MANY_NUMBERS = 10, 50  # more different numbers than these, each in few rows: measurements
 ROWS_A_NUMBER = {SOME_NUMBERS: 2, MANY_NUMBERS: 3}
+MOST_RATINGS = 20  # different numbers with fractions among them: 0.5 to 10 in halves are classes, more are measurements
 LEAST_LETTERS = 5  # of labels that differ by a typing error
 TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
@@ -69,7 +70,8 @@ def read_target(
     name : str, of the column, for messages
     unlabeled : sequence of str, further texts that mark an unlabelled cell; a number is compared as a number
     merge : bool, labels that differ only in case, blanks, how a number is written or one typing error become one class
-    numeric_classes : bool, numbers are classes even where they hardly repeat
+    numeric_classes : bool, numbers are classes even where they look like measurements: hardly any repeats, or many
+        are fractions
     allow_few : bool, there may be no label at all, or one class only
     allow_complete : bool, every row may have a label
 
@@ -131,30 +133,39 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
 def _is_empty(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
     if not text.strip() or text.strip() in MISSING_MARKERS or text in unlabeled or text.strip() in unlabeled:
         return True
-    return isinstance(key, Real) and any(_as_number(word) == key for word in unlabeled)
+    return isinstance(key, Real) and any(as_number(word) == key for word in unlabeled)
 
 
 def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) -> list[str]:
     """Notes on markers that no cell holds."""
     there = {text.strip() for key, text in found.items() if key is not None}
-    numbers = {_as_number(text) for text in there} - {None}
+    numbers = {as_number(text) for text in there} - {None}
     return [
         Hint("without effect: ", "unlabeled", word, f"; no cell of {name!r} says so")
         for word in dict.fromkeys(unlabeled)
-        if word.strip() not in there and _as_number(word) not in numbers
+        if word.strip() not in there and as_number(word) not in numbers
     ]
 
 
-def _as_number(word: str) -> float | None:
+def as_number(word: str) -> float | None:
+    """The number that a text is; None where it is none."""
     try:
         return float(word)
     except ValueError:
         return None
 
 
+def same_number(text: str, classes: Iterable[str]) -> str | None:
+    """The one class with this value, where all classes are numbers: "0" for "0.0"; None where there is none."""
+    numbers = {name: as_number(name) for name in classes}
+    value = as_number(text)
+    same = [name for name, number in numbers.items() if number == value]
+    return same[0] if value is not None and len(same) == 1 and None not in numbers.values() else None
+
+
 def _in_order(labels: dict[Any, str]) -> list[Any]:
     """Numbers by size, also those written as text; anything else by its letters."""
-    numbers = {key: _as_number(text) for key, text in labels.items()}
+    numbers = {key: as_number(text) for key, text in labels.items()}
     if any(value is None or value != value for value in numbers.values()):
         return sorted(labels, key=lambda key: labels[key])
     return sorted(labels, key=lambda key: (numbers[key], labels[key]))
@@ -186,9 +197,12 @@ def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> N
 
 
 def _are_measurements(classes: list[str], counts: np.ndarray) -> bool:
-    """Whether all labels are numbers, and most of them in few rows."""
-    if any(_as_number(text) is None for text in classes):
+    """Whether all labels are numbers, and most of them in few rows, or many with fractions among them."""
+    numbers = [number for text in classes if (number := as_number(text)) is not None]
+    if len(numbers) < len(classes):
         return False
+    if len(classes) > MOST_RATINGS and not all(number.is_integer() for number in numbers):
+        return True
     return any(len(classes) > many and counts.mean() < rows for many, rows in ROWS_A_NUMBER.items())
 
 
@@ -249,7 +263,7 @@ def _alike(classes: list[str], counts: np.ndarray) -> list[tuple[str, list[str]]
     """Groups of labels that may mean the same, each with how they differ; the most frequent label first."""
     count = dict(zip(classes, counts.tolist(), strict=True))
     found = []
-    for how, key in (("case or blanks", _folded), ("how a number is written", _as_number)):
+    for how, key in (("case or blanks", _folded), ("how a number is written", as_number)):
         groups: dict[Any, list[str]] = {}
         for text in classes:
             if (value := key(text)) is not None:
