@@ -94,9 +94,8 @@ class LabelResult:
         """Labels as the target column of the frame of pandas has them, and in its type."""
         table, target = self.job.table, self.job.target
         column, cells = frame.iloc[:, table.names.index(target.name)], table.cells(target.name)
-        there = {}
-        for row in np.flatnonzero(self.job.in_table)[::-1]:
-            there[cells[row]] = column.iloc[row]
+        rows = np.flatnonzero(self.job.in_table)[::-1]
+        there = dict(zip(np.asarray(cells, dtype=object)[rows], column.iloc[rows], strict=True))
         return in_type_of(column, [there.get(one, one) for one in labels])
 
     def _columns(self) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None]:
