@@ -197,6 +197,25 @@ def test_a_module_may_say_what_its_features_are(images):
     assert model.features(X).min() < 0, "before the ReLU, as its method says"
 
 
+class Backwards(torch.nn.Module):
+    """Registers its layers in another order than it runs them, and one that it never runs."""
+
+    def __init__(self, shape, n_classes):
+        super().__init__()
+        self.head, self.body, self.unused = (torch.nn.Linear(*size) for size in ((5, n_classes), (64, 5), (5, 2)))
+
+    def forward(self, rows):
+        return self.head(torch.relu(self.body(rows.flatten(1))))
+
+
+def test_features_are_the_input_of_the_linear_layer_that_runs_last(images):
+    X, _, y = images
+    model = quick(network=Backwards, n_rounds=1, n_steps=5).fit(X, y)
+    with torch.no_grad():
+        expected = torch.relu(model.module_.body(torch.from_numpy(X).flatten(1)))
+    np.testing.assert_allclose(model.features(X), expected, rtol=1e-6)
+
+
 def test_augmented_images_keep_their_shape_and_mass():
     torch.manual_seed(0)
     batch = torch.zeros(20, 1, 28, 28)

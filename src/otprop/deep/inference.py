@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ def class_log_proba(module: Any, rows: Any) -> np.ndarray:
 
 
 def network_features(module: Any, rows: Any) -> np.ndarray:
-    """The input of the last linear layer, or what a method ``module.features(rows)`` returns where there is one.
+    """The input of the linear layer that runs last, or what ``module.features(rows)`` returns where there is one.
 
     Returns
     -------
@@ -34,11 +34,17 @@ def capture_features(module: Any) -> Callable[[Any], Any]:
     """A function of a batch that gives its features as a tensor, with gradients where they are on."""
     if callable(getattr(module, "features", None)) and not isinstance(module.features, nn.Module):
         return lambda batch: module.features(batch)
-    layer = _last_linear(module)
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
 
     def run(batch: Any) -> Any:
-        with _inputs_of(layer) as seen:
+        with _inputs_of(layers) as seen:
             module(batch)
+        if not seen:
+            raise ParameterError(
+                "network",
+                f"gives a {type(module).__name__} without a linear layer that runs, whose input would be the features; "
+                "give it a method features(rows).",
+            )
         return seen[-1]
 
     return run
@@ -78,25 +84,15 @@ def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
 
 
 @contextmanager
-def _inputs_of(layer: Any) -> Iterator[list[Any]]:
-    """A list to which the input of the layer is appended whenever it runs."""
+def _inputs_of(layers: Sequence[Any]) -> Iterator[list[Any]]:
+    """A list to which the input of each layer is appended when it runs: their order in the module says nothing."""
     seen: list[Any] = []
-    handle = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    handles = [layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])) for layer in layers]
     try:
         yield seen
     finally:
-        handle.remove()
-
-
-def _last_linear(module: Any) -> Any:
-    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    if not layers:
-        raise ParameterError(
-            "network",
-            f"gives a {type(module).__name__} without a linear layer, whose input would be the features; give it a "
-            "method features(rows).",
-        )
-    return layers[-1]
+        for handle in handles:
+            handle.remove()
 
 
 def _shape(rows: Any) -> tuple[int, ...]:
