@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +38,18 @@ class Labels:
     def unlabeled(self) -> np.ndarray:
         return np.flatnonzero(self.codes == UNLABELED)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of an array that holds both labels and the marker."""
+        return np.dtype(np.result_type(self.classes) if _fits(self.marker, self.classes) else object)
+
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Labels for class numbers; the marker for -1."""
         codes = np.asarray(codes)
         missing = codes == UNLABELED
         if not missing.any():
             return self.classes[codes]
-        dtype = np.result_type(self.classes) if _fits(self.marker, self.classes) else object
-        out = np.empty(codes.shape, dtype=dtype)
+        out = np.empty(codes.shape, dtype=self.dtype)
         out[~missing] = self.classes[codes[~missing]]
         out[missing] = self.marker
         return out
@@ -82,6 +86,27 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = numbers
     return Labels(codes, classes, marker)
+
+
+def class_numbers(labels: Iterable[Any], classes: np.ndarray) -> np.ndarray:
+    """The class number of each label, -1 where it is none of the classes; dates may be in any unit or type."""
+    known = {_key(label, classes.dtype): code for code, label in enumerate(class_list(classes))}
+    return np.array([known.get(_key(label, classes.dtype), UNLABELED) for label in labels], dtype=np.intp)
+
+
+def class_list(classes: np.ndarray) -> list[Any]:
+    """The classes as a list, in Python's types; dates stay NumPy's, of which ``tolist`` makes numbers."""
+    return list(classes) if classes.dtype.kind in "mM" else list(classes.tolist())
+
+
+def _key(label: Any, dtype: np.dtype[Any]) -> Any:
+    """What equal labels share as the key of a dictionary: the hash of a NumPy date depends on its unit."""
+    if dtype.kind not in "mM":
+        return label
+    try:
+        return int(np.asarray(label).astype(dtype).astype(np.int64))
+    except (TypeError, ValueError, OverflowError):
+        return label
 
 
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:

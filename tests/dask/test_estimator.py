@@ -119,6 +119,39 @@ def test_labels_of_text_markers_and_abstentions(client, table):
     assert model.classes_.tolist() == ["ash", "elm", "oak"]
 
 
+@pytest.mark.parametrize(
+    "labels_of",
+    [
+        lambda codes: codes,
+        lambda codes: np.where(codes < 0, np.nan, codes),
+        lambda codes: np.array(["2020", "2021", "2022", "NaT"], dtype="M8[ns]")[codes],
+        lambda codes: np.array(["2020-01", "2021-05", "2022-09", "NaT"], dtype="M8[D]")[codes],
+        lambda codes: np.array(["ash", "elm", "oak", None], dtype=object)[codes],
+    ],
+    ids=["numbers", "fractions", "nanoseconds", "days", "text"],
+)
+def test_rows_left_unlabelled_have_the_marker_of_y_as_in_otp(client, table, labels_of):
+    X, codes, _ = table
+    y = labels_of(codes)
+    whole = OTP(abstain_below=0.9, **FAST).fit(X, y).transduction_
+    lazy = DaskOTP(abstain_below=0.9, client=client, **FAST).fit(cut(X, even(1200, 3)), y).transduction_
+    found = lazy.compute()
+    np.testing.assert_array_equal(found, whole)
+    assert found.dtype == lazy.dtype == whole.dtype
+    assert pd.isna(whole).any() or (whole == -1).any(), "some rows are left unlabelled"
+
+
+def test_labels_of_dates_in_a_frame(client, table):
+    X, codes, _ = table
+    dates = np.array(["2020", "2021", "2022", "NaT"], dtype="M8[ns]")
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=dates[codes])
+    model = DaskOTP(client=client, **FAST).fit(dd.from_pandas(frame, npartitions=3), "kind")
+    expected = OTP(**FAST).fit(X, dates[codes])
+    labels, shares = dask.compute(model.transduction_, model.label_distributions_)
+    np.testing.assert_array_equal(labels, expected.transduction_)
+    assert shares.columns.tolist() == [pd.Timestamp("2020"), pd.Timestamp("2021"), pd.Timestamp("2022")]
+
+
 def test_more_labelled_rows_than_landmarks_keep_their_labels(client, table):
     X, _, truth = table
     y = truth.copy()

@@ -244,6 +244,30 @@ def test_class_shares_by_label_reach_the_transport(images):
     np.testing.assert_allclose(model.transport_.class_prior_, [0.2, 0.3, 0.5])
 
 
+def test_class_shares_that_do_not_fit_the_labels_are_refused_before_any_work(images):
+    X, _, y = images
+    steps = []
+    for shares, message in (
+        ({"across": 0.5, "down": 0.5}, "class_prior lacks 'diagonal'"),
+        ({"across": 0.2, "diagonal": 0.3, "down": 0.3, "circle": 0.2}, "class_prior names 'circle'"),
+    ):
+        model = quick(transport=geometry(class_prior=shares)).set_progress(lambda *step: steps.append(step))
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+    assert not steps
+
+
+def test_labels_may_be_dates():
+    X, truth = bars(30)
+    dates = np.array(["2020", "2021", "2022"], dtype="M8[ns]")
+    y = dates[np.unique(truth, return_inverse=True)[1]]
+    y[9:] = np.datetime64("NaT")
+    transport = geometry(class_prior={np.datetime64("2020"): 1, np.datetime64("2021"): 1, np.datetime64("2022"): 2})
+    model = quick(n_rounds=1, n_steps=2, classes=dates, transport=transport).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, dates)
+    np.testing.assert_allclose(model.transport_.class_prior_, [0.25, 0.25, 0.5])
+
+
 def test_it_can_be_cloned_and_copied(images, fitted):
     import pickle
 

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from otprop._labels import Labels, find_unlabeled
+from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count
 from otprop._warnings import warn
@@ -168,7 +168,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             warn(message, category)
         self._set_fitted(fitted)
         self._parts, self._model = parts, model
-        self._set_lazy(parts, model)
+        self._set_lazy(parts, model, fitted)
         return self
 
     def _check_parameters(self) -> dict[str, Any]:
@@ -222,22 +222,19 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = local.feature_names_in_
         self._tally: Tally | None = None
 
-    def _set_lazy(self, parts: Parts, model: Any) -> None:
+    def _set_lazy(self, parts: Parts, model: Any, fitted: LandmarkModel) -> None:
         shared = delayed(model)
         self._labels = [
             delayed(label_part)(shared, rows, labels, first, self.unlabeled)
             for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
         ]
-        names = [delayed(label_names)(shared, one, self.abstain_below) for one in self._labels]
-        self.transduction_ = parts.collect(names, self._label_type(), "transduction")
+        names = [delayed(label_names)(shared, one) for one in self._labels]
+        self.transduction_ = parts.collect(names, fitted.label_type, "transduction")
         for name in ("confidence", "certainty"):
             values = [delayed(getattr)(one, name) for one in self._labels]
             setattr(self, f"{name}_", parts.collect(values, np.float64, name))
         values = [delayed(getattr)(one, "distributions") for one in self._labels]
-        self.label_distributions_ = parts.collect(values, np.float64, "distributions", self.classes_.tolist())
-
-    def _label_type(self) -> Any:
-        return self.classes_.dtype if self.abstain_below is None else np.dtype(object)
+        self.label_distributions_ = parts.collect(values, np.float64, "distributions", class_list(self.classes_))
 
     def coverage(self) -> list[Coverage]:
         """Expected error when only the most confident rows are labelled, as `OTP.coverage`; computes all labels.
@@ -302,11 +299,11 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             return getattr(self._local, method)(features_of(X, names))
         client = self._client()
         parts = read_rows(X, self.n_features_in_, lambda tasks: client.gather(client.compute(tasks)))
-        kept: Any = (LandmarkModel(self._local, self.landmark_rows_, 0, 0), [])
+        kept: Any = (LandmarkModel(self._local, self.landmark_rows_), [])
         shared = delayed(getattr(self, "_model", kept))  # a copy from a file has no future
         results = [delayed(predict_part)(shared, rows, method, names) for rows in parts.rows]
         dtype = self.classes_.dtype if method == "predict" else np.float64
-        return parts.collect(results, dtype, name, self.classes_.tolist() if method == "predict_proba" else None)
+        return parts.collect(results, dtype, name, class_list(self.classes_) if method == "predict_proba" else None)
 
     def to_local(self) -> OTP:
         """The estimator fitted on the landmarks, for rows in memory; it needs no cluster.
@@ -360,8 +357,9 @@ def fit_sample(
     with threads_for_fit(params["n_jobs"]) as n_jobs, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator = OTP(**{**params, "n_jobs": n_jobs}).fit(rows, labels)
+        marker = encode_labels(labels, params["unlabeled"]).marker
     messages = [(str(one.message), one.category) for one in caught if issubclass(one.category, UserWarning)]
-    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, n_rows, sample.n_unlabeled)
+    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, sample.n_unlabeled, marker)
     return model, list(dict.fromkeys(messages))
 
 
@@ -369,19 +367,14 @@ def label_part(fitted: tuple[LandmarkModel, Any], rows: Any, labels: Any, first_
     """Label the rows of a partition."""
     model = fitted[0]
     values, missing = find_unlabeled(labels, unlabeled)
-    codes = np.full(len(values), -1, dtype=np.intp)
-    known = {label: code for code, label in enumerate(model.estimator.classes_.tolist())}
-    for place in np.flatnonzero(~missing).tolist():
-        codes[place] = known[values[place]]
+    codes = np.full(len(values), UNLABELED, dtype=np.intp)
+    codes[~missing] = class_numbers(values[~missing], model.estimator.classes_)
     return model.label(rows, codes, first_row)
 
 
-def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels, abstain_below: float | None) -> np.ndarray:
-    """The labels of a partition; None where there is none."""
-    classes = fitted[0].estimator.classes_
-    if abstain_below is None:
-        return np.asarray(classes[found.codes])
-    return Labels(found.codes, classes, None).decode(found.codes).astype(object)
+def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels) -> np.ndarray:
+    """The labels of a partition; the marker of y where there is none."""
+    return fitted[0].decode(found.codes)
 
 
 def predict_part(fitted: tuple[LandmarkModel, Any], rows: Any, method: str, names: Any) -> np.ndarray:

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._labels import Labels
 from otprop._otp import OTP
 from otprop.dask._cluster import keep_freed_memory
 from otprop.dask._landmarks import take_rows
@@ -50,13 +51,14 @@ class LandmarkModel:
     ----------
     estimator : OTP, fitted and frozen
     numbers : ndarray of int64, ascending, of the rows it was fitted on
-    n_rows, n_unlabeled : int, of the whole table
+    n_unlabeled : int, unlabelled rows of the whole table
+    marker : what stood for "unlabelled" in y
     """
 
     estimator: OTP
     numbers: np.ndarray
-    n_rows: int
-    n_unlabeled: int
+    n_unlabeled: int = 0
+    marker: Any = None
 
     @cached_property
     def _codes(self) -> np.ndarray:
@@ -64,6 +66,19 @@ class LandmarkModel:
         fitted = self.estimator
         codes = fitted.label_distributions_.argmax(axis=1)
         return self._without_unsure(codes, fitted.confidence_, fitted.round_ == 0)
+
+    @property
+    def label_type(self) -> np.dtype[Any]:
+        """Of an array of labels, which holds the marker, too, where the estimator may abstain."""
+        classes = self.estimator.classes_
+        if self.estimator.abstain_below is None:
+            return classes.dtype
+        return Labels(self._codes, classes, self.marker).dtype
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels for class numbers, the marker for -1; of one type, whether rows are left unlabelled or not."""
+        labels = Labels(codes, self.estimator.classes_, self.marker).decode(codes)
+        return np.asarray(labels, dtype=self.label_type)
 
     def label(self, X: Any, given_codes: np.ndarray, first_row: int | None) -> RowLabels:
         """Label the rows of a partition.

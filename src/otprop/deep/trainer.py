@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from otprop._labels import UNLABELED, Labels, encode_labels
+from otprop._labels import UNLABELED, Labels, class_list, class_numbers, encode_labels
 from otprop._otp import OTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number
@@ -24,6 +24,7 @@ from otprop.deep.pretraining import pretrain, side_by_side
 from otprop.deep.rounds import NetworkRound, Transported
 from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train
 from otprop.propagation.pseudo_labels import class_balanced_weights
+from otprop.propagation.shares import check_prior
 
 logger = logging.getLogger("otprop")
 
@@ -322,10 +323,7 @@ class PseudoLabelTrainer(NetworkEstimator):
     def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
         model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
         model.set_params(unlabeled="auto")  # -1 in codes; it may be absent, of which a marker that is named would warn
-        if isinstance(model.class_prior, dict):  # by label, but the transport sees numbers
-            model.set_params(
-                class_prior={code: model.class_prior[label] for code, label in enumerate(classes.tolist())}
-            )
+        model.set_params(class_prior=check_prior(model.class_prior, classes))  # by label, of which it sees the numbers
         return Transported.of(model.fit(features, codes))
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
@@ -336,18 +334,14 @@ class PseudoLabelTrainer(NetworkEstimator):
                 "-1 or None where a row is unlabelled."
             )
         if self.classes is not None:
-            known = labels.classes.tolist()
-            missing = [label for label in np.asarray(self.classes).tolist() if label not in known]
-            if missing:
-                raise ValueError(f"no labelled row of the class {missing[0]!r} in y: label at least one of its rows.")
-            extra = [label for label in known if label not in np.asarray(self.classes).tolist()]
-            if extra:
-                raise ParameterError("classes", f"lacks {extra[0]!r}, which y has.")
+            _check_classes(np.asarray(self.classes), labels.classes)
         if len(labels.classes) < 2:
             raise ValueError(
-                f"y has one class, {labels.classes.tolist()[0]!r}: no labelled row of another. Label at least one row "
-                "of each class."
+                f"y has one class, {class_list(labels.classes)[0]!r}: no labelled row of another. Label at least one "
+                "row of each class."
             )
+        if self.transport is not None:
+            check_prior(self.transport.class_prior, labels.classes)  # before any work is done
         return labels
 
     def _open_checkpoint(self, rows: Any, labels: Labels) -> CheckpointFolder | None:
@@ -387,6 +381,17 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_on_progress"}
+
+
+def _check_classes(named: np.ndarray, found: np.ndarray) -> None:
+    """Refuse classes of y that were not named, and named ones that y lacks."""
+    missing = np.flatnonzero(class_numbers(class_list(named), found) == UNLABELED)
+    if len(missing):
+        label = class_list(named)[missing[0]]
+        raise ValueError(f"no labelled row of the class {label!r} in y: label at least one of its rows.")
+    extra = np.flatnonzero(class_numbers(class_list(found), named) == UNLABELED)
+    if len(extra):
+        raise ParameterError("classes", f"lacks {class_list(found)[extra[0]]!r}, which y has.")
 
 
 def _training_weights(model: OTP, codes: np.ndarray) -> np.ndarray:
