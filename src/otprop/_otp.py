@@ -22,7 +22,7 @@ from otprop._base import Propagator
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._saving import saved_as
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.loop.label_issues import find_label_issues, label_trust
@@ -301,7 +301,7 @@ class OTP(Propagator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self, ("_predictor",))
         self.check_parameters()
         config = _parameters.make_config(self.get_params(deep=False), self._route(sample_weight, metadata))
         X, labels = self._read(X, y, **self._check_array_options())
@@ -768,12 +768,6 @@ class OTP(Propagator):
         if isinstance(self.cost, str) and self.cost in ("precomputed", "graph"):
             return {"accept_sparse": False if self.cost == "precomputed" else "csr", "ensure_all_finite": False}
         return {"accept_sparse": "csr"}
-
-    def _reset(self) -> None:
-        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
-        for name in list(vars(self)):
-            if name == "_predictor" or (name.endswith("_") and not name.startswith("_")):
-                delattr(self, name)
 
     def _on_round(self, n_rows: int) -> Callable[[Round], bool]:
         """What is done after every round: log, report progress, call back."""

@@ -161,11 +161,6 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         with self._threads(), torch.random.fork_rng(devices=[]):
             yield
 
-    def _reset(self) -> None:
-        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "module_")
 

@@ -8,6 +8,7 @@ from typing import Any, Self
 import numpy as np
 
 from otprop._labels import encode_labels
+from otprop._validation import forget_fit
 from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.training import train
 
@@ -92,7 +93,7 @@ class NetworkClassifier(NetworkEstimator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self)
         self.check_parameters()
         rows, labels = self._read_rows(X, reset=True), encode_labels(y)
         if len(labels.codes) != len(rows):

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from otprop._labels import UNLABELED, Labels, class_list, class_numbers, encode_labels
 from otprop._otp import OTP
 from otprop._progress import ProgressCallback
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.checkpoint import CheckpointFolder
 from otprop.deep.fingerprint import fingerprint
@@ -204,7 +204,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self)
         self.check_parameters()
         rows = self._read_rows(X, reset=True, least=2)
         labels = self._read_labels(y, len(rows))
@@ -216,7 +216,7 @@ class PseudoLabelTrainer(NetworkEstimator):
                 self._progress(len(self.rounds_), "transport over the features of the last network")
                 last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
         except BaseException:
-            self._reset()  # a network of an unfinished run is no fitted model
+            forget_fit(self)  # a network of an unfinished run is no fitted model
             raise
         self._set_results(last, labels)
         return self
