@@ -63,9 +63,18 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     """
     values = _as_column(y)
     if isinstance(unlabeled, str) and unlabeled == "auto":
-        missing, marker = _find_marker(values)
-    else:
-        missing, marker = _match_marker(values, unlabeled)
+        return _encode(values, *_find_marker(values))
+    return _encode(values, *_match_marker(values, unlabeled))
+
+
+def encode_given_labels(y: Any) -> Labels:
+    """Read a column in which every row should have a label: -1 is a class, only what is missing is unlabelled."""
+    values = _as_column(y)
+    return _encode(values, *_find_marker(values, missing_only=True))
+
+
+def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
+    """Number the classes of a column whose unlabelled rows are known."""
     known = values[~missing]
     if len(known) == 0:
         raise ValueError(
@@ -204,10 +213,10 @@ _MARKERS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Where `values` is unlabelled, and the one marker it uses."""
+def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.ndarray, Any]:
+    """Where `values` is unlabelled, and the one marker it uses; with `missing_only` -1 is none."""
     if values.dtype.kind in "iu":
-        return values == -1, -1
+        return (values == -1) & (not missing_only), -1
     if values.dtype.kind == "f":
         found = {"-1": values == -1, "NaN": np.isnan(values)}
     elif values.dtype.kind in "mM":
@@ -216,6 +225,8 @@ def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
         found = {name: np.fromiter(map(test, values), bool, len(values)) for name, test in _MARKERS.items()}
     else:
         return np.zeros(len(values), dtype=bool), -1
+    if missing_only:
+        found.pop("-1", None)
     used = {name: mask for name, mask in found.items() if mask.any()}
     if len(used) > 1:
         counts = " and ".join(f"{name} ({mask.sum()} rows)" for name, mask in used.items())

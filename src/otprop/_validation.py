@@ -76,6 +76,12 @@ def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | Non
         raise ParameterError(name, f"must be {accepted}; got {value!r}.")
 
 
+def check_n_jobs(name: str, value: Any) -> None:
+    """Refuse `value` unless it is None or a number of threads, where -1 is one a processor, as in joblib."""
+    if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
+        raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse `value` unless it is one of the `choices`."""
     choices = tuple(choices)

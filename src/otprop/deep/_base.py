@@ -9,11 +9,12 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_n_jobs, check_number
 from otprop.deep._torch import nn, torch
 from otprop.deep.inference import check_network, class_log_proba, network_features
 from otprop.deep.networks import SMALLEST_IMAGE, conv_net, mlp
@@ -52,7 +53,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         check_count("batch_size", self.batch_size, least=2)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("weight_decay", self.weight_decay, least=0)
-        check_count("n_jobs", self.n_jobs, words=(None,))
+        check_n_jobs("n_jobs", self.n_jobs)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of rows by the network.
@@ -104,7 +105,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
         """X as a tensor of single precision, each row in the shape that the network takes."""
         _refuse_different_sizes(X)
-        shape = tuple(getattr(X, "shape", None) or np.shape(X))
+        shape = () if reset else tuple(getattr(X, "shape", None) or np.asarray(X).shape)
         if not reset:
             self._refuse_other_shapes(shape)
         checks = {"dtype": np.float32, "allow_nd": True, "ensure_min_samples": least, "ensure_all_finite": False}
@@ -149,7 +150,8 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
     def _threads(self) -> Iterator[None]:
         """PyTorch with `n_jobs` threads; its setting before is restored."""
         before = torch.get_num_threads()
-        torch.set_num_threads(before if self.n_jobs is None else self.n_jobs)
+        wanted = before if self.n_jobs is None else self.n_jobs
+        torch.set_num_threads(wanted if wanted > 0 else effective_n_jobs(wanted))
         try:
             yield
         finally:

@@ -7,14 +7,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from otprop._labels import encode_labels
+from otprop._labels import encode_given_labels
 from otprop._validation import forget_fit
 from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.training import train
 
 
 class NetworkClassifier(NetworkEstimator):
-    """A network trained on labelled rows, by weight; every row needs a label.
+    """A network trained on labelled rows, by weight; every row needs a label, and -1 is a class like any other.
 
     It takes what ``OTP.pseudo_labels()`` returns, and can be a source of evidence:
     ``OTP(evidence=[("net", NetworkClassifier())])``.
@@ -36,7 +36,7 @@ class NetworkClassifier(NetworkEstimator):
     weight_decay : float, default=0.01
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch; None: as it is set.
+        Threads of PyTorch; None: as it is set; -1: one a processor.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class NetworkClassifier(NetworkEstimator):
         """
         forget_fit(self)
         self.check_parameters()
-        rows, labels = self._read_rows(X, reset=True), encode_labels(y)
+        rows, labels = self._read_rows(X, reset=True), encode_given_labels(y)
         if len(labels.codes) != len(rows):
             raise ValueError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry a row.")
         if len(labels.unlabeled):

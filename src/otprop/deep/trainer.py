@@ -79,7 +79,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one.
+        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one; -1: one a processor.
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result makes it the last one.
     verbose : int, default=0
