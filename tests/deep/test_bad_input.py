@@ -208,6 +208,7 @@ def test_columns_that_do_not_make_an_image(torch, images):
         ("image_shape", (8, 0)),
         ("callback", 3),
         ("checkpoint", 5),
+        ("checkpoint", ""),
         ("n_jobs", 0),
     ],
 )

@@ -104,6 +104,32 @@ def test_the_network_learns_features_without_labels_first(images):
     assert (first == truth)[unlabelled].mean() > (alone == truth)[unlabelled].mean() + 0.05
 
 
+def test_an_augmentation_may_change_its_batch_in_place():
+    from otprop.deep.pretraining import pretrain
+    from otprop.deep.training import TrainingConfig
+
+    seen = []
+
+    def noisy(batch):
+        seen.append(batch)
+        return batch.add_(torch.randn_like(batch))
+
+    rows = torch.from_numpy(bars(30)[0])
+    pretrain(conv_net((8, 8), 3), rows, TrainingConfig(1, 16, 0.01, 0.0, noisy), seed=0)
+    assert not torch.equal(*seen)
+    torch.testing.assert_close(rows, torch.from_numpy(bars(30)[0]))
+
+
+def test_a_network_of_volumes(images):
+    X, _, y = images
+
+    def network(shape, n_classes):
+        return torch.nn.Sequential(torch.nn.Conv3d(1, 2, 3), torch.nn.Flatten(), torch.nn.LazyLinear(n_classes))
+
+    volumes = np.repeat(X[:, None, None], 3, axis=2)
+    assert quick(network=network, n_rounds=1, n_steps=2).fit(volumes, y).predict(volumes[:4]).shape == (4,)
+
+
 def test_features_and_rows_count_the_same_side_by_side():
     from otprop.deep.pretraining import side_by_side
 

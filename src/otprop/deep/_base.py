@@ -135,7 +135,10 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         torch.manual_seed(seed)
         module = factory(shape, n_classes)
         check_network(module, rows, n_classes)
-        return module.to(torch.float32).to(memory_format=torch.channels_last)  # twice as fast for images
+        module = module.to(torch.float32)
+        if any(tensor.ndim == 5 for tensor in module.state_dict().values()):  # volumes have no channels_last
+            return module
+        return module.to(memory_format=torch.channels_last)  # twice as fast for images
 
     def _training_config(self, n_rows: int) -> TrainingConfig:
         steps = self.n_steps

@@ -170,7 +170,7 @@ class PseudoLabelTrainer(NetworkEstimator):
             raise ParameterError("transport", f"must be an OTP or None; got a {type(self.transport).__name__}.")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", f"must be a function of a round, or None; got {self.callback!r}.")
-        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, PathLike)):
+        if self.checkpoint is not None and (not isinstance(self.checkpoint, (str, PathLike)) or self.checkpoint == ""):
             raise ParameterError("checkpoint", f"must be the name of a folder, or None; got {self.checkpoint!r}.")
         if self.checkpoint is not None and not isinstance(self.random_state, (int, np.integer)):
             raise ParameterError(
