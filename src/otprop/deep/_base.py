@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from otprop._validation import ParameterError, check_count, check_n_jobs, check_number
 from otprop.deep._torch import nn, torch
 from otprop.deep.inference import check_network, class_log_proba, network_features
-from otprop.deep.networks import SMALLEST_IMAGE, conv_net, mlp
+from otprop.deep.networks import CHANNELS_FIRST, SMALLEST_IMAGE, conv_net, looks_channels_last, mlp
 from otprop.deep.training import TrainingConfig
 
 NetworkFactory = Callable[[tuple[int, ...], int], Any]  # shape of a row, number of classes -> torch.nn.Module
@@ -104,6 +104,8 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
         """X as a tensor of single precision, each row in the shape that the network takes."""
+        if hasattr(X, "detach"):  # a tensor, of which the values count and not where they are from
+            X = X.detach().cpu().float()
         _refuse_different_sizes(X)
         shape = () if reset else tuple(getattr(X, "shape", None) or np.asarray(X).shape)
         if not reset:
@@ -118,6 +120,12 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         if self.image_shape is not None:
             X = _reshaped(X, tuple(self.image_shape))
         self.row_shape_ = X.shape[1:]
+        if isinstance(self.network, str) and looks_channels_last(self.row_shape_):
+            raise ParameterError(
+                "X",
+                f"must have channels first for network='auto'. {CHANNELS_FIRST.format(self.row_shape_)} A network of "
+                "your own takes rows of any shape.",
+            )
         return torch.from_numpy(np.require(X, requirements=["C", "W"]))
 
     def _refuse_other_shapes(self, shape: tuple[int, ...]) -> None:

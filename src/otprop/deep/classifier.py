@@ -10,7 +10,7 @@ import numpy as np
 from otprop._labels import encode_given_labels
 from otprop._validation import forget_fit
 from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
-from otprop.deep.training import train
+from otprop.deep.training import train, try_augmentation
 
 
 class NetworkClassifier(NetworkEstimator):
@@ -108,6 +108,7 @@ class NetworkClassifier(NetworkEstimator):
             seed = self._seed()
             module = self._make_network(rows, len(labels.classes), seed)
             config = self._training_config(len(rows))
+            try_augmentation(rows, config)
             training = train(module, rows, labels.codes, weights, config, seed=seed_of(seed, 0))
         self.classes_, self.module_, self.loss_ = labels.classes, training.module, training.loss
         return self

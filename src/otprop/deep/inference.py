@@ -56,20 +56,42 @@ def check_network(module: Any, rows: Any, n_classes: int) -> None:
         raise ParameterError(
             "network", f"must return a torch.nn.Module; got a {type(module).__name__} for rows of {_shape(rows)}."
         )
-    try:
-        found = _over_batches(module, rows[:2], lambda batch: module(batch))
-    except RuntimeError as error:  # PyTorch's error for shapes that do not fit
-        first = str(error).strip().splitlines()[0]
-        raise ParameterError("network", f"does not take rows of shape {_shape(rows)}: {first}") from error
-    if tuple(found.shape) != (len(rows[:2]), n_classes):
+    few = rows[:2]
+    found = _tried(module, few, lambda batch: module(batch), "")
+    if tuple(found.shape) != (len(few), n_classes):
         raise ParameterError(
             "network",
-            f"gives outputs of shape {tuple(found.shape)} for {len(rows[:2])} rows and {n_classes} classes; its last "
-            f"layer must have {n_classes} outputs, the n_classes that the factory is called with.",
+            f"gives outputs of shape {tuple(found.shape)} for {len(few)} rows and {n_classes} classes; its last layer "
+            f"must have {n_classes} outputs, the n_classes that the factory is called with.",
         )
-    features = network_features(module, rows[:2])
-    if not np.isfinite(features).all():
+    features = _tried(module, few, capture_features(module), "features of ")
+    if not bool(features.isfinite().all()):
         raise ParameterError("network", "gives features that are not finite before any training.")
+
+
+def _tried(module: Any, rows: Any, run: Callable[[Any], Any], what: str) -> Any:
+    """What `run` gives for a few rows, or an error that names the network: its code may raise anything."""
+
+    def checked(batch: Any) -> Any:
+        found = run(batch)
+        if not isinstance(found, torch.Tensor):
+            raise ParameterError(
+                "network", f"must give a tensor for {what}a batch of rows; got a {type(found).__name__}."
+            )
+        return found
+
+    try:
+        return _over_batches(module, rows, checked)
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError("network", f"does not take rows of shape {_shape(rows)}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error of the user's code says, in one line; its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:

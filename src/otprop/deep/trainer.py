@@ -22,7 +22,7 @@ from otprop.deep.hidden import choose_hidden
 from otprop.deep.inference import network_features
 from otprop.deep.pretraining import pretrain, side_by_side
 from otprop.deep.rounds import NetworkRound, Transported
-from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train
+from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train, try_augmentation
 from otprop.propagation.pseudo_labels import class_balanced_weights
 from otprop.propagation.shares import check_prior
 
@@ -212,6 +212,8 @@ class PseudoLabelTrainer(NetworkEstimator):
         self.hidden_rows_ = choose_hidden(labels.codes, self.hidden_share, len(labels.classes), seed_of(seed, 0))
         try:
             with self._seeded():
+                self._make_network(rows, len(labels.classes), seed=0)  # both are tried before any work is done
+                try_augmentation(rows, self._training_config(len(rows)))
                 self._run_rounds(rows, labels, seed, self._open_checkpoint(rows, labels))
                 self._progress(len(self.rounds_), "transport over the features of the last network")
                 last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
@@ -245,7 +247,7 @@ class PseudoLabelTrainer(NetworkEstimator):
                     folder.save(number, self.module_, record.codes, record.to_json())
             self.rounds_.append(record)
             self._log(record)
-            stop = bool(self.callback is not None and self.callback(record))
+            stop = self.callback is not None and _is_true(self.callback(record))
 
     def _pretrained(self, rows: Any, n_classes: int, seed: int, folder: CheckpointFolder | None) -> Any:
         """A network trained without labels, from the folder if it is there; None where there is nothing to do."""
@@ -381,6 +383,16 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_on_progress"}
+
+
+def _is_true(answer: Any) -> bool:
+    """The answer of a callback; an array has none."""
+    try:
+        return bool(answer)
+    except Exception as error:
+        raise ParameterError(
+            "callback", f"must return true to stop, else false or None; got a {type(answer).__name__}."
+        ) from error
 
 
 def _check_classes(named: np.ndarray, found: np.ndarray) -> None:

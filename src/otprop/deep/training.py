@@ -12,7 +12,7 @@ import numpy as np
 
 from otprop._validation import ParameterError
 from otprop.deep._torch import functional, torch
-from otprop.deep.inference import class_log_proba
+from otprop.deep.inference import class_log_proba, first_line
 
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
 WARM_UP = 0.2  # share of the steps in which the learning rate rises
@@ -155,6 +155,19 @@ def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
             f"{tuple(changed.shape)} of {changed.dtype}.",
         )
     return changed
+
+
+def try_augmentation(rows: Any, config: TrainingConfig) -> None:
+    """Augment a batch before any work is done; the random numbers go on as if it had not been."""
+    batch = rows[torch.arange(config.batch_size) % len(rows)]
+    try:
+        with torch.random.fork_rng(devices=[]):
+            augmented(batch, config.augment)
+    except ParameterError:
+        raise
+    except Exception as error:
+        shape = tuple(batch.shape)
+        raise ParameterError("augment", f"fails for a batch of shape {shape}: {first_line(error)}") from error
 
 
 class _RowDraws:
