@@ -118,6 +118,32 @@ def _key(label: Any, dtype: np.dtype[Any]) -> Any:
         return label
 
 
+def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
+    """A weight for every row: as given for the labelled ones, 1 for the others."""
+    weights = np.ones(len(labels.codes))
+    if sample_weight is None:
+        return weights
+    try:
+        given = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        kind = type(sample_weight).__name__
+        raise TypeError(f"sample_weight must be numbers, one a row; got a {kind}: {str(error)[:200]}.") from error
+    if given.ndim == 0:
+        given = np.full(len(weights), float(given))
+    if given.shape != weights.shape:
+        raise ValueError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
+    given = given[labels.labeled]
+    if not given.any():
+        raise ValueError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(
+            "sample_weight must be finite and not negative; "
+            f"got values from {given.min()} to {given.max()} on the labelled rows."
+        )
+    weights[labels.labeled] = given
+    return weights
+
+
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
     """A part of a label column as an array, and a mask of its unlabelled rows, of which it may have none or only such.
 

@@ -298,5 +298,5 @@ def test_labels_that_do_not_match_the_rows(torch, images):
         NetworkClassifier().fit(X, y)
     with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\)"):
         NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[1, 2, 3])
-    with pytest.raises(ValueError, match="sample_weight must be finite"):
+    with pytest.raises(ValueError, match="sample_weight is zero for every labelled row"):
         NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[0, 0])

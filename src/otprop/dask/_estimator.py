@@ -207,15 +207,14 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
                 groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
                 found = [delayed(merge_samples)(group, choice) for group in groups]
             sample = client.compute(found[0])
-            enough, n_labeled = client.submit(judge_sample, sample, choice, pure=False).result()
-            if n_labeled == 0:
+            if client.submit(getattr, sample, "n_labeled", pure=False).result() == 0:
                 raise ValueError(
                     f"y has no labelled row: all {parts.n_rows} entries are the marker for unlabelled. "
                     "Give at least one row a label."
                 )
-            if enough:
+            if client.submit(choice.has_enough_rows, sample, pure=False).result():
                 return sample
-            choice = choice.wider()
+            choice = choice.with_wider_limit()
 
     def _set_fitted(self, fitted: LandmarkModel) -> None:
         local = fitted.estimator
@@ -367,11 +366,6 @@ def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: 
     for place in np.flatnonzero(~missing).tolist():
         keys[place] = values[place]
     return make_sample(first_row, keys, (rows, values), choice)
-
-
-def judge_sample(sample: Sample, choice: Choice) -> tuple[bool, int]:
-    """Whether a sample has enough rows, and how many labelled rows there are in all."""
-    return choice.is_met_by(sample), sample.n_labeled
 
 
 def fit_sample(

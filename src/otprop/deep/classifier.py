@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
-
-from otprop._labels import encode_given_labels
+from otprop._labels import encode_given_labels, row_weights
 from otprop._validation import forget_fit
 from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.training import train, try_augmentation
@@ -103,7 +101,7 @@ class NetworkClassifier(NetworkEstimator):
                 f"y has {len(labels.unlabeled)} unlabelled rows ({labels.marker!r}); NetworkClassifier takes labelled "
                 "rows only: leave them out, or use PseudoLabelTrainer."
             )
-        weights = _checked_weights(sample_weight, len(rows))
+        weights = row_weights(sample_weight, labels)
         with self._seeded():
             seed = self._seed()
             module = self._make_network(rows, len(labels.classes), seed)
@@ -112,17 +110,3 @@ class NetworkClassifier(NetworkEstimator):
             training = train(module, rows, labels.codes, weights, config, seed=seed_of(seed, 0))
         self.classes_, self.module_, self.loss_ = labels.classes, training.module, training.loss
         return self
-
-
-def _checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n_rows},): one weight a row.")
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError(
-            "sample_weight must be finite, not negative, and above zero somewhere; got values from "
-            f"{weights.min()} to {weights.max()}."
-        )
-    return weights
