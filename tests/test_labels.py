@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 from otprop import OTP
-from otprop._labels import encode_labels, find_unlabeled
+from otprop._labels import class_list, class_numbers, encode_labels, find_unlabeled
 
 COLUMNS = {
     "ints with -1": np.array([2, -1, 7, 2]),
@@ -128,3 +128,20 @@ def test_a_part_of_a_column_may_lack_labels_or_markers():
     assert find_unlabeled(["?", "b"], "?")[1].tolist() == [True, False]
     for name, column in COLUMNS.items():
         assert (find_unlabeled(column)[1] == (encode_labels(column).codes < 0)).all(), name
+
+
+@pytest.mark.parametrize("unit", ["D", "s", "ns"])
+def test_dates_have_a_class_number_whatever_their_unit_and_type(unit):
+    classes = np.array(["2020-01-01", "2021-01-01"], dtype=f"M8[{unit}]")
+    second = [np.datetime64("2021"), np.datetime64("2021-01-01", "ns"), pd.Timestamp("2021-01-01"), "2021-01-01"]
+    assert class_numbers([*second, pd.Timestamp("2022-01-01"), "soon"], classes).tolist() == [1, 1, 1, 1, -1, -1]
+    assert class_numbers(class_list(classes), classes).tolist() == [0, 1]
+
+
+def test_classes_of_dates_can_be_named_in_class_prior():
+    dates = np.array(["2020-01-01", "2021-01-01", "NaT"], dtype="M8[ns]")
+    model = OTP(evidence=None, class_prior={pd.Timestamp("2021-01-01"): 0.75, np.datetime64("2020"): 0.25})
+    X = np.array([[0.0], [5.0], [5.1]])
+    np.testing.assert_allclose(model.fit(X, dates).class_prior_, [0.25, 0.75])
+    with pytest.raises(ValueError, match=r"class_prior lacks .*datetime64\('2021-01-01"):
+        OTP(class_prior={np.datetime64("2020"): 1.0}).fit(X, dates)

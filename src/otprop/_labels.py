@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -38,14 +38,18 @@ class Labels:
     def unlabeled(self) -> np.ndarray:
         return np.flatnonzero(self.codes == UNLABELED)
 
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """Of an array that holds both labels and the marker."""
+        return np.dtype(np.result_type(self.classes) if _fits(self.marker, self.classes) else object)
+
     def decode(self, codes: np.ndarray) -> np.ndarray:
         """Labels for class numbers; the marker for -1."""
         codes = np.asarray(codes)
         missing = codes == UNLABELED
         if not missing.any():
             return self.classes[codes]
-        dtype = np.result_type(self.classes) if _fits(self.marker, self.classes) else object
-        out = np.empty(codes.shape, dtype=dtype)
+        out = np.empty(codes.shape, dtype=self.dtype)
         out[~missing] = self.classes[codes[~missing]]
         out[missing] = self.marker
         return out
@@ -59,9 +63,18 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     """
     values = _as_column(y)
     if isinstance(unlabeled, str) and unlabeled == "auto":
-        missing, marker = _find_marker(values)
-    else:
-        missing, marker = _match_marker(values, unlabeled)
+        return _encode(values, *_find_marker(values))
+    return _encode(values, *_match_marker(values, unlabeled))
+
+
+def encode_given_labels(y: Any) -> Labels:
+    """Read a column in which every row should have a label: -1 is a class, only what is missing is unlabelled."""
+    values = _as_column(y)
+    return _encode(values, *_find_marker(values, missing_only=True))
+
+
+def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
+    """Number the classes of a column whose unlabelled rows are known."""
     known = values[~missing]
     if len(known) == 0:
         raise ValueError(
@@ -82,6 +95,53 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = numbers
     return Labels(codes, classes, marker)
+
+
+def class_numbers(labels: Iterable[Any], classes: np.ndarray) -> np.ndarray:
+    """The class number of each label, -1 where it is none of the classes; dates may be in any unit or type."""
+    known = {_key(label, classes.dtype): code for code, label in enumerate(class_list(classes))}
+    return np.array([known.get(_key(label, classes.dtype), UNLABELED) for label in labels], dtype=np.intp)
+
+
+def class_list(classes: np.ndarray) -> list[Any]:
+    """The classes as a list, in Python's types; dates stay NumPy's, of which ``tolist`` makes numbers."""
+    return list(classes) if classes.dtype.kind in "mM" else list(classes.tolist())
+
+
+def _key(label: Any, dtype: np.dtype[Any]) -> Any:
+    """What equal labels share as the key of a dictionary: the hash of a NumPy date depends on its unit."""
+    if dtype.kind not in "mM":
+        return label
+    try:
+        return int(np.asarray(label).astype(dtype).astype(np.int64))
+    except (TypeError, ValueError, OverflowError):
+        return label
+
+
+def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
+    """A weight for every row: as given for the labelled ones, 1 for the others."""
+    weights = np.ones(len(labels.codes))
+    if sample_weight is None:
+        return weights
+    try:
+        given = np.asarray(sample_weight, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        kind = type(sample_weight).__name__
+        raise TypeError(f"sample_weight must be numbers, one a row; got a {kind}: {str(error)[:200]}.") from error
+    if given.ndim == 0:
+        given = np.full(len(weights), float(given))
+    if given.shape != weights.shape:
+        raise ValueError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
+    given = given[labels.labeled]
+    if not given.any():
+        raise ValueError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
+    if not np.isfinite(given).all() or (given < 0).any():
+        raise ValueError(
+            "sample_weight must be finite and not negative; "
+            f"got values from {given.min()} to {given.max()} on the labelled rows."
+        )
+    weights[labels.labeled] = given
+    return weights
 
 
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
@@ -179,10 +239,10 @@ _MARKERS: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
-    """Where `values` is unlabelled, and the one marker it uses."""
+def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.ndarray, Any]:
+    """Where `values` is unlabelled, and the one marker it uses; with `missing_only` -1 is none."""
     if values.dtype.kind in "iu":
-        return values == -1, -1
+        return (values == -1) & (not missing_only), -1
     if values.dtype.kind == "f":
         found = {"-1": values == -1, "NaN": np.isnan(values)}
     elif values.dtype.kind in "mM":
@@ -191,6 +251,8 @@ def _find_marker(values: np.ndarray) -> tuple[np.ndarray, Any]:
         found = {name: np.fromiter(map(test, values), bool, len(values)) for name, test in _MARKERS.items()}
     else:
         return np.zeros(len(values), dtype=bool), -1
+    if missing_only:
+        found.pop("-1", None)
     used = {name: mask for name, mask in found.items() if mask.any()}
     if len(used) > 1:
         counts = " and ".join(f"{name} ({mask.sum()} rows)" for name, mask in used.items())

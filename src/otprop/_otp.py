@@ -19,10 +19,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop import _parameters
 from otprop._base import Propagator
-from otprop._labels import UNLABELED, Labels
+from otprop._labels import UNLABELED, Labels, row_weights
 from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._saving import saved_as
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.loop.label_issues import find_label_issues, label_trust
@@ -303,7 +303,7 @@ class OTP(Propagator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self, ("_predictor",))
         self.check_parameters()
         config = _parameters.make_config(self.get_params(deep=False), self._route(sample_weight, metadata))
         X, labels = self._read(X, y, **self._check_array_options())
@@ -311,7 +311,7 @@ class OTP(Propagator):
             check_cost_matrix(X, len(X))
             _warn_if_asymmetric(X)
         _warn_if_minus_one_is_a_class(labels)
-        weights, picked = _row_weights(sample_weight, labels), _chosen_rows(chosen, labels)
+        weights, picked = row_weights(sample_weight, labels), _chosen_rows(chosen, labels)
         if picked is not None and self.marginals == "balanced":
             raise ParameterError("chosen", "has no meaning with marginals='balanced', which learns no shares.")
         self._cancel = Event()
@@ -771,12 +771,6 @@ class OTP(Propagator):
             return {"accept_sparse": False if self.cost == "precomputed" else "csr", "ensure_all_finite": False}
         return {"accept_sparse": "csr"}
 
-    def _reset(self) -> None:
-        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
-        for name in list(vars(self)):
-            if name == "_predictor" or (name.endswith("_") and not name.startswith("_")):
-                delattr(self, name)
-
     def _on_round(self, n_rows: int) -> Callable[[Round], bool]:
         """What is done after every round: log, report progress, call back."""
         level, done = self._log_level, 0
@@ -881,32 +875,6 @@ def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
             raise ParameterError("chosen", "must be truth values, one a row: whether its label was picked.")
         picked = picked.astype(bool)
     return picked if picked[labels.labeled].any() else None
-
-
-def _row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
-    """A weight for every row: as given for the labelled ones, 1 for the others."""
-    weights = np.ones(len(labels.codes))
-    if sample_weight is None:
-        return weights
-    try:
-        given = np.asarray(sample_weight, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        kind = type(sample_weight).__name__
-        raise TypeError(f"sample_weight must be numbers, one a row; got a {kind}: {str(error)[:200]}.") from error
-    if given.ndim == 0:
-        given = np.full(len(weights), float(given))
-    if given.shape != weights.shape:
-        raise ValueError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
-    given = given[labels.labeled]
-    if not given.any():
-        raise ValueError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
-    if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError(
-            "sample_weight must be finite and not negative; "
-            f"got values from {given.min()} to {given.max()} on the labelled rows."
-        )
-    weights[labels.labeled] = given
-    return weights
 
 
 def _warn_if_asymmetric(matrix: np.ndarray) -> None:

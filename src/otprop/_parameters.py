@@ -10,7 +10,7 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from otprop._validation import ParameterError, check_choice, check_count, check_number, did_you_mean
+from otprop._validation import ParameterError, check_choice, check_count, check_n_jobs, check_number, did_you_mean
 from otprop.geometry.pairwise import METRICS, check_cost
 from otprop.propagation.class_level import AUTO_ROUNDS
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource, RowLevelConfig
@@ -45,11 +45,6 @@ def _check_boolean(name: str, value: Any) -> None:
 def _check_label_noise(name: str, value: Any) -> None:
     if value is not None and not (isinstance(value, str) and value == "auto"):
         raise ParameterError(name, f"must be None or 'auto'; got {value!r}.")
-
-
-def _check_n_jobs(name: str, value: Any) -> None:
-    if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
-        raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
 
 
 def _check_random_state(name: str, value: Any) -> None:
@@ -113,7 +108,7 @@ CONSTRAINTS: dict[str, Check] = {
     "max_iter": check_count,
     "unlabeled": lambda name, value: None,  # any value may be the marker
     "random_state": _check_random_state,
-    "n_jobs": _check_n_jobs,
+    "n_jobs": check_n_jobs,
     "callback": _check_callback,
     "warm_start": _check_boolean,
     "verbose": _check_verbose,

@@ -1,4 +1,4 @@
-"""Checks of parameters: an error names the parameter, what came and what is accepted."""
+"""Checks of parameters: an error names the parameter, what came and what is accepted; and what a fit starts with."""
 
 from __future__ import annotations
 
@@ -76,6 +76,12 @@ def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | Non
         raise ParameterError(name, f"must be {accepted}; got {value!r}.")
 
 
+def check_n_jobs(name: str, value: Any) -> None:
+    """Refuse `value` unless it is None or a number of threads, where -1 is one a processor, as in joblib."""
+    if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
+        raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
+
+
 def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
     """Refuse `value` unless it is one of the `choices`."""
     choices = tuple(choices)
@@ -89,3 +95,10 @@ def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float =
     near = get_close_matches(name, known, n=most, cutoff=cutoff) if isinstance(name, str) else []
     near = near or [each for each in known if isinstance(name, str) and each.lower() == name.lower()][:most]
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
+
+
+def forget_fit(estimator: Any, private: Iterable[str] = ()) -> None:
+    """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
+    for name in list(vars(estimator)):
+        if name in private or (name.endswith("_") and not name.startswith("_")):
+            delattr(estimator, name)

@@ -119,6 +119,39 @@ def test_labels_of_text_markers_and_abstentions(client, table):
     assert model.classes_.tolist() == ["ash", "elm", "oak"]
 
 
+@pytest.mark.parametrize(
+    "labels_of",
+    [
+        lambda codes: codes,
+        lambda codes: np.where(codes < 0, np.nan, codes),
+        lambda codes: np.array(["2020", "2021", "2022", "NaT"], dtype="M8[ns]")[codes],
+        lambda codes: np.array(["2020-01", "2021-05", "2022-09", "NaT"], dtype="M8[D]")[codes],
+        lambda codes: np.array(["ash", "elm", "oak", None], dtype=object)[codes],
+    ],
+    ids=["numbers", "fractions", "nanoseconds", "days", "text"],
+)
+def test_rows_left_unlabelled_have_the_marker_of_y_as_in_otp(client, table, labels_of):
+    X, codes, _ = table
+    y = labels_of(codes)
+    whole = OTP(abstain_below=0.9, **FAST).fit(X, y).transduction_
+    lazy = DaskOTP(abstain_below=0.9, client=client, **FAST).fit(cut(X, even(1200, 3)), y).transduction_
+    found = lazy.compute()
+    np.testing.assert_array_equal(found, whole)
+    assert found.dtype == lazy.dtype == whole.dtype
+    assert pd.isna(whole).any() or (whole == -1).any(), "some rows are left unlabelled"
+
+
+def test_labels_of_dates_in_a_frame(client, table):
+    X, codes, _ = table
+    dates = np.array(["2020", "2021", "2022", "NaT"], dtype="M8[ns]")
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=dates[codes])
+    model = DaskOTP(client=client, **FAST).fit(dd.from_pandas(frame, npartitions=3), "kind")
+    expected = OTP(**FAST).fit(X, dates[codes])
+    labels, shares = dask.compute(model.transduction_, model.label_distributions_)
+    np.testing.assert_array_equal(labels, expected.transduction_)
+    assert shares.columns.tolist() == [pd.Timestamp("2020"), pd.Timestamp("2021"), pd.Timestamp("2022")]
+
+
 def test_more_labelled_rows_than_landmarks_keep_their_labels(client, table):
     X, _, truth = table
     y = truth.copy()
@@ -223,6 +256,48 @@ def test_a_closed_client_is_refused(client, table):
     closed.close()
     with pytest.raises(ValueError, match="client is closed: give a running one"):
         DaskOTP(client=closed).fit(cut(X, [1200]), codes)
+
+
+def test_without_the_client_of_the_fit_new_rows_are_predicted_and_what_needs_it_is_refused(client, table, monkeypatch):
+    X, codes, _ = table
+    used = Client(client.scheduler.address, set_as_default=False)
+    model = DaskOTP(landmarks=300, client=used, **FAST).fit(cut(X, [700, 500]), codes)
+    used.close()
+    monkeypatch.setattr("otprop.dask._estimator.local_client", lambda: pytest.fail("a cluster was started"))
+    lazy = cut(X, [700, 500])
+    for new in (lazy, lazy[lazy[:, 0] > -100]):  # of a known and of an unknown number of rows
+        np.testing.assert_array_equal(model.predict(new).compute(), model.predict(X))
+    copy = pickle.loads(pickle.dumps(model))
+    for other in (model, copy):
+        with pytest.raises(ValueError, match=r"client that fit used is closed: call coverage\(\) before"):
+            other.coverage()
+
+
+def test_a_fit_forgets_the_one_before_it_even_where_it_fails(client, table):
+    X, codes, _ = table
+    frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=codes)
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), "kind")
+    model.fit(cut(X[:, :3], [1200]), codes)
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(ValueError, match="X has 7 columns; the fit had 3 features"):
+        model.predict(dd.from_pandas(frame, npartitions=2))
+    with pytest.raises(ValueError, match="y has shape"):
+        model.fit(cut(X, [1200]), codes[:5])
+    with pytest.raises(NotFittedError):
+        model.predict(X[:, :3])
+    assert not hasattr(model, "transduction_")
+
+
+@pytest.mark.parametrize("names", [list("abcdef"), [0, 1, 2, 3, 4, 5]])
+def test_columns_of_a_lazy_frame_go_by_name_and_a_missing_one_is_named_at_once(client, table, names):
+    X, codes, _ = table
+    frame = pd.DataFrame(X, columns=names)
+    frame[names[-1] * 2] = codes
+    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), names[-1] * 2)
+    lazy = dd.from_pandas(frame, npartitions=2)
+    np.testing.assert_array_equal(model.predict(lazy[names[::-1]]).compute(), model.predict(frame[names]))
+    with pytest.raises(ValueError, match=re.escape(f"X lacks the column {names[2]!r}, which the fit had")):
+        model.predict(lazy[[name for name in names if name != names[2]]])
 
 
 def test_parameters_without_meaning_are_refused(client, table):

@@ -84,8 +84,8 @@ def test_too_few_rows_below_the_limit_are_noticed():
     keys = ["a"] * 990 + [None] * 10  # hardly a row is unlabelled
     choice = Choice(8, seed=0, limit=MAX_HASH // 1000)
     found = sample_of(keys, [500], choice)
-    assert not choice.is_met_by(found)
-    while not choice.is_met_by(found):
-        choice = choice.wider()
+    assert not choice.has_enough_rows(found)
+    while not choice.has_enough_rows(found):
+        choice = choice.with_wider_limit()
         found = sample_of(keys, [500], choice)
     assert found.keys.count(None) == 8

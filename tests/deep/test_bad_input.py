@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from sklearn.exceptions import NotFittedError
 
-from otprop.deep import NetworkClassifier, PseudoLabelTrainer
+from otprop.deep import NetworkClassifier, PseudoLabelTrainer, RandomAffine
 from tests.deep.bars import NO_TORCH, bars, partly_labelled, quick
 
 
@@ -110,6 +110,79 @@ def test_an_augmentation_that_returns_another_type(torch, images, augment, messa
         quick(augment=augment).fit(*images)
 
 
+def test_a_network_whose_code_fails_or_gives_no_tensor(torch, images):
+    class Pair(torch.nn.Linear):
+        def forward(self, rows):
+            return super().forward(rows.flatten(1)), rows
+
+    class Listed(Pair):
+        def forward(self, rows):
+            return super().forward(rows)[0]
+
+        def features(self, rows):
+            return [rows]
+
+    class Broken(Pair):
+        def forward(self, rows):
+            return {}["layer"]
+
+    for network, message in (
+        (lambda shape, n: Pair(64, n), "network must give a tensor for a batch of rows; got a tuple"),
+        (lambda shape, n: Listed(64, n), "network must give a tensor for features of a batch of rows; got a list"),
+        (lambda shape, n: Broken(64, n), r"network does not take rows of shape \(8, 8\): 'layer'"),
+        (lambda shape, n: torch.nn.BatchNorm2d(1), r"network does not take rows of shape \(8, 8\): expected 4D input"),
+    ):
+        with pytest.raises(ValueError, match=f"^{message}"):
+            quick(network=network).fit(*images)
+
+
+def failing(batch):
+    raise KeyError("angle")
+
+
+@pytest.mark.parametrize(
+    ("augment", "message"),
+    [(RandomAffine(), r"RandomAffine takes images .* the rows have shape \(64,\)"), (failing, "fails .*: 'angle'")],
+)
+def test_an_augmentation_that_fails_is_found_before_any_work(torch, images, augment, message):
+    X, y = images
+    steps = []
+    model = quick(augment=augment).set_progress(lambda *step: steps.append(step))
+    with pytest.raises(ValueError, match=f"^augment {message}"):
+        model.fit(X.reshape(30, -1), y)
+    assert not steps
+    with pytest.raises(ValueError, match=f"^augment {message}"):
+        NetworkClassifier(augment=augment).fit(X[:6].reshape(6, -1), [0, 1] * 3)
+
+
+def test_images_with_channels_last(torch):
+    X, y = np.zeros((6, 9, 8, 3), dtype=np.float32), [0, 1, 0, 1, -1, -1]
+
+    def network(shape, n_classes):
+        return torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(216, n_classes))
+
+    message = r"shape \(9, 8, 3\) look like images with channels last: give np\.moveaxis\(images, -1, 1\)"
+    with pytest.raises(ValueError, match=f"^X must have channels first.*{message}"):
+        quick().fit(X, y)
+    with pytest.raises(ValueError, match=f"^augment RandomAffine takes channels first.*{message}"):
+        quick(network=network, augment=RandomAffine()).fit(X, y)
+    for other in ({}, {"network": network}):
+        rows = X if other else np.moveaxis(X, -1, 1)
+        assert quick(n_rounds=1, n_steps=2, **other).fit(rows, y).row_shape_ == rows.shape[1:]
+
+
+def test_a_callback_that_returns_an_array(torch, images):
+    with pytest.raises(ValueError, match=r"^callback must return true to stop, else false or None; got a ndarray"):
+        quick(n_steps=2, callback=lambda record: record.codes).fit(*images)
+
+
+def test_a_tensor_with_gradients_is_read_by_its_values(torch, images):
+    X, y = images
+    expected = quick(n_rounds=1, n_steps=2).fit(X, y).predict_proba(X)
+    rows = torch.tensor(X, requires_grad=True)
+    np.testing.assert_array_equal(quick(n_rounds=1, n_steps=2).fit(rows, y).predict_proba(rows), expected)
+
+
 def test_images_of_different_sizes(torch, images):
     X, y = images
     mixed = [*X[:-1], np.zeros((9, 8))]
@@ -208,6 +281,7 @@ def test_columns_that_do_not_make_an_image(torch, images):
         ("image_shape", (8, 0)),
         ("callback", 3),
         ("checkpoint", 5),
+        ("checkpoint", ""),
         ("n_jobs", 0),
     ],
 )
@@ -224,5 +298,5 @@ def test_labels_that_do_not_match_the_rows(torch, images):
         NetworkClassifier().fit(X, y)
     with pytest.raises(ValueError, match=r"sample_weight has shape \(3,\)"):
         NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[1, 2, 3])
-    with pytest.raises(ValueError, match="sample_weight must be finite"):
+    with pytest.raises(ValueError, match="sample_weight is zero for every labelled row"):
         NetworkClassifier().fit(X[:2], [0, 1], sample_weight=[0, 0])

@@ -142,7 +142,7 @@ def test_rounds_of_an_older_format_are_refused(one_round, images):
 
     path = one_round / "round-01.safetensors"
     save_file(load_file(path), path, metadata={"format": "otprop.deep 1", "fingerprint": "0", "record": "{}"})
-    with pytest.raises(CheckpointError, match="round of other data, labels or parameters"):
+    with pytest.raises(CheckpointError, match="is a round of another version of otprop"):
         quick(checkpoint=one_round).fit(*images)
 
 
@@ -288,6 +288,43 @@ def test_a_damaged_file_is_named(one_round, images):
     (one_round / "round-01.safetensors").write_bytes(b"nonsense")
     with pytest.raises(CheckpointError, match=r"round-01\.safetensors cannot be read"):
         quick(checkpoint=one_round).fit(*images)
+
+
+def test_a_changed_byte_among_the_weights_is_noticed(one_round, images):
+    path = one_round / "round-01.safetensors"
+    content = bytearray(path.read_bytes())
+    content[-20] ^= 0xFF
+    path.write_bytes(bytes(content))
+    with pytest.raises(CheckpointError, match=r"round-01\.safetensors is damaged.*Delete it to run this round again"):
+        quick(checkpoint=one_round).fit(*images)
+
+
+class TiedNet(torch.nn.Module):
+    """Two layers that share one weight."""
+
+    def __init__(self, shape, n_classes):
+        super().__init__()
+        self.first, self.second = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64)
+        self.second.weight, self.head = self.first.weight, torch.nn.Linear(64, n_classes)
+
+    def forward(self, rows):
+        return self.head(torch.relu(self.second(torch.relu(self.first(rows.flatten(1))))))
+
+
+def test_rounds_of_a_network_with_tied_weights_are_kept(tmp_path, images):
+    quick(network=TiedNet, n_rounds=1, checkpoint=tmp_path).fit(*images)
+    model = quick(network=TiedNet, checkpoint=tmp_path).fit(*images)
+    assert_same(model, quick(network=TiedNet).fit(*images))
+    assert model.module_.first.weight is model.module_.second.weight
+
+
+def test_the_average_of_a_tied_weight_moves_once_in_a_step():
+    from otprop.deep.training import _move_average
+
+    module, average = TiedNet((8, 8), 3), TiedNet((8, 8), 3)
+    expected = (average.first.weight + module.first.weight) / 2
+    _move_average(average, module, 0.5)
+    torch.testing.assert_close(average.first.weight, expected)
 
 
 def test_a_file_in_place_of_the_folder_and_a_seed_that_is_none_are_refused(tmp_path, images):

@@ -104,6 +104,32 @@ def test_the_network_learns_features_without_labels_first(images):
     assert (first == truth)[unlabelled].mean() > (alone == truth)[unlabelled].mean() + 0.05
 
 
+def test_an_augmentation_may_change_its_batch_in_place():
+    from otprop.deep.pretraining import pretrain
+    from otprop.deep.training import TrainingConfig
+
+    seen = []
+
+    def noisy(batch):
+        seen.append(batch)
+        return batch.add_(torch.randn_like(batch))
+
+    rows = torch.from_numpy(bars(30)[0])
+    pretrain(conv_net((8, 8), 3), rows, TrainingConfig(1, 16, 0.01, 0.0, noisy), seed=0)
+    assert not torch.equal(*seen)
+    torch.testing.assert_close(rows, torch.from_numpy(bars(30)[0]))
+
+
+def test_a_network_of_volumes(images):
+    X, _, y = images
+
+    def network(shape, n_classes):
+        return torch.nn.Sequential(torch.nn.Conv3d(1, 2, 3), torch.nn.Flatten(), torch.nn.LazyLinear(n_classes))
+
+    volumes = np.repeat(X[:, None, None], 3, axis=2)
+    assert quick(network=network, n_rounds=1, n_steps=2).fit(volumes, y).predict(volumes[:4]).shape == (4,)
+
+
 def test_features_and_rows_count_the_same_side_by_side():
     from otprop.deep.pretraining import side_by_side
 
@@ -197,6 +223,25 @@ def test_a_module_may_say_what_its_features_are(images):
     assert model.features(X).min() < 0, "before the ReLU, as its method says"
 
 
+class Backwards(torch.nn.Module):
+    """Registers its layers in another order than it runs them, and one that it never runs."""
+
+    def __init__(self, shape, n_classes):
+        super().__init__()
+        self.head, self.body, self.unused = (torch.nn.Linear(*size) for size in ((5, n_classes), (64, 5), (5, 2)))
+
+    def forward(self, rows):
+        return self.head(torch.relu(self.body(rows.flatten(1))))
+
+
+def test_features_are_the_input_of_the_linear_layer_that_runs_last(images):
+    X, _, y = images
+    model = quick(network=Backwards, n_rounds=1, n_steps=5).fit(X, y)
+    with torch.no_grad():
+        expected = torch.relu(model.module_.body(torch.from_numpy(X).flatten(1)))
+    np.testing.assert_allclose(model.features(X), expected, rtol=1e-6)
+
+
 def test_augmented_images_keep_their_shape_and_mass():
     torch.manual_seed(0)
     batch = torch.zeros(20, 1, 28, 28)
@@ -223,6 +268,30 @@ def test_class_shares_by_label_reach_the_transport(images):
     shares = {"across": 0.2, "diagonal": 0.3, "down": 0.5}
     model = quick(n_rounds=1, transport=geometry(class_prior=shares)).fit(X, y)
     np.testing.assert_allclose(model.transport_.class_prior_, [0.2, 0.3, 0.5])
+
+
+def test_class_shares_that_do_not_fit_the_labels_are_refused_before_any_work(images):
+    X, _, y = images
+    steps = []
+    for shares, message in (
+        ({"across": 0.5, "down": 0.5}, "class_prior lacks 'diagonal'"),
+        ({"across": 0.2, "diagonal": 0.3, "down": 0.3, "circle": 0.2}, "class_prior names 'circle'"),
+    ):
+        model = quick(transport=geometry(class_prior=shares)).set_progress(lambda *step: steps.append(step))
+        with pytest.raises(ValueError, match=message):
+            model.fit(X, y)
+    assert not steps
+
+
+def test_labels_may_be_dates():
+    X, truth = bars(30)
+    dates = np.array(["2020", "2021", "2022"], dtype="M8[ns]")
+    y = dates[np.unique(truth, return_inverse=True)[1]]
+    y[9:] = np.datetime64("NaT")
+    transport = geometry(class_prior={np.datetime64("2020"): 1, np.datetime64("2021"): 1, np.datetime64("2022"): 2})
+    model = quick(n_rounds=1, n_steps=2, classes=dates, transport=transport).fit(X, y)
+    np.testing.assert_array_equal(model.classes_, dates)
+    np.testing.assert_allclose(model.transport_.class_prior_, [0.25, 0.25, 0.5])
 
 
 def test_it_can_be_cloned_and_copied(images, fitted):

@@ -14,6 +14,10 @@ from otprop._validation import ParameterError
 
 CONNECT_SECONDS = 10
 START_TIMEOUT = "120s"  # of processes of this machine, which may be busy
+IN_A_SCRIPT = (
+    'A new process imports the script that starts it: put the calls of a script under `if __name__ == "__main__":`, or '
+    "give it the client of a cluster that runs already."
+)
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # in malloc.h
 
 
@@ -51,14 +55,17 @@ def local_client(n_workers: int | None = None, memory_limit: str | float = "auto
     from distributed import Client, LocalCluster
 
     with dask.config.set({"distributed.comm.timeouts.connect": START_TIMEOUT}):
-        cluster = LocalCluster(
-            n_workers=n_workers or os.cpu_count() or 1,
-            threads_per_worker=1,
-            processes=True,
-            memory_limit=memory_limit,
-            dashboard_address=":0",
-            silence_logs=50,
-        )
+        try:
+            cluster = LocalCluster(
+                n_workers=n_workers or os.cpu_count() or 1,
+                threads_per_worker=1,
+                processes=True,
+                memory_limit=memory_limit,
+                dashboard_address=":0",
+                silence_logs=50,
+            )
+        except RuntimeError as error:
+            raise ClusterError(f"no process could be started ({str(error).rstrip('.')}). {IN_A_SCRIPT}") from error
         return Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
 
 

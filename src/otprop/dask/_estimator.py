@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from dataclasses import replace
 from typing import Any, Self
 
+import dask
 import numpy as np
 from dask import delayed
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from otprop._labels import Labels, find_unlabeled
+from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
-from otprop._validation import ParameterError, check_count
+from otprop._validation import ParameterError, check_count, forget_fit
 from otprop._warnings import warn
 from otprop.dask._cluster import (
     check_client,
@@ -31,10 +32,11 @@ from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
 from otprop.dask._tally import Tally
 from otprop.propagation.calibration import Coverage
 
-_OF_OTP = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
+OTP_PARAMETERS = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
 
 _LAZY = ("transduction_", "confidence_", "certainty_", "label_distributions_")
-_ON_CLUSTER = (*_LAZY, "client", "_own_client", "_parts", "_model", "_labels")
+_OF_FIT = ("_fit_client", "_model", "_labels")  # what is on the cluster
+_ON_CLUSTER = (*_LAZY, *_OF_FIT, "client", "_own_client")
 
 
 class DaskOTP(ClassifierMixin, BaseEstimator):
@@ -56,7 +58,8 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         How many unlabelled rows the fit uses at most, and how many labelled ones; of more labelled rows, the largest
         classes are cut to a common size. More landmarks are more accurate.
     client : dask.distributed.Client or None, default=None
-        None: the running client, else a new cluster of this machine's processes, which stays open until `close`.
+        None: the running client, else a new cluster of this machine's processes, which stays open until `close`. Each
+        of them imports the script that starts it: have it call `fit` under ``if __name__ == "__main__":`` only.
 
     Attributes
     ----------
@@ -154,9 +157,10 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         -------
         self
         """
+        forget_fit(self, (*_OF_FIT, "_local", "_columns", "_tally"))
         params = self._check_parameters()
         client = self._client()
-        parts = read_parts(X, y, lambda tasks: client.gather(client.compute(tasks)))
+        parts = read_parts(X, y, gathering(client))
         if parts.n_rows < 2:
             raise ParameterError("X", f"has {parts.n_rows} rows; at least 2 are needed.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
@@ -167,14 +171,16 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         for message, category in messages:
             warn(message, category)
         self._set_fitted(fitted)
-        self._parts, self._model = parts, model
-        self._set_lazy(parts, model)
+        names = None if parts.frame is None else [name for name in parts.frame.columns if name != y]
+        self._columns = getattr(self, "feature_names_in_", names)
+        self._fit_client, self._model = client, model
+        self._set_lazy(parts, model, fitted)
         return self
 
     def _check_parameters(self) -> dict[str, Any]:
         """The parameters of the `OTP` to fit; refuse what has no meaning here."""
         check_count("landmarks", self.landmarks, least=2)
-        params = {name: getattr(self, name) for name in _OF_OTP}
+        params = {name: getattr(self, name) for name in OTP_PARAMETERS}
         OTP(**params).check_parameters()
         if self.marginals == "balanced":
             raise ParameterError("marginals", "='balanced' needs all rows at once; use OTP.")
@@ -201,15 +207,14 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
                 groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
                 found = [delayed(merge_samples)(group, choice) for group in groups]
             sample = client.compute(found[0])
-            enough, n_labeled = client.submit(judge_sample, sample, choice, pure=False).result()
-            if n_labeled == 0:
+            if client.submit(getattr, sample, "n_labeled", pure=False).result() == 0:
                 raise ValueError(
                     f"y has no labelled row: all {parts.n_rows} entries are the marker for unlabelled. "
                     "Give at least one row a label."
                 )
-            if enough:
+            if client.submit(choice.has_enough_rows, sample, pure=False).result():
                 return sample
-            choice = choice.wider()
+            choice = choice.with_wider_limit()
 
     def _set_fitted(self, fitted: LandmarkModel) -> None:
         local = fitted.estimator
@@ -222,22 +227,19 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             self.feature_names_in_ = local.feature_names_in_
         self._tally: Tally | None = None
 
-    def _set_lazy(self, parts: Parts, model: Any) -> None:
+    def _set_lazy(self, parts: Parts, model: Any, fitted: LandmarkModel) -> None:
         shared = delayed(model)
         self._labels = [
             delayed(label_part)(shared, rows, labels, first, self.unlabeled)
             for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
         ]
-        names = [delayed(label_names)(shared, one, self.abstain_below) for one in self._labels]
-        self.transduction_ = parts.collect(names, self._label_type(), "transduction")
+        names = [delayed(label_names)(shared, one) for one in self._labels]
+        self.transduction_ = parts.collect(names, fitted.label_type, "transduction")
         for name in ("confidence", "certainty"):
             values = [delayed(getattr)(one, name) for one in self._labels]
             setattr(self, f"{name}_", parts.collect(values, np.float64, name))
         values = [delayed(getattr)(one, "distributions") for one in self._labels]
-        self.label_distributions_ = parts.collect(values, np.float64, "distributions", self.classes_.tolist())
-
-    def _label_type(self) -> Any:
-        return self.classes_.dtype if self.abstain_below is None else np.dtype(object)
+        self.label_distributions_ = parts.collect(values, np.float64, "distributions", class_list(self.classes_))
 
     def coverage(self) -> list[Coverage]:
         """Expected error when only the most confident rows are labelled, as `OTP.coverage`; computes all labels.
@@ -250,7 +252,11 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         if self._tally is None:
-            client = self._client()
+            client = self._live_client()
+            if client is None:
+                raise ParameterError(
+                    "client", "that fit used is closed: call coverage() before, or fit again with a running one."
+                )
             tallies = client.gather(client.compute([delayed(RowLabels.tally)(one) for one in self._labels]))
             self._tally = Tally.total(tallies, len(self.classes_))
         return self._tally.coverage(self.error_)
@@ -297,16 +303,21 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     def _predict(self, X: Any, method: str, name: str) -> Any:
         """Call a method of the fitted `OTP`, lazily where X is."""
         check_is_fitted(self)
-        names = getattr(self, "feature_names_in_", None)
+        names = self._columns
         if not is_distributed(X):
             return getattr(self._local, method)(features_of(X, names))
-        client = self._client()
-        parts = read_rows(X, self.n_features_in_, lambda tasks: client.gather(client.compute(tasks)))
-        kept: Any = (LandmarkModel(self._local, self.landmark_rows_, 0, 0), [])
-        shared = delayed(getattr(self, "_model", kept))  # a copy from a file has no future
+        client = self._live_client()
+        parts = read_rows(X, self.n_features_in_, names, compute if client is None else gathering(client))
+        kept: Any = (LandmarkModel(self._local, self.landmark_rows_), [])
+        shared = delayed(kept if client is None else self._model)  # the future is gone with its client
         results = [delayed(predict_part)(shared, rows, method, names) for rows in parts.rows]
         dtype = self.classes_.dtype if method == "predict" else np.float64
-        return parts.collect(results, dtype, name, self.classes_.tolist() if method == "predict_proba" else None)
+        return parts.collect(results, dtype, name, class_list(self.classes_) if method == "predict_proba" else None)
+
+    def _live_client(self) -> Any | None:
+        """The client that `fit` used; None where it was closed, and for a copy from a file."""
+        client = getattr(self, "_fit_client", None)
+        return client if client is not None and client.status == "running" else None
 
     def to_local(self) -> OTP:
         """The estimator fitted on the landmarks, for rows in memory; it needs no cluster.
@@ -338,6 +349,16 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         return hasattr(self, "_local")
 
 
+def gathering(client: Any) -> Callable[[list[Any]], list[Any]]:
+    """A function that gives the values of delayed objects, computed by the workers of this client."""
+    return lambda tasks: list(client.gather(client.compute(tasks)))
+
+
+def compute(tasks: list[Any]) -> list[Any]:
+    """The values of delayed objects, computed wherever Dask computes without a client of ours."""
+    return list(dask.compute(*tasks))
+
+
 def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: Choice) -> Sample:
     """The rows of a partition that may be landmarks, with their labels."""
     values, missing = find_unlabeled(labels, unlabeled)
@@ -345,11 +366,6 @@ def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: 
     for place in np.flatnonzero(~missing).tolist():
         keys[place] = values[place]
     return make_sample(first_row, keys, (rows, values), choice)
-
-
-def judge_sample(sample: Sample, choice: Choice) -> tuple[bool, int]:
-    """Whether a sample has enough rows, and how many labelled rows there are in all."""
-    return choice.is_met_by(sample), sample.n_labeled
 
 
 def fit_sample(
@@ -360,8 +376,9 @@ def fit_sample(
     with threads_for_fit(params["n_jobs"]) as n_jobs, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         estimator = OTP(**{**params, "n_jobs": n_jobs}).fit(rows, labels)
+        marker = encode_labels(labels, params["unlabeled"]).marker
     messages = [(str(one.message), one.category) for one in caught if issubclass(one.category, UserWarning)]
-    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, n_rows, sample.n_unlabeled)
+    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, sample.n_unlabeled, marker)
     return model, list(dict.fromkeys(messages))
 
 
@@ -369,19 +386,14 @@ def label_part(fitted: tuple[LandmarkModel, Any], rows: Any, labels: Any, first_
     """Label the rows of a partition."""
     model = fitted[0]
     values, missing = find_unlabeled(labels, unlabeled)
-    codes = np.full(len(values), -1, dtype=np.intp)
-    known = {label: code for code, label in enumerate(model.estimator.classes_.tolist())}
-    for place in np.flatnonzero(~missing).tolist():
-        codes[place] = known[values[place]]
+    codes = np.full(len(values), UNLABELED, dtype=np.intp)
+    codes[~missing] = class_numbers(values[~missing], model.estimator.classes_)
     return model.label(rows, codes, first_row)
 
 
-def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels, abstain_below: float | None) -> np.ndarray:
-    """The labels of a partition; None where there is none."""
-    classes = fitted[0].estimator.classes_
-    if abstain_below is None:
-        return np.asarray(classes[found.codes])
-    return Labels(found.codes, classes, None).decode(found.codes).astype(object)
+def label_names(fitted: tuple[LandmarkModel, Any], found: RowLabels) -> np.ndarray:
+    """The labels of a partition; the marker of y where there is none."""
+    return fitted[0].decode(found.codes)
 
 
 def predict_part(fitted: tuple[LandmarkModel, Any], rows: Any, method: str, names: Any) -> np.ndarray:

@@ -383,9 +383,9 @@ def _sample(run: _Run, columns: Sequence[str], target: TargetCells, choice: Choi
         while len(found) > 1:
             groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
             found = [run.client.submit(merge_samples, group, choice, pure=False) for group in groups]
-        if run.client.submit(choice.is_met_by, found[0], pure=False).result():
+        if run.client.submit(choice.has_enough_rows, found[0], pure=False).result():
             return found[0], sampled
-        choice = choice.wider()
+        choice = choice.with_wider_limit()
 
 
 def _fit(run: _Run, sample: Any, task: FitTask) -> dict[str, Any]:

@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
+from otprop.propagation.pseudo_labels import take_rows
+
 MAX_HASH = 2**64 - 1
 SPARE = 1.1  # how many times as many rows as needed are expected below the first limit of the hash ...
 SPARE_DEVIATIONS = 8.0  # ... plus so many standard deviations
@@ -67,16 +69,16 @@ class Choice:
         wanted = SPARE * self.landmarks + SPARE_DEVIATIONS * np.sqrt(self.landmarks)
         return replace(self, limit=min(MAX_HASH, int(MAX_HASH * min(1.0, wanted / max(n_rows, 1)))))
 
-    def wider(self) -> Choice:
+    def with_wider_limit(self) -> Choice:
         """Let pass more rows, for a second attempt."""
         return replace(self, limit=min(MAX_HASH, 8 * self.limit))
 
-    def is_met_by(self, sample: Sample) -> bool:
+    def has_enough_rows(self, sample: Sample) -> bool:
         """Whether a sample of all partitions has as many unlabelled rows as asked for, or all there are."""
         n_there = sum(key is None for key in sample.keys)
         return n_there >= min(self.landmarks, sample.n_unlabeled)
 
-    def places(self, numbers: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
+    def chosen_places(self, numbers: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
         """Positions of the rows that may be landmarks, ascending."""
         hashes = row_hashes(numbers, self.seed)
         labeled = np.fromiter((key is not None for key in keys), dtype=bool, count=len(keys))
@@ -84,10 +86,10 @@ class Choice:
         free = _smallest(free, hashes, self.landmarks)
         given = np.flatnonzero(labeled)
         if len(given) > self.landmarks:
-            given = self._cut(given, hashes, keys)
+            given = self._cut_largest(given, hashes, keys)
         return np.sort(np.concatenate([free, given]))
 
-    def _cut(self, given: np.ndarray, hashes: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
+    def _cut_largest(self, given: np.ndarray, hashes: np.ndarray, keys: Sequence[Hashable]) -> np.ndarray:
         """Labelled rows, at most `landmarks` of them where there are not more classes: the largest classes are cut.
 
         What the cut of a merged sample keeps, the cut of its parts has kept: their common size is never smaller.
@@ -115,7 +117,7 @@ def make_sample(first_row: int, keys: list[Hashable], parts: tuple[Any, ...], ch
     numbers = np.arange(first_row, first_row + len(keys), dtype=np.int64)
     n_unlabeled = sum(key is None for key in keys)
     whole = Sample(numbers, keys, parts, len(keys) - n_unlabeled, n_unlabeled)
-    return whole.take(choice.places(numbers, keys))
+    return whole.take(choice.chosen_places(numbers, keys))
 
 
 def merge_samples(samples: Sequence[Sample], choice: Choice) -> Sample:
@@ -123,7 +125,7 @@ def merge_samples(samples: Sequence[Sample], choice: Choice) -> Sample:
     numbers = np.concatenate([sample.numbers for sample in samples])
     keys = [key for sample in samples for key in sample.keys]
     order = np.argsort(numbers, kind="stable")
-    places = order[choice.places(numbers[order], [keys[place] for place in order.tolist()])]
+    places = order[choice.chosen_places(numbers[order], [keys[place] for place in order.tolist()])]
     merged = Sample(
         numbers,
         keys,
@@ -132,11 +134,6 @@ def merge_samples(samples: Sequence[Sample], choice: Choice) -> Sample:
         sum(sample.n_unlabeled for sample in samples),
     )
     return merged.take(places)
-
-
-def take_rows(part: Any, places: np.ndarray) -> Any:
-    """Some rows of an array, a frame or a sparse matrix."""
-    return part.iloc[places] if hasattr(part, "iloc") else part[places]
 
 
 def concatenate(parts: Sequence[Any]) -> Any:

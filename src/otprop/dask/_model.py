@@ -9,11 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from otprop._labels import Labels
 from otprop._otp import OTP
 from otprop.dask._cluster import keep_freed_memory
-from otprop.dask._landmarks import take_rows
 from otprop.dask._tally import Tally
 from otprop.geometry.parallel import row_blocks
+from otprop.propagation.pseudo_labels import take_rows
 from otprop.propagation.rounds import certainty
 
 ROWS_AT_ONCE = 2**17  # rows predicted at once: bounds the memory, and has no effect on the result
@@ -50,20 +51,34 @@ class LandmarkModel:
     ----------
     estimator : OTP, fitted and frozen
     numbers : ndarray of int64, ascending, of the rows it was fitted on
-    n_rows, n_unlabeled : int, of the whole table
+    n_unlabeled : int, unlabelled rows of the whole table
+    marker : what stood for "unlabelled" in y
     """
 
     estimator: OTP
     numbers: np.ndarray
-    n_rows: int
-    n_unlabeled: int
+    n_unlabeled: int = 0
+    marker: Any = None
 
     @cached_property
     def _codes(self) -> np.ndarray:
         """The class numbers of the landmarks, -1 where the estimator abstains."""
         fitted = self.estimator
         codes = fitted.label_distributions_.argmax(axis=1)
-        return self._without_unsure(codes, fitted.confidence_, fitted.round_ == 0)
+        return self._without_abstentions(codes, fitted.confidence_, fitted.round_ == 0)
+
+    @property
+    def label_type(self) -> np.dtype[Any]:
+        """Of an array of labels, which holds the marker, too, where the estimator may abstain."""
+        classes = self.estimator.classes_
+        if self.estimator.abstain_below is None:
+            return classes.dtype
+        return Labels(self._codes, classes, self.marker).dtype
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels for class numbers, the marker for -1; of one type, whether rows are left unlabelled or not."""
+        labels = Labels(codes, self.estimator.classes_, self.marker).decode(codes)
+        return np.asarray(labels, dtype=self.label_type)
 
     def label(self, X: Any, given_codes: np.ndarray, first_row: int | None) -> RowLabels:
         """Label the rows of a partition.
@@ -80,7 +95,7 @@ class LandmarkModel:
         keep_freed_memory()
         fitted, n_rows, n_classes = self.estimator, X.shape[0], len(self.estimator.classes_)
         distributions = np.zeros((n_rows, n_classes))
-        sure, confidence = np.ones(n_rows), np.ones(n_rows)
+        row_certainty, confidence = np.ones(n_rows), np.ones(n_rows)
         codes = np.array(given_codes, dtype=np.intp)
         given, todo = codes >= 0, codes < 0
         distributions[np.flatnonzero(given), codes[given]] = 1.0
@@ -88,18 +103,21 @@ class LandmarkModel:
             start, stop = np.searchsorted(self.numbers, [first_row, first_row + n_rows])
             places = self.numbers[start:stop] - first_row
             distributions[places] = fitted.label_distributions_[start:stop]
-            sure[places], confidence[places] = fitted.certainty_[start:stop], fitted.confidence_[start:stop]
+            row_certainty[places] = fitted.certainty_[start:stop]
+            confidence[places] = fitted.confidence_[start:stop]
             codes[places], todo[places] = self._codes[start:stop], False
         others = np.flatnonzero(todo)
         for block in row_blocks(len(others), ROWS_AT_ONCE):
             rows = others[block]
             distributions[rows], found = fitted.predict_with_confidence(take_rows(X, rows))
             assert found is not None
-            confidence[rows], sure[rows] = found, certainty(distributions[rows])
+            confidence[rows], row_certainty[rows] = found, certainty(distributions[rows])
         codes[others] = distributions[others].argmax(axis=1)
-        return RowLabels(self._without_unsure(codes, confidence, given), given, distributions, sure, confidence)
+        codes = self._without_abstentions(codes, confidence, given)
+        return RowLabels(codes, given, distributions, row_certainty, confidence)
 
-    def _without_unsure(self, codes: np.ndarray, confidence: np.ndarray, given: np.ndarray) -> np.ndarray:
+    def _without_abstentions(self, codes: np.ndarray, confidence: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """The class numbers, -1 where a row that was not given is less confident than ``abstain_below``."""
         least = self.estimator.abstain_below
         return codes if least is None else np.where((confidence < least) & ~given, -1, codes)
 

@@ -99,9 +99,19 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
     raise ParameterError("X", f"must be {ACCEPTED}; got {got}.")
 
 
-def read_rows(X: Any, n_features: int, compute: Callable[[list[Any]], list[Any]]) -> Parts:
-    """The partitions of new rows; their lengths are those known without computing, else computed."""
+def read_rows(
+    X: Any, n_features: int, columns: Sequence[Any] | None, compute: Callable[[list[Any]], list[Any]]
+) -> Parts:
+    """The partitions of new rows; their lengths are those known without computing, else computed.
+
+    A frame must have the `columns` of the fit, in any order, or as many as it had features where they have no names.
+    """
     if is_frame(X):
+        missing = [] if columns is None else [name for name in columns if name not in X.columns]
+        if missing:
+            raise ParameterError("X", f"lacks the column {missing[0]!r}, which the fit had.")
+        if columns is None and len(X.columns) != n_features:
+            raise ParameterError("X", f"has {len(X.columns)} columns; the fit had {n_features} features.")
         return Parts(X.to_delayed(optimize_graph=False), [], [0] * X.npartitions, X)
     if isinstance(X, Array):
         _refuse_column_chunks(X)

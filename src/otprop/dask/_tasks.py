@@ -300,9 +300,9 @@ def _load_once(
     if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
         return saved, None
     if landmarks:
-        return saved, LandmarkModel(saved.estimator, np.load(landmarks, allow_pickle=False), n_rows, 0)
+        return saved, LandmarkModel(saved.estimator, np.load(landmarks, allow_pickle=False))
     saved.estimator.freeze(n_rows, n_jobs=1)
-    return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64), n_rows, 0)
+    return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64))
 
 
 def _columns(

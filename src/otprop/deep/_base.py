@@ -9,14 +9,15 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+from joblib import effective_n_jobs
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_n_jobs, check_number
 from otprop.deep._torch import nn, torch
 from otprop.deep.inference import check_network, class_log_proba, network_features
-from otprop.deep.networks import SMALLEST_IMAGE, conv_net, mlp
+from otprop.deep.networks import CHANNELS_FIRST, SMALLEST_IMAGE, conv_net, looks_channels_last, mlp
 from otprop.deep.training import TrainingConfig
 
 NetworkFactory = Callable[[tuple[int, ...], int], Any]  # shape of a row, number of classes -> torch.nn.Module
@@ -52,7 +53,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         check_count("batch_size", self.batch_size, least=2)
         check_number("learning_rate", self.learning_rate, above=0)
         check_number("weight_decay", self.weight_decay, least=0)
-        check_count("n_jobs", self.n_jobs, words=(None,))
+        check_n_jobs("n_jobs", self.n_jobs)
 
     def predict_proba(self, X: Any) -> np.ndarray:
         """Class probabilities of rows by the network.
@@ -103,8 +104,10 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
         """X as a tensor of single precision, each row in the shape that the network takes."""
+        if hasattr(X, "detach"):  # a tensor, of which the values count and not where they are from
+            X = X.detach().cpu().float()
         _refuse_different_sizes(X)
-        shape = tuple(getattr(X, "shape", None) or np.shape(X))
+        shape = () if reset else tuple(getattr(X, "shape", None) or np.asarray(X).shape)
         if not reset:
             self._refuse_other_shapes(shape)
         checks = {"dtype": np.float32, "allow_nd": True, "ensure_min_samples": least, "ensure_all_finite": False}
@@ -117,6 +120,12 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         if self.image_shape is not None:
             X = _reshaped(X, tuple(self.image_shape))
         self.row_shape_ = X.shape[1:]
+        if isinstance(self.network, str) and looks_channels_last(self.row_shape_):
+            raise ParameterError(
+                "X",
+                f"must have channels first for network='auto'. {CHANNELS_FIRST.format(self.row_shape_)} A network of "
+                "your own takes rows of any shape.",
+            )
         return torch.from_numpy(np.require(X, requirements=["C", "W"]))
 
     def _refuse_other_shapes(self, shape: tuple[int, ...]) -> None:
@@ -134,7 +143,10 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         torch.manual_seed(seed)
         module = factory(shape, n_classes)
         check_network(module, rows, n_classes)
-        return module.to(torch.float32).to(memory_format=torch.channels_last)  # twice as fast for images
+        module = module.to(torch.float32)
+        if any(tensor.ndim == 5 for tensor in module.state_dict().values()):  # volumes have no channels_last
+            return module
+        return module.to(memory_format=torch.channels_last)  # twice as fast for images
 
     def _training_config(self, n_rows: int) -> TrainingConfig:
         steps = self.n_steps
@@ -149,7 +161,8 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
     def _threads(self) -> Iterator[None]:
         """PyTorch with `n_jobs` threads; its setting before is restored."""
         before = torch.get_num_threads()
-        torch.set_num_threads(before if self.n_jobs is None else self.n_jobs)
+        wanted = before if self.n_jobs is None else self.n_jobs
+        torch.set_num_threads(wanted if wanted > 0 else effective_n_jobs(wanted))
         try:
             yield
         finally:
@@ -160,11 +173,6 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         """PyTorch with random numbers of our own; those of the user go on where they were."""
         with self._threads(), torch.random.fork_rng(devices=[]):
             yield
-
-    def _reset(self) -> None:
-        """Delete the attributes of an earlier fit, so that a failed fit leaves no old model behind."""
-        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "module_")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from otprop._validation import ParameterError
 from otprop.deep._torch import functional, torch
+from otprop.deep.networks import CHANNELS_FIRST, looks_channels_last
 
 
 class RandomAffine:
@@ -34,6 +36,15 @@ class RandomAffine:
 
     def __call__(self, batch: Any) -> Any:
         """A changed copy of a tensor of shape (n, height, width) or (n, channels, height, width)."""
+        shape = tuple(batch.shape)
+        if len(shape) not in (3, 4):
+            raise ParameterError(
+                "augment",
+                "RandomAffine takes images of shape (height, width) or (channels, height, width); the rows have shape "
+                f"{shape[1:]}. Set image_shape for flat rows of images, or leave augment out.",
+            )
+        if looks_channels_last(shape[1:]):
+            raise ParameterError("augment", f"RandomAffine takes channels first. {CHANNELS_FIRST.format(shape[1:])}")
         if batch.ndim == 3:
             return self(batch.unsqueeze(1)).squeeze(1)
         angle = self._draw(batch, math.radians(self.degrees))

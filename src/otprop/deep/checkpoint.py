@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -15,7 +16,8 @@ from otprop.deep._torch import import_extra, safetensors, torch
 from otprop.deep.fingerprint import Part, differences
 from otprop.files.atomic import check_output, write_atomic
 
-FORMAT = "otprop.deep 2"
+FORMAT = "otprop.deep 3"
+DELETE = "Delete it to run this round again."
 CODES, NETWORK = "codes", "network."  # names of the tensors
 
 
@@ -76,9 +78,13 @@ class CheckpointFolder:
 
     def save(self, number: int, module: Any, codes: np.ndarray, record: dict[str, Any]) -> None:
         """Write a round in one step."""
-        tensors = {NETWORK + name: value.detach().contiguous() for name, value in module.state_dict().items()}
+        state = module.state_dict().items()
+        tensors = {  # clones, since the file holds no memory that two tied weights share
+            NETWORK + name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in state
+        }
         tensors[CODES] = torch.as_tensor(codes, dtype=torch.int32)
         header = {"format": FORMAT, "made_from": json.dumps(self._fingerprint), "record": json.dumps(record)}
+        header["digest"] = _digest(header["record"], tensors)
         with self._reporting():
             write_atomic(self.path(number), safetensors.save(tensors, metadata=header), force=True)
 
@@ -88,6 +94,8 @@ class CheckpointFolder:
         if not path.exists():
             return None
         header, tensors = _read(path)
+        if header.get("digest") != _digest(header.get("record", ""), tensors):
+            raise CheckpointError(f"{path} is damaged: it holds other values than were written. {DELETE}")
         codes = tensors.pop(CODES)
         try:
             module.load_state_dict({name.removeprefix(NETWORK): value for name, value in tensors.items()})
@@ -106,20 +114,22 @@ class CheckpointFolder:
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
             reason = str(getattr(cause, "strerror", None) or cause).rstrip(".")
             raise CheckpointError(
-                f"checkpoint={str(self._folder)!r} cannot be written: {reason}. Name a folder that can; finished "
+                f"checkpoint={str(self._folder)!r} cannot be written: {reason}. Name a folder that can be; finished "
                 "rounds are kept."
             ) from error
 
     def _refuse_other_runs(self, path: Path, header: dict[str, str]) -> None:
         advice = "Name another folder in checkpoint, or delete this one to start again."
         if header.get("format") != FORMAT:
-            raise CheckpointError(f"{path} is a round of other data, labels or parameters. {advice}")
+            raise CheckpointError(f"{path} is a round of another version of otprop. {advice}")
         try:
             before = {
                 name: (str(shown), str(digest)) for name, (shown, digest) in json.loads(header["made_from"]).items()
             }
         except (KeyError, ValueError, TypeError, AttributeError) as error:
-            raise CheckpointError(f"{path} does not say what it was made from. {advice}") from error
+            raise CheckpointError(
+                f"{path} has no record of the data and parameters it was made from. {advice}"
+            ) from error
         found = differences(self._fingerprint, before)
         if found:
             raise CheckpointError(f"{path} is a round of another run: {'; '.join(found)}. {advice}")
@@ -133,4 +143,13 @@ def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, A
             names = file.keys() if tensors else ()
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in names}
     except (package.SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}. Delete it to run this round again.") from error
+        raise CheckpointError(f"{path} cannot be read: {error}. {DELETE}") from error
+
+
+def _digest(record: str, tensors: dict[str, Any]) -> str:
+    """Of the record and the values of a round: a changed byte is still a readable file."""
+    found = hashlib.sha256(record.encode())
+    for name, tensor in sorted(tensors.items()):
+        found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
+        found.update(tensor.numpy().tobytes())
+    return found.hexdigest()

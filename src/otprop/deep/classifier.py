@@ -5,15 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Self
 
-import numpy as np
-
-from otprop._labels import encode_labels
+from otprop._labels import encode_given_labels, row_weights
+from otprop._validation import forget_fit
 from otprop.deep._base import NetworkEstimator, NetworkFactory, seed_of
-from otprop.deep.training import train
+from otprop.deep.training import train, try_augmentation
 
 
 class NetworkClassifier(NetworkEstimator):
-    """A network trained on labelled rows, by weight; every row needs a label.
+    """A network trained on labelled rows, by weight; every row needs a label, and -1 is a class like any other.
 
     It takes what ``OTP.pseudo_labels()`` returns, and can be a source of evidence:
     ``OTP(evidence=[("net", NetworkClassifier())])``.
@@ -35,7 +34,7 @@ class NetworkClassifier(NetworkEstimator):
     weight_decay : float, default=0.01
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch; None: as it is set.
+        Threads of PyTorch; None: as it is set; -1: one a processor.
 
     Attributes
     ----------
@@ -92,9 +91,9 @@ class NetworkClassifier(NetworkEstimator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self)
         self.check_parameters()
-        rows, labels = self._read_rows(X, reset=True), encode_labels(y)
+        rows, labels = self._read_rows(X, reset=True), encode_given_labels(y)
         if len(labels.codes) != len(rows):
             raise ValueError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry a row.")
         if len(labels.unlabeled):
@@ -102,25 +101,12 @@ class NetworkClassifier(NetworkEstimator):
                 f"y has {len(labels.unlabeled)} unlabelled rows ({labels.marker!r}); NetworkClassifier takes labelled "
                 "rows only: leave them out, or use PseudoLabelTrainer."
             )
-        weights = _checked_weights(sample_weight, len(rows))
+        weights = row_weights(sample_weight, labels)
         with self._seeded():
             seed = self._seed()
             module = self._make_network(rows, len(labels.classes), seed)
             config = self._training_config(len(rows))
+            try_augmentation(rows, config)
             training = train(module, rows, labels.codes, weights, config, seed=seed_of(seed, 0))
         self.classes_, self.module_, self.loss_ = labels.classes, training.module, training.loss
         return self
-
-
-def _checked_weights(sample_weight: Any, n_rows: int) -> np.ndarray:
-    if sample_weight is None:
-        return np.ones(n_rows)
-    weights = np.asarray(sample_weight, dtype=np.float64)
-    if weights.shape != (n_rows,):
-        raise ValueError(f"sample_weight has shape {weights.shape}, expected ({n_rows},): one weight a row.")
-    if not np.isfinite(weights).all() or (weights < 0).any() or not weights.any():
-        raise ValueError(
-            "sample_weight must be finite, not negative, and above zero somewhere; got values from "
-            f"{weights.min()} to {weights.max()}."
-        )
-    return weights

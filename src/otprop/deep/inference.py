@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,7 +21,7 @@ def class_log_proba(module: Any, rows: Any) -> np.ndarray:
 
 
 def network_features(module: Any, rows: Any) -> np.ndarray:
-    """The input of the last linear layer, or what a method ``module.features(rows)`` returns where there is one.
+    """The input of the linear layer that runs last, or what ``module.features(rows)`` returns where there is one.
 
     Returns
     -------
@@ -34,11 +34,17 @@ def capture_features(module: Any) -> Callable[[Any], Any]:
     """A function of a batch that gives its features as a tensor, with gradients where they are on."""
     if callable(getattr(module, "features", None)) and not isinstance(module.features, nn.Module):
         return lambda batch: module.features(batch)
-    layer = _last_linear(module)
+    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
 
     def run(batch: Any) -> Any:
-        with _inputs_of(layer) as seen:
+        with _inputs_of(layers) as seen:
             module(batch)
+        if not seen:
+            raise ParameterError(
+                "network",
+                f"gives a {type(module).__name__} without a linear layer that runs, whose input would be the features; "
+                "give it a method features(rows).",
+            )
         return seen[-1]
 
     return run
@@ -50,20 +56,42 @@ def check_network(module: Any, rows: Any, n_classes: int) -> None:
         raise ParameterError(
             "network", f"must return a torch.nn.Module; got a {type(module).__name__} for rows of {_shape(rows)}."
         )
-    try:
-        found = _over_batches(module, rows[:2], lambda batch: module(batch))
-    except RuntimeError as error:  # PyTorch's error for shapes that do not fit
-        first = str(error).strip().splitlines()[0]
-        raise ParameterError("network", f"does not take rows of shape {_shape(rows)}: {first}") from error
-    if tuple(found.shape) != (len(rows[:2]), n_classes):
+    few = rows[:2]
+    found = _tried(module, few, lambda batch: module(batch), "")
+    if tuple(found.shape) != (len(few), n_classes):
         raise ParameterError(
             "network",
-            f"gives outputs of shape {tuple(found.shape)} for {len(rows[:2])} rows and {n_classes} classes; its last "
-            f"layer must have {n_classes} outputs, the n_classes that the factory is called with.",
+            f"gives outputs of shape {tuple(found.shape)} for {len(few)} rows and {n_classes} classes; its last layer "
+            f"must have {n_classes} outputs, the n_classes that the factory is called with.",
         )
-    features = network_features(module, rows[:2])
-    if not np.isfinite(features).all():
+    features = _tried(module, few, capture_features(module), "features of ")
+    if not bool(features.isfinite().all()):
         raise ParameterError("network", "gives features that are not finite before any training.")
+
+
+def _tried(module: Any, rows: Any, run: Callable[[Any], Any], what: str) -> Any:
+    """What `run` gives for a few rows, or an error that names the network: its code may raise anything."""
+
+    def checked(batch: Any) -> Any:
+        found = run(batch)
+        if not isinstance(found, torch.Tensor):
+            raise ParameterError(
+                "network", f"must give a tensor for {what}a batch of rows; got a {type(found).__name__}."
+            )
+        return found
+
+    try:
+        return _over_batches(module, rows, checked)
+    except ParameterError:
+        raise
+    except Exception as error:
+        raise ParameterError("network", f"does not take rows of shape {_shape(rows)}: {first_line(error)}") from error
+
+
+def first_line(error: Exception) -> str:
+    """What an error of the user's code says, in one line; its type where it says nothing."""
+    lines = str(error).strip().splitlines()
+    return lines[0] if lines else type(error).__name__
 
 
 def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
@@ -78,25 +106,15 @@ def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
 
 
 @contextmanager
-def _inputs_of(layer: Any) -> Iterator[list[Any]]:
-    """A list to which the input of the layer is appended whenever it runs."""
+def _inputs_of(layers: Sequence[Any]) -> Iterator[list[Any]]:
+    """A list to which the input of each layer is appended when it runs: their order in the module says nothing."""
     seen: list[Any] = []
-    handle = layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0]))
+    handles = [layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])) for layer in layers]
     try:
         yield seen
     finally:
-        handle.remove()
-
-
-def _last_linear(module: Any) -> Any:
-    layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
-    if not layers:
-        raise ParameterError(
-            "network",
-            f"gives a {type(module).__name__} without a linear layer, whose input would be the features; give it a "
-            "method features(rows).",
-        )
-    return layers[-1]
+        for handle in handles:
+            handle.remove()
 
 
 def _shape(rows: Any) -> tuple[int, ...]:

@@ -8,6 +8,7 @@ from otprop._validation import ParameterError
 from otprop.deep._torch import nn
 
 SMALLEST_IMAGE = 8  # pixels a side that survive three poolings
+CHANNELS_FIRST = "Rows of shape {} look like images with channels last: give np.moveaxis(images, -1, 1)."
 
 
 def conv_net(shape: tuple[int, ...], n_classes: int, channels: tuple[int, int] = (16, 32), n_features: int = 64) -> Any:
@@ -86,6 +87,11 @@ def mlp(shape: tuple[int, ...], n_classes: int, widths: tuple[int, ...] = (128, 
     for inputs, outputs in zip((n_columns, *widths[:-1]), widths, strict=True):
         layers += [*_linear(inputs, outputs), nn.Dropout(dropout)]
     return nn.Sequential(*layers, nn.Linear(widths[-1], n_classes))
+
+
+def looks_channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether rows of this shape are likely images with their colours in the last axis."""
+    return len(shape) == 3 and shape[-1] in (1, 3, 4) and min(shape[:2]) > shape[-1]
 
 
 def _convolution(inputs: int, outputs: int, width: int) -> list[Any]:

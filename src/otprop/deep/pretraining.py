@@ -44,7 +44,8 @@ def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_st
     module.train()
     for step in range(1, config.n_steps + 1):
         batch = rows[torch.as_tensor(rng.choice(len(rows), size, replace=False))]
-        copies = torch.cat([augmented(batch, config.augment), augmented(batch, config.augment)])
+        # clones, since an augmentation may change its batch in place
+        copies = torch.cat([augmented(batch.clone(), config.augment) for _ in range(2)])
         loss = _recognition_loss(projection(features_of(copies).flatten(1)))
         check_finite(loss, step, config)
         optimizer.zero_grad()

@@ -11,10 +11,10 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from otprop._labels import UNLABELED, Labels, encode_labels
+from otprop._labels import UNLABELED, Labels, class_list, class_numbers, encode_labels
 from otprop._otp import OTP
 from otprop._progress import ProgressCallback
-from otprop._validation import ParameterError, check_count, check_number
+from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.checkpoint import CheckpointFolder
 from otprop.deep.fingerprint import fingerprint
@@ -22,8 +22,9 @@ from otprop.deep.hidden import choose_hidden
 from otprop.deep.inference import network_features
 from otprop.deep.pretraining import pretrain, side_by_side
 from otprop.deep.rounds import NetworkRound, Transported
-from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train
+from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train, try_augmentation
 from otprop.propagation.pseudo_labels import class_balanced_weights
+from otprop.propagation.shares import check_prior
 
 logger = logging.getLogger("otprop")
 
@@ -78,7 +79,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one.
+        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one; -1: one a processor.
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result makes it the last one.
     verbose : int, default=0
@@ -169,7 +170,7 @@ class PseudoLabelTrainer(NetworkEstimator):
             raise ParameterError("transport", f"must be an OTP or None; got a {type(self.transport).__name__}.")
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", f"must be a function of a round, or None; got {self.callback!r}.")
-        if self.checkpoint is not None and not isinstance(self.checkpoint, (str, PathLike)):
+        if self.checkpoint is not None and (not isinstance(self.checkpoint, (str, PathLike)) or self.checkpoint == ""):
             raise ParameterError("checkpoint", f"must be the name of a folder, or None; got {self.checkpoint!r}.")
         if self.checkpoint is not None and not isinstance(self.random_state, (int, np.integer)):
             raise ParameterError(
@@ -203,7 +204,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         -------
         self
         """
-        self._reset()
+        forget_fit(self)
         self.check_parameters()
         rows = self._read_rows(X, reset=True, least=2)
         labels = self._read_labels(y, len(rows))
@@ -211,11 +212,13 @@ class PseudoLabelTrainer(NetworkEstimator):
         self.hidden_rows_ = choose_hidden(labels.codes, self.hidden_share, len(labels.classes), seed_of(seed, 0))
         try:
             with self._seeded():
+                self._make_network(rows, len(labels.classes), seed=0)  # both are tried before any work is done
+                try_augmentation(rows, self._training_config(len(rows)))
                 self._run_rounds(rows, labels, seed, self._open_checkpoint(rows, labels))
                 self._progress(len(self.rounds_), "transport over the features of the last network")
                 last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
         except BaseException:
-            self._reset()  # a network of an unfinished run is no fitted model
+            forget_fit(self)  # a network of an unfinished run is no fitted model
             raise
         self._set_results(last, labels)
         return self
@@ -244,7 +247,7 @@ class PseudoLabelTrainer(NetworkEstimator):
                     folder.save(number, self.module_, record.codes, record.to_json())
             self.rounds_.append(record)
             self._log(record)
-            stop = bool(self.callback is not None and self.callback(record))
+            stop = self.callback is not None and _is_true(self.callback(record))
 
     def _pretrained(self, rows: Any, n_classes: int, seed: int, folder: CheckpointFolder | None) -> Any:
         """A network trained without labels, from the folder if it is there; None where there is nothing to do."""
@@ -322,10 +325,7 @@ class PseudoLabelTrainer(NetworkEstimator):
     def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
         model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
         model.set_params(unlabeled="auto")  # -1 in codes; it may be absent, of which a marker that is named would warn
-        if isinstance(model.class_prior, dict):  # by label, but the transport sees numbers
-            model.set_params(
-                class_prior={code: model.class_prior[label] for code, label in enumerate(classes.tolist())}
-            )
+        model.set_params(class_prior=check_prior(model.class_prior, classes))  # by label, of which it sees the numbers
         return Transported.of(model.fit(features, codes))
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
@@ -336,18 +336,14 @@ class PseudoLabelTrainer(NetworkEstimator):
                 "-1 or None where a row is unlabelled."
             )
         if self.classes is not None:
-            known = labels.classes.tolist()
-            missing = [label for label in np.asarray(self.classes).tolist() if label not in known]
-            if missing:
-                raise ValueError(f"no labelled row of the class {missing[0]!r} in y: label at least one of its rows.")
-            extra = [label for label in known if label not in np.asarray(self.classes).tolist()]
-            if extra:
-                raise ParameterError("classes", f"lacks {extra[0]!r}, which y has.")
+            _check_classes(np.asarray(self.classes), labels.classes)
         if len(labels.classes) < 2:
             raise ValueError(
-                f"y has one class, {labels.classes.tolist()[0]!r}: no labelled row of another. Label at least one row "
-                "of each class."
+                f"y has one class, {class_list(labels.classes)[0]!r}: no labelled row of another. Label at least one "
+                "row of each class."
             )
+        if self.transport is not None:
+            check_prior(self.transport.class_prior, labels.classes)  # before any work is done
         return labels
 
     def _open_checkpoint(self, rows: Any, labels: Labels) -> CheckpointFolder | None:
@@ -387,6 +383,27 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_on_progress"}
+
+
+def _is_true(answer: Any) -> bool:
+    """The answer of a callback; an array has none."""
+    try:
+        return bool(answer)
+    except Exception as error:
+        raise ParameterError(
+            "callback", f"must return true to stop, else false or None; got a {type(answer).__name__}."
+        ) from error
+
+
+def _check_classes(named: np.ndarray, found: np.ndarray) -> None:
+    """Refuse classes of y that were not named, and named ones that y lacks."""
+    missing = np.flatnonzero(class_numbers(class_list(named), found) == UNLABELED)
+    if len(missing):
+        label = class_list(named)[missing[0]]
+        raise ValueError(f"no labelled row of the class {label!r} in y: label at least one of its rows.")
+    extra = np.flatnonzero(class_numbers(class_list(found), named) == UNLABELED)
+    if len(extra):
+        raise ParameterError("classes", f"lacks {class_list(found)[extra[0]]!r}, which y has.")
 
 
 def _training_weights(model: OTP, codes: np.ndarray) -> np.ndarray:

@@ -12,7 +12,7 @@ import numpy as np
 
 from otprop._validation import ParameterError
 from otprop.deep._torch import functional, torch
-from otprop.deep.inference import class_log_proba
+from otprop.deep.inference import class_log_proba, first_line
 
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
 WARM_UP = 0.2  # share of the steps in which the learning rate rises
@@ -106,11 +106,11 @@ def train(
     FloatingPointError
         The loss is no longer finite.
     """
-    draw = _Batches(weights, config.batch_size, seed)
+    draw = _RowDraws(weights, config.batch_size, seed)
     targets = torch.as_tensor(codes, dtype=torch.int64)
     optimizer, schedule = one_cycle(module.parameters(), config)
     average = copy.deepcopy(module)
-    stopper = _Stopper(hidden)
+    stopping = _EarlyStopping(hidden)
     losses: list[float] = []
     check_every = max(1, config.n_steps // N_CHECKS)
     module.train()
@@ -125,14 +125,18 @@ def train(
         _move_average(average, module, min(AVERAGE_DECAY, step / (step + 9)))
         if on_step is not None:
             on_step(step, config.n_steps)
-        if hidden is not None and (step % check_every == 0 or step == config.n_steps) and stopper.stop(average, step):
+        if (
+            hidden is not None
+            and (step % check_every == 0 or step == config.n_steps)
+            and stopping.is_due(average, step)
+        ):
             break
     if hidden is not None:
-        average.load_state_dict(stopper.best_state)
+        average.load_state_dict(stopping.best_state)
     average.eval()
     recent = float(np.mean(losses[-check_every:]))
-    best = stopper.best_step if hidden is not None else len(losses)
-    return Training(average, len(losses), best, recent, stopper.best_loss, stopper.best_accuracy)
+    best = stopping.best_step if hidden is not None else len(losses)
+    return Training(average, len(losses), best, recent, stopping.best_loss, stopping.best_accuracy)
 
 
 def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
@@ -153,7 +157,20 @@ def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
     return changed
 
 
-class _Batches:
+def try_augmentation(rows: Any, config: TrainingConfig) -> None:
+    """Augment a batch before any work is done; the random numbers go on as if it had not been."""
+    batch = rows[torch.arange(config.batch_size) % len(rows)]
+    try:
+        with torch.random.fork_rng(devices=[]):
+            augmented(batch, config.augment)
+    except ParameterError:
+        raise
+    except Exception as error:
+        shape = tuple(batch.shape)
+        raise ParameterError("augment", f"fails for a batch of shape {shape}: {first_line(error)}") from error
+
+
+class _RowDraws:
     """Draws of row numbers in proportion to weights, the same for the same seed."""
 
     def __init__(self, weights: np.ndarray, batch_size: int, seed: int) -> None:
@@ -166,7 +183,7 @@ class _Batches:
         return np.minimum(drawn, self._last)
 
 
-class _Stopper:
+class _EarlyStopping:
     """Keeps the last weights whose loss on hidden labels is not clearly above the lowest, and says when to stop.
 
     Hidden labels are few: a loss is clearly above another if it is by more than the standard error of the difference.
@@ -179,7 +196,7 @@ class _Stopper:
         self.best_state: dict[str, Any] = {}
         self.best_loss, self.best_accuracy = float("nan"), float("nan")
 
-    def stop(self, module: Any, step: int) -> bool:
+    def is_due(self, module: Any, step: int) -> bool:
         """Look at the hidden labels; true where the loss has been too high for some looks."""
         assert self._hidden is not None
         found, codes = class_log_proba(module, self._hidden.rows), self._hidden.codes
@@ -223,8 +240,10 @@ def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
 
 def _move_average(average: Any, module: Any, decay: float) -> None:
     """Move the averaged weights, and running statistics, towards the present ones."""
+    states = (net.state_dict(keep_vars=True).values() for net in (average, module))
+    moved = {id(kept): (kept, now) for kept, now in zip(*states, strict=True)}  # a tied weight has two names
     with torch.no_grad():
-        for kept, now in zip(average.state_dict().values(), module.state_dict().values(), strict=True):
+        for kept, now in moved.values():
             if kept.dtype.is_floating_point:
                 kept.lerp_(now, 1 - decay)
             else:

@@ -11,10 +11,10 @@ from otprop._saving import saved_as
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
 N_ITERATIONS = 50
-TAKEN_OFF = 0.8  # of the share of wrong labels; the classifiers have smoothed away the rest
+NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to take off; the classifiers have smoothed away the rest
 LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
-DOUBTED = 0.05  # probability of being wrong from which on a label counts less; the probabilities are cautious
-LEAST = 0.02  # of the probability of a class, that is left once the share of wrong labels is taken off
+DOWNWEIGHT_FROM = 0.05  # probability of being wrong from which on a label counts less; the probabilities are cautious
+MIN_SHARE_KEPT = 0.02  # of the probability of a class, when the share of wrong labels is taken off
 
 
 @saved_as("otp.label_issue")
@@ -71,7 +71,7 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
     rate = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
     wrong = np.zeros(len(codes))
     for _ in range(N_ITERATIONS):
-        own = _without_wrong_labels(as_given, TAKEN_OFF * rate / (n_classes - 1), n_classes)
+        own = _without_wrong_labels(as_given, NOISE_DISCOUNT * rate / (n_classes - 1), n_classes)
         other = (1.0 - own) / (n_classes - 1)
         wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
         rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
@@ -90,14 +90,14 @@ def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     n_classes = probabilities.shape[1]
     counts, n_contradicted = (np.bincount(codes[rows], minlength=n_classes) for rows in (slice(None), contradicted))
     is_hard = 2 * n_contradicted >= counts
-    return np.where((wrong >= DOUBTED) & contradicted & ~is_hard[codes], 1.0 - wrong, 1.0)
+    return np.where((wrong >= DOWNWEIGHT_FROM) & contradicted & ~is_hard[codes], 1.0 - wrong, 1.0)
 
 
 def _without_wrong_labels(as_given: np.ndarray, share: float, n_classes: int) -> np.ndarray:
     """Probability that the given class is the true one, each other class being written with probability `share`."""
     if n_classes * share >= 1.0:
         return as_given
-    return np.clip((as_given - share) / (1.0 - n_classes * share), LEAST * as_given, 1.0)
+    return np.clip((as_given - share) / (1.0 - n_classes * share), MIN_SHARE_KEPT * as_given, 1.0)
 
 
 def find_label_issues(

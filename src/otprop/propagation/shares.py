@@ -8,6 +8,7 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, log_softmax, softmax
 
+from otprop._labels import UNLABELED, class_list, class_numbers
 from otprop._validation import ParameterError
 
 SMOOTHING = 0.5  # added to the number of labels of every class
@@ -133,20 +134,7 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
     if hasattr(class_prior, "to_dict"):  # a pandas series: its index names the classes
         class_prior = class_prior.to_dict()
     if isinstance(class_prior, dict):
-        known = {name: place for place, name in enumerate(classes.tolist())}
-        known |= {str(name): place for name, place in known.items() if str(name) not in known}
-        places = {name: known.get(name, known.get(str(name))) for name in class_prior}
-        unknown = [name for name, place in places.items() if place is None]
-        if len(set(places.values())) < len(places) and not unknown:
-            raise ParameterError(
-                "class_prior", f"names a class twice: {list(places)}; the classes of y are {classes.tolist()}."
-            )
-        missing = [name for place, name in enumerate(classes.tolist()) if place not in places.values()]
-        if unknown or missing:
-            problem = f"names {unknown[0]!r}, which no row is labelled with" if unknown else f"lacks {missing[0]!r}"
-            raise ParameterError("class_prior", f"{problem}; the classes of y are {classes.tolist()}.")
-        by_place = {place: class_prior[name] for name, place in places.items()}
-        class_prior = [by_place[place] for place in range(len(classes))]
+        class_prior = _in_order(class_prior, classes)
     try:
         shares = np.asarray(class_prior, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -155,7 +143,7 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
         raise ParameterError(
             "class_prior",
             f"has shape {shares.shape}, expected ({len(classes)},): a share for each class of y, in the order "
-            f"{classes.tolist()}.",
+            f"{class_list(classes)}.",
         )
     if not (np.isfinite(shares).all() and (shares >= 0).all() and shares.max() > 0):
         raise ParameterError(
@@ -164,3 +152,19 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
         )
     shares = shares / shares.max()
     return np.asarray(shares / shares.sum())
+
+
+def _in_order(class_prior: dict[Any, Any], classes: np.ndarray) -> list[Any]:
+    """The shares of a dict in the order of `classes`; a class may be named by its text."""
+    names, known = list(class_prior), class_list(classes)
+    places = class_numbers(names, classes)
+    by_text = class_numbers(map(str, names), np.array(list(map(str, known)), dtype=object))
+    places = np.where(places == UNLABELED, by_text, places)
+    unknown = [name for name, place in zip(names, places, strict=True) if place == UNLABELED]
+    if len(set(places.tolist())) < len(places) and not unknown:
+        raise ParameterError("class_prior", f"names a class twice: {names}; the classes of y are {known}.")
+    missing = [name for place, name in enumerate(known) if place not in places]
+    if unknown or missing:
+        problem = f"names {unknown[0]!r}, which no row is labelled with" if unknown else f"lacks {missing[0]!r}"
+        raise ParameterError("class_prior", f"{problem}; the classes of y are {known}.")
+    return [class_prior[names[number]] for number in np.argsort(places).tolist()]
