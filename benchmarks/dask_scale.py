@@ -29,7 +29,7 @@ from otprop import OTP, datasets
 from otprop.dask._estimator import fit_sample, sample_part
 from otprop.dask._folder import FolderRequest, label_folder
 from otprop.dask._inputs import inspect_file
-from otprop.dask._landmarks import Choice
+from otprop.dask._landmarks import LandmarkRule
 from otprop.dask._manifest import State
 from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
 from otprop.labelling.job import Request
@@ -56,7 +56,7 @@ def codes_of(name: str, y: np.ndarray, split: int) -> np.ndarray:
 def fit_and_label(X: np.ndarray, codes: np.ndarray, landmarks: int, seed: int) -> tuple[np.ndarray, np.ndarray, dict]:
     """The class of every row, the landmarks, and the seconds of both steps."""
     start, cpu = time.perf_counter(), time.process_time()
-    sample = sample_part(X, codes, 0, "auto", Choice(landmarks, seed))
+    sample = sample_part(X, codes, 0, "auto", LandmarkRule(landmarks, seed))
     (model, _), fitted = fit_sample(sample, {**OTP().get_params(deep=False), "n_jobs": 2}, len(X)), time.perf_counter()
     found = model.label(X, codes, 0)
     seconds = {
@@ -155,7 +155,7 @@ def tasks(n_rows: int = 250_000) -> None:
         target, state = TargetCells("kind"), State(folder / "out")
         state.begin([file.name])
         clock = [time.process_time()]
-        sample = sample_file(file, 0, columns, target, Choice(COST_LANDMARKS, 0), {})
+        sample = sample_file(file, 0, columns, target, LandmarkRule(COST_LANDMARKS, 0), {})
         clock.append(time.process_time())
         request, output = Request("kind", ignore=["truth"]), OutputColumns()
         found = fit_folder(sample, FitTask("files", request, target, output, str(state.out), 10**9, 1))

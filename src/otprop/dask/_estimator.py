@@ -26,7 +26,7 @@ from otprop.dask._cluster import (
     local_client,
     threads_for_fit,
 )
-from otprop.dask._landmarks import FAN_IN, Choice, Sample, make_sample, merge_samples
+from otprop.dask._landmarks import FAN_IN, LandmarkRule, Sample, make_sample, merge_samples
 from otprop.dask._model import LandmarkModel, RowLabels, slim
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
 from otprop.dask._tally import Tally
@@ -164,7 +164,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         if parts.n_rows < 2:
             raise ParameterError("X", f"has {parts.n_rows} rows; at least 2 are needed.")
         seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = self._sample(client, parts, Choice(int(self.landmarks), seed).with_limit_for(parts.n_rows))
+        sample = self._sample(client, parts, LandmarkRule(int(self.landmarks), seed).with_limit_for(parts.n_rows))
         model = client.submit(fit_sample, sample, params, parts.n_rows, pure=False)
         fitted: LandmarkModel
         fitted, messages = model.result()
@@ -196,7 +196,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             client = self._own_client = local_client()
         return check_client(client)
 
-    def _sample(self, client: Any, parts: Parts, choice: Choice) -> Any:
+    def _sample(self, client: Any, parts: Parts, choice: LandmarkRule) -> Any:
         """The landmarks as a future: each partition sends a few rows, which are merged as a tree."""
         while True:
             found = [
@@ -359,7 +359,7 @@ def compute(tasks: list[Any]) -> list[Any]:
     return list(dask.compute(*tasks))
 
 
-def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: Choice) -> Sample:
+def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: LandmarkRule) -> Sample:
     """The rows of a partition that may be landmarks, with their labels."""
     values, missing = find_unlabeled(labels, unlabeled)
     keys: list[Hashable] = [None] * len(values)

@@ -14,7 +14,7 @@ import otprop
 from otprop._progress import ProgressCallback, no_progress
 from otprop.dask._cluster import ClusterError, reason_of, run_each
 from otprop.dask._inputs import InputFile, changes, check_schemas, find_files, first_rows, inspect_file
-from otprop.dask._landmarks import FAN_IN, Choice, merge_samples
+from otprop.dask._landmarks import FAN_IN, LandmarkRule, merge_samples
 from otprop.dask._manifest import Manifest, State, digest_of
 from otprop.dask._tally import Tally
 from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
@@ -144,7 +144,7 @@ def label_folder(
         manifest = _earlier(run, folder, options, unreadable)
         columns, target = _columns(run, request)
         if manifest is None:
-            choice = Choice(landmarks, request.seed).with_limit_for(run.n_rows)
+            choice = LandmarkRule(landmarks, request.seed).with_limit_for(run.n_rows)
             sample, starts = _sample(run, columns, target, choice)
             out, readings = str(run.state.out), run.files[0].readings
             task = FitTask(
@@ -360,7 +360,7 @@ def _refuse_changes(run: _Run, manifest: Manifest, options: dict[str, Any], foun
         )
 
 
-def _sample(run: _Run, columns: Sequence[str], target: TargetCells, choice: Choice) -> tuple[Any, dict[str, int]]:
+def _sample(run: _Run, columns: Sequence[str], target: TargetCells, choice: LandmarkRule) -> tuple[Any, dict[str, int]]:
     """The landmarks as a future, and the number of the first row of each file that was sampled."""
     starts = dict(zip([file.name for file in run.files], first_rows(run.files), strict=True))
     like = run.files[0].readings

@@ -50,7 +50,7 @@ class Sample:
 
 
 @dataclass(frozen=True)
-class Choice:
+class LandmarkRule:
     """How landmarks are chosen.
 
     Attributes
@@ -64,12 +64,12 @@ class Choice:
     seed: int
     limit: int = MAX_HASH
 
-    def with_limit_for(self, n_rows: int) -> Choice:
+    def with_limit_for(self, n_rows: int) -> LandmarkRule:
         """Let pass a few more rows than are needed: a partition then sends its share, and not all it has."""
         wanted = SPARE * self.landmarks + SPARE_DEVIATIONS * np.sqrt(self.landmarks)
         return replace(self, limit=min(MAX_HASH, int(MAX_HASH * min(1.0, wanted / max(n_rows, 1)))))
 
-    def with_wider_limit(self) -> Choice:
+    def with_wider_limit(self) -> LandmarkRule:
         """Let pass more rows, for a second attempt."""
         return replace(self, limit=min(MAX_HASH, 8 * self.limit))
 
@@ -112,7 +112,7 @@ def row_hashes(numbers: np.ndarray, seed: int) -> np.ndarray:
         return np.asarray(z ^ (z >> np.uint64(31)))
 
 
-def make_sample(first_row: int, keys: list[Hashable], parts: tuple[Any, ...], choice: Choice) -> Sample:
+def make_sample(first_row: int, keys: list[Hashable], parts: tuple[Any, ...], choice: LandmarkRule) -> Sample:
     """The rows of one partition that may be landmarks; its first row has the number `first_row`."""
     numbers = np.arange(first_row, first_row + len(keys), dtype=np.int64)
     n_unlabeled = sum(key is None for key in keys)
@@ -120,7 +120,7 @@ def make_sample(first_row: int, keys: list[Hashable], parts: tuple[Any, ...], ch
     return whole.take(choice.chosen_places(numbers, keys))
 
 
-def merge_samples(samples: Sequence[Sample], choice: Choice) -> Sample:
+def merge_samples(samples: Sequence[Sample], choice: LandmarkRule) -> Sample:
     """The rows of several partitions that may be landmarks."""
     numbers = np.concatenate([sample.numbers for sample in samples])
     keys = [key for sample in samples for key in sample.keys]

@@ -16,7 +16,7 @@ import numpy as np
 from otprop._label_result import LabelResult
 from otprop.dask._cluster import threads_for_fit
 from otprop.dask._inputs import InputFile
-from otprop.dask._landmarks import Choice, Sample, make_sample
+from otprop.dask._landmarks import LandmarkRule, Sample, make_sample
 from otprop.dask._manifest import State, digest_of
 from otprop.dask._model import LandmarkModel, RowLabels, slim
 from otprop.dask._tally import Tally
@@ -71,7 +71,7 @@ def sample_file(
     first_row: int,
     columns: Sequence[str],
     target: TargetCells,
-    choice: Choice,
+    choice: LandmarkRule,
     like: Mapping[str, Reading],
 ) -> Sample:
     """The rows of a file that may be landmarks: a frame of their columns, and the cells of the target."""
