@@ -347,7 +347,7 @@ def test_labels_move_with_their_rows_when_the_file_changes(tmp_path: Path) -> No
     session = opened(tmp_path, changed)
     assert {row: int(session.state[row]) for row in np.flatnonzero(session.state != AS_IN_FILE)} == {0: UNKNOWN, 3: 0}
     assert session.drawn.tolist() == [row == 3 for row in range(changed.n_rows)]
-    assert "2 of 3 labels made here fit, 2 of them in another row; 1 are of rows" in session.notes[0]
+    assert "2 of 3 labels made here fit, 2 of them in another row; the rows of the other 1 are not" in session.notes[0]
     assert not session.can_undo
     session.label([1], 1)
     session.close()
@@ -356,7 +356,48 @@ def test_labels_move_with_their_rows_when_the_file_changes(tmp_path: Path) -> No
     assert session.state[[0, 1, 3]].tolist() == [UNKNOWN, 1, 0]
     session.close()
     session = opened(tmp_path, lots)  # and back
-    assert session.state[[0, 2, 9]].tolist() == [1, 0, UNKNOWN]
+    assert session.state[[0, 2, 5, 9]].tolist() == [1, 0, 1, UNKNOWN]  # the label of the row that was missing, too
+    session.close()
+
+
+def test_what_was_said_of_rows_that_were_missing_for_a_while_comes_back_with_them(tmp_path: Path) -> None:
+    lots = Lots()
+    session = opened(tmp_path, lots)
+    session.label([2], 0, drawn=True)
+    session.label([12], 1, drawn=True)
+    session.label([13], REMOVED)
+    session.label([14], 0)
+    for row in (3, 14):
+        session.keep(row)
+    for row in (4, 15):
+        session.skip(row)
+    before = summary(session)[:3]
+    session.close()
+    shorter = Lots(lots.cells[:10])
+    session = opened(tmp_path, shorter)
+    assert (list(session.skipped), list(session.kept), int((session.state != AS_IN_FILE).sum())) == ([4], [3], 1)
+    session.label([5], 1)
+    session.close()
+    opened(tmp_path, Lots(lots.cells[:8])).close()  # missing for longer
+    session = opened(tmp_path, lots)
+    assert [row for row in range(20) if session.state[row] != before[0][row]] == [5]
+    assert session.drawn.tolist() == before[1]
+    assert (set(session.skipped), set(session.kept)) == ({4, 15}, {3, 14})
+    assert "5 of 5 labels made here fit" in session.notes[0]
+    session.close()
+    session = opened(tmp_path, lots)
+    assert (set(session.skipped), set(session.kept)) == ({4, 15}, {3, 14})
+    session.close()
+
+
+def test_a_label_comes_back_although_a_column_was_added_while_its_row_was_missing(tmp_path: Path) -> None:
+    session = opened(tmp_path, Lots())
+    session.label([1, 9], 0)
+    session.close()
+    wider = Lots(columns=["lot", "size"])
+    opened(tmp_path, Lots(wider.cells[:5], wider.columns)).close()
+    session = opened(tmp_path, wider)
+    assert session.state[[1, 9]].tolist() == [0, 0]
     session.close()
 
 

@@ -7,7 +7,7 @@ import secrets
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -67,6 +67,26 @@ class Event:
         back = None if self.renamed is None else (self.renamed[0], self.renamed[2], self.renamed[1])
         states = self.new, self.old, self.new_drawn, self.old_drawn
         return Event(revision, kind, time, self.rows, *states, self.revision, back)
+
+
+@dataclass(frozen=True)
+class Said:
+    """What was said of one row, to be found again in a changed file.
+
+    Attributes
+    ----------
+    row : int, its number in the file that it was last in
+    state, drawn : as in `Session`
+    mark : str, SKIP, KEEP or ""
+    fingerprint, columns : str, of the row, and the columns that it was made from, in JSON
+    """
+
+    row: int
+    state: int
+    drawn: bool
+    mark: str
+    fingerprint: str
+    columns: str
 
 
 class Session:
@@ -256,8 +276,8 @@ class Session:
 
     # --- the log
 
-    def _append(self, event: Event, request: str = "") -> None:
-        """Write an event, and only then let it count."""
+    def _append(self, event: Event, request: str = "", carried: Sequence[tuple[bool, Said]] = ()) -> None:
+        """Write an event, and only then let it count; `carried`: rows that are in the file or not, for FILE."""
         prints = self._rows.fingerprints(event.rows.tolist())
         with self._saving():
             if event.kind == FILE:
@@ -275,6 +295,10 @@ class Session:
                 number, _, name = event.renamed
                 self._connection.execute("INSERT INTO renames VALUES (?, ?, ?, ?)", (event.revision, *event.renamed))
                 self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name, number))
+            self._connection.executemany(
+                "INSERT INTO carried VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ((event.revision, is_here, *astuple(one)) for is_here, one in carried),
+            )
         if event.renamed is not None:
             self.classes = self._read_classes()
         self._apply(event)
@@ -288,6 +312,8 @@ class Session:
             self.kept.clear()
             self._done.clear()
             self._undone.clear()
+            for one in self._carried(event.revision, is_here=True):
+                (self.skipped if one.mark == SKIP else self.kept)[one.row] = None
         self.state[event.rows], self.drawn[event.rows] = event.new, event.new_drawn
         self.used.update(event.new[event.new >= 0].tolist())
         if event.kind in (UNDO, REDO):
@@ -357,56 +383,90 @@ class Session:
             raise SessionError(f"{self.path} is a session of the target {before!r}, not of {target!r}")
 
     def _match_file(self) -> None:
-        """Where the file has changed: keep what was said of rows that are still in it, and say so."""
+        """Where the file has changed: match what was said with its rows; what is of no row of it now is kept for later."""
         rows, columns = self._rows, json.loads(str(self._meta("columns")))
         before = str(self._meta("digest"))
         if (before, columns) == (rows.digest, rows.columns):
             self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
             return
         same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
+        said = self._said(json.dumps(columns))
         gone = [name for name in columns if name not in rows.columns]
-        said = np.flatnonzero(self.state != AS_IN_FILE)
-        if gone and len(said):
+        labelled = np.array([one.state != AS_IN_FILE for one in said], dtype=bool)
+        if gone and labelled.any():
             raise SessionError(
                 f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot "
                 "be matched with the rows",
                 "restore the column, or name another file with {}",
             )
-        found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
-        kept = found >= 0
-        if len(said) and not kept.any():
+        found = self._find_rows(said)
+        n_labels, n_found = int(labelled.sum()), int((labelled & (found >= 0)).sum())
+        if n_labels and not n_found:
             rest = f"the sample of {rows.name} that is open now" if same_file else f"{rows.name}, which is another file"
             raise SessionError(
-                f"none of the {len(said)} labels of {self.path} is of a row of {rest}", "name another session with {}"
+                f"none of the {n_labels} labels of {self.path} is of a row of {rest}", "name another session with {}"
             )
-        new, drawn = self.state[said][kept], self.drawn[said][kept]
-        nothing = np.full(len(new), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(new), dtype=bool), drawn
-        event = Event(self.revision + 1, FILE, _now(), found[kept], *nothing)
-        self._append(event)
+        self._carry_over(said, found)
         self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
-        moved = int((found[kept] != said[kept]).sum())
+        moved = int((labelled & (found >= 0) & (found != [one.row for one in said])).sum())
         what = f"another sample of {rows.name} is open than" if same_file else f"{rows.name} has changed since"
-        note = f"{what} the last time: {int(kept.sum())} of {len(said)} labels made here fit"
+        note = f"{what} the last time: {n_found} of {n_labels} labels made here fit"
         note += f", {moved} of them in another row" if moved else ""
-        lost = len(said) - int(kept.sum())
-        self.notes.append(f"{note}; {lost} are of rows that are not in it any more, or not once" if lost else note)
+        kept = (
+            f"; the rows of the other {n_labels - n_found} are not in it, or not once: their labels are kept for later"
+        )
+        self.notes.append(note + (kept if n_found < n_labels else ""))
 
-    def _find_rows(self, said: np.ndarray, columns: list[str]) -> np.ndarray:
-        """The row of the present file for each row of the earlier one, by its cells; -1 where there is no one row."""
+    def _said(self, columns: str) -> list[Said]:
+        """All that was said: first of rows that are in the file of the last time, then of rows that were not."""
         prints = dict(self._connection.execute("SELECT row, fingerprint FROM changes ORDER BY revision").fetchall())
-        here = self._rows.fingerprints(None, columns)
-        places: dict[str, list[int]] = {}
-        for row, fingerprint in enumerate(here):
-            places.setdefault(fingerprint, []).append(row)
+        marks = {**dict.fromkeys(self.skipped, SKIP), **dict.fromkeys(self.kept, KEEP)}
+        rows = np.flatnonzero(self.state != AS_IN_FILE).tolist()
+        rows += [row for row in marks if self.state[row] == AS_IN_FILE]
+        here = [
+            Said(row, int(self.state[row]), bool(self.drawn[row]), marks.get(row, ""), prints[row], columns)
+            for row in rows
+        ]
+        (last,) = self._connection.execute("SELECT max(revision) FROM events WHERE kind = ?", (FILE,)).fetchone()
+        return here + self._carried(last or 0, is_here=False)
+
+    def _carry_over(self, said: list[Said], found: np.ndarray) -> None:
+        """Begin anew with the rows that were found, in one event; the others are carried along."""
+        here = [(row, one) for row, one in zip(found.tolist(), said, strict=True) if row >= 0]
+        new = np.array([one.state for _, one in here], dtype=np.int64)
+        drawn = np.array([one.drawn for _, one in here], dtype=bool)
+        states = np.full(len(here), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(here), dtype=bool), drawn
+        rows = np.array([row for row, _ in here], dtype=np.int64)
+        carried = [(True, replace(one, row=row)) for row, one in here if one.mark]
+        carried += [(False, one) for row, one in zip(found.tolist(), said, strict=True) if row < 0]
+        self._append(Event(self.revision + 1, FILE, _now(), rows, *states), carried=carried)
+
+    def _carried(self, revision: int, is_here: bool) -> list[Said]:
+        """What an event of kind FILE has carried over: marks of rows in the file, or all of rows that were not in it."""
+        found = self._connection.execute(
+            "SELECT row, state, drawn, mark, fingerprint, columns FROM carried "
+            "WHERE revision = ? AND is_here = ? ORDER BY rowid",
+            (revision, is_here),
+        )
+        return [Said(row, state, bool(drawn), *texts) for row, state, drawn, *texts in found]
+
+    def _find_rows(self, said: Sequence[Said]) -> np.ndarray:
+        """The row of the present file for each that something was said of, by its cells; -1 where there is no one row."""
+        places: dict[str, dict[str, list[int]]] = {}
+        for columns in {one.columns for one in said}:
+            names = json.loads(columns)
+            known = set(names) <= set(self._rows.columns)
+            places[columns] = {}
+            for row, fingerprint in enumerate(self._rows.fingerprints(None, names) if known else []):
+                places[columns].setdefault(fingerprint, []).append(row)
+        taken: set[int] = set()
         found = []
-        for row in said.tolist():
-            same = places.get(prints[row], [])
-            found.append(row if row in same else same[0] if len(same) == 1 else -1)
-        taken = np.array(found, dtype=np.int64)
-        _, first = np.unique(taken, return_index=True)
-        once = np.zeros(len(taken), dtype=bool)
-        once[first] = True
-        return np.where(once, taken, -1)
+        for one in said:
+            same = places[one.columns].get(one.fingerprint, [])
+            row = one.row if one.row in same else same[0] if len(same) == 1 else -1
+            found.append(-1 if row in taken else row)
+            taken.add(row)
+        return np.array(found, dtype=np.int64)
 
     # --- small things
 

@@ -38,6 +38,13 @@ CREATE TABLE IF NOT EXISTS renames (
     revision INTEGER PRIMARY KEY REFERENCES events, class INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL
 )
 """
+# beside the events of kind "file": what was said of rows that are not in the file then, and which rows are marked
+_CARRIED = """
+CREATE TABLE IF NOT EXISTS carried (
+    revision INTEGER NOT NULL REFERENCES events, is_here INTEGER NOT NULL, row INTEGER NOT NULL,
+    state INTEGER NOT NULL, drawn INTEGER NOT NULL, mark TEXT NOT NULL, fingerprint TEXT NOT NULL, columns TEXT NOT NULL
+)
+"""
 
 
 class SessionError(TableError):
@@ -124,7 +131,8 @@ def _prepare(connection: sqlite3.Connection) -> bool:
         raise sqlite3.OperationalError(f"the journal mode is {mode}")
     with writing(connection):
         (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        connection.execute(_RENAMES)  # also in a session of an earlier version, which has none
+        for table in (_RENAMES, _CARRIED):  # also in a session of an earlier version, which has none
+            connection.execute(table)
         if n_tables:
             return False
         for statement in _statements():
