@@ -289,6 +289,25 @@ def test_a_place_that_cannot_be_written_is_said(tmp_path: Path) -> None:
         Session(tmp_path, Lots(), "kind")
 
 
+@pytest.mark.parametrize("damage", [b"\xff" * 200, b"\0" * 4096, b"otprop" * 600])
+def test_a_damaged_session_is_said_to_be_damaged_wherever_the_damage_is(tmp_path: Path, damage: bytes) -> None:
+    session = opened(tmp_path)
+    for row in range(20):
+        session.label([row], row % 2, drawn=row > 5)
+    session.close()
+    whole = (tmp_path / "s.otprop").read_bytes()
+    refused = 0
+    for place in range(4096, len(whole), 4096):
+        path = tmp_path / f"{place}.otprop"
+        path.write_bytes((whole[:place] + damage + whole[place + len(damage) :])[: len(whole)])
+        try:
+            opened(path).close()  # a page that nothing is read from may be anything
+        except SessionError as error:
+            assert "is damaged" in str(error)  # noqa: PT017 - most places are refused, not all
+            refused += 1
+    assert refused > 5
+
+
 def test_an_empty_file_becomes_a_session(tmp_path: Path) -> None:
     (tmp_path / "s.otprop").touch()
     opened(tmp_path).close()
@@ -441,6 +460,23 @@ def test_a_lost_column_and_a_wholly_different_file_are_refused(tmp_path: Path) -
     session = opened(tmp_path, Lots(columns=["lot", "size"]))
     assert session.state[1] == 0
     session.close()
+
+
+def test_the_session_of_another_file_is_named_with_its_file(tmp_path: Path) -> None:
+    session = opened(tmp_path, Lots(columns=["lot", "size"]))
+    session.skip(3)
+    session.undo()
+    session.close()
+    session = opened(tmp_path, Lots(name="others.csv", columns=["lot", "size"], cells=["x", "y"]))
+    assert session.notes[0].endswith(
+        "was made for lots.csv: no label was made there, and it is used for others.csv from now on"
+    )
+    session.label([1], 0)
+    session.close()
+    with pytest.raises(SessionError, match=r"was made for others.csv: lots.csv has no column 'size'"):
+        opened(tmp_path, Lots())
+    with pytest.raises(SessionError, match=r"was made for others.csv: none of the 1 labels"):
+        opened(tmp_path, Lots(columns=["lot", "size"]))
 
 
 # --- processes that end badly

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, writing
+from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, reading, writing
 
 AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
 LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
@@ -110,11 +110,12 @@ class Session:
         self._rows = rows
         self._connection, is_new = open_session_file(self.path)
         try:
-            if is_new or self._meta("target") is None:
-                self._begin(target)
-            self._check_target(target)
-            self._replay()
-            self._match_file()
+            with reading(self.path):
+                if is_new or self._meta("target") is None:
+                    self._begin(target)
+                self._check_target(target)
+                self._replay()
+                self._match_file()
             with self._saving():
                 for name in classes:
                     self._add_class(name)
@@ -383,39 +384,61 @@ class Session:
             raise SessionError(f"{self.path} is a session of the target {before!r}, not of {target!r}")
 
     def _match_file(self) -> None:
-        """Where the file has changed: match what was said with its rows; what is of no row of it now is kept for later."""
+        """Where the file has changed: match what was said with its rows; what is of no row now is kept for later."""
         rows, columns = self._rows, json.loads(str(self._meta("columns")))
         before = str(self._meta("digest"))
         if (before, columns) == (rows.digest, rows.columns):
             self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
             return
-        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
         said = self._said(json.dumps(columns))
-        gone = [name for name in columns if name not in rows.columns]
         labelled = np.array([one.state != AS_IN_FILE for one in said], dtype=bool)
+        gone = [name for name in columns if name not in rows.columns]
         if gone and labelled.any():
-            raise SessionError(
-                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot "
-                "be matched with the rows",
-                "restore the column, or name another file with {}",
-            )
+            raise self._lost_column(gone[0])
         found = self._find_rows(said)
-        n_labels, n_found = int(labelled.sum()), int((labelled & (found >= 0)).sum())
+        is_found = found >= 0
+        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
+        n_labels, n_found = int(labelled.sum()), int((labelled & is_found).sum())
         if n_labels and not n_found:
-            rest = f"the sample of {rows.name} that is open now" if same_file else f"{rows.name}, which is another file"
-            raise SessionError(
-                f"none of the {n_labels} labels of {self.path} is of a row of {rest}", "name another session with {}"
-            )
+            raise self._no_row_found(n_labels, same_file)
+        n_moved = int((labelled & is_found & (found != [one.row for one in said])).sum())
+        self.notes.append(self._note_on_match(n_labels, n_found, n_moved, same_file))
         self._carry_over(said, found)
         self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
-        moved = int((labelled & (found >= 0) & (found != [one.row for one in said])).sum())
-        what = f"another sample of {rows.name} is open than" if same_file else f"{rows.name} has changed since"
-        note = f"{what} the last time: {n_found} of {n_labels} labels made here fit"
-        note += f", {moved} of them in another row" if moved else ""
-        kept = (
-            f"; the rows of the other {n_labels - n_found} are not in it, or not once: their labels are kept for later"
+
+    def _made_for(self) -> str:
+        """The file of the last time where it had another name, as a part of a sentence."""
+        name = self._meta("file")
+        return "" if name == self._rows.name else f"{self.path} was made for {name}: "
+
+    def _lost_column(self, column: str) -> SessionError:
+        name, made_for = self._rows.name, self._made_for()
+        if made_for:
+            return SessionError(f"{made_for}{name} has no column {column!r}", "name another session with {}")
+        return SessionError(
+            f"{name} has lost the column {column!r} since {self.path} was saved, so that its labels cannot be matched "
+            "with the rows",
+            "restore the column, or name another file with {}",
         )
-        self.notes.append(note + (kept if n_found < n_labels else ""))
+
+    def _no_row_found(self, n_labels: int, same_file: bool) -> SessionError:
+        name = self._rows.name
+        rest = f"the sample of {name} that is open now" if same_file else f"{name}, which is another file"
+        return SessionError(
+            f"{self._made_for()}none of the {n_labels} labels of {self.path} is of a row of {rest}",
+            "name another session with {}",
+        )
+
+    def _note_on_match(self, n_labels: int, n_found: int, n_moved: int, same_file: bool) -> str:
+        name, made_for = self._rows.name, self._made_for()
+        if made_for and not n_labels:
+            return f"{made_for}no label was made there, and it is used for {name} from now on"
+        what = f"another sample of {name} is open than" if same_file else f"{name} has changed since"
+        note = f"{what} the last time: {n_found} of {n_labels} labels made here fit"
+        note += f", {n_moved} of them in another row" if n_moved else ""
+        n_lost = n_labels - n_found
+        kept = f"; the rows of the other {n_lost} are not in it, or not once: their labels are kept for later"
+        return made_for + note + (kept if n_lost else "")
 
     def _said(self, columns: str) -> list[Said]:
         """All that was said: first of rows that are in the file of the last time, then of rows that were not."""
@@ -442,7 +465,7 @@ class Session:
         self._append(Event(self.revision + 1, FILE, _now(), rows, *states), carried=carried)
 
     def _carried(self, revision: int, is_here: bool) -> list[Said]:
-        """What an event of kind FILE has carried over: marks of rows in the file, or all of rows that were not in it."""
+        """What an event of kind FILE has carried over: marks of rows in the file, or all of rows not in it."""
         found = self._connection.execute(
             "SELECT row, state, drawn, mark, fingerprint, columns FROM carried "
             "WHERE revision = ? AND is_here = ? ORDER BY rowid",
@@ -451,7 +474,7 @@ class Session:
         return [Said(row, state, bool(drawn), *texts) for row, state, drawn, *texts in found]
 
     def _find_rows(self, said: Sequence[Said]) -> np.ndarray:
-        """The row of the present file for each that something was said of, by its cells; -1 where there is no one row."""
+        """The row of the present file for each that something was said of, by its cells; -1 for no one row."""
         places: dict[str, dict[str, list[int]]] = {}
         for columns in {one.columns for one in said}:
             names = json.loads(columns)
