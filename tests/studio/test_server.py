@@ -241,4 +241,18 @@ def test_a_file_that_changes_while_it_is_open_is_not_propagated_and_labels_are_s
         assert "changing.csv was changed while it is open" in failed["propagation"]["message"]
         assert client.label(20, 0)["saved"]
         assert client.array("sources")[20] == 2
-        assert client.post("/api/export", {"format": "csv"}, 503)["error"]
+        assert "is not started again" in client.post("/api/export", {"format": "csv"}, 503)["error"]
+        made = client.get(client.post("/api/export", {"format": "labels"})["url"]).decode().splitlines()
+        assert made[1].startswith("21,apple,chosen,")
+
+
+def test_the_labels_made_here_are_exported_where_nothing_can_be_propagated(folder: Path) -> None:
+    path = folder / "constant.csv"
+    path.write_text("a,kind\n" + "1,apple\n1,pear\n" * 2 + "1,\n" * 9)
+    with running(path) as (_, client):
+        next(state for _, state in client.events() if state.get("propagation", {}).get("state") == "failed")
+        assert "no row was labelled" in client.post("/api/export", {"format": "labels"}, 400)["error"]
+        client.label(7, 1)
+        made = client.get(client.post("/api/export", {"format": "labels"})["url"]).decode().splitlines()
+        assert made[0] == "row,label,reason,file_digest"
+        assert made[1].startswith("8,pear,chosen,")

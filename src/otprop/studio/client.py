@@ -15,6 +15,7 @@ from otprop.studio import worker
 from otprop.studio.source import Source
 
 MOST_RESTARTS = 3  # in a row, without a result in between
+WITHOUT = 'labels are saved all the same, and can be exported as "Labels"'
 
 Receiver = Callable[[tuple[Any, ...]], None]
 
@@ -108,13 +109,17 @@ class WorkerClient:
             return
         with self._lock:
             self._connection = None
+        self._failures += 1
+        again = self._starts_again
         self._fail_questions()
         process.join()
-        self._failures += 1
-        again = self._failures <= MOST_RESTARTS
         self._receive(("gone", process.exitcode, again))
         if again:
             self.start()
+
+    @property
+    def _starts_again(self) -> bool:
+        return not self._closed and self._failures <= MOST_RESTARTS
 
     def _take_answer(self, number: int, answer: Any, error: str | None) -> None:
         question = self._questions.pop(number, None)
@@ -126,7 +131,8 @@ class WorkerClient:
             question.set_exception(ValueError(error))
 
     def _fail_questions(self) -> None:
+        ending = "; it is started again." if self._starts_again else f", and is not started again: {WITHOUT}."
         for number in list(self._questions):
             question = self._questions.pop(number, None)
             if question is not None and not question.done():
-                question.set_exception(WorkerGoneError("the propagation was stopped; it is started again."))
+                question.set_exception(WorkerGoneError(f"the propagation was stopped{ending}"))

@@ -278,7 +278,7 @@ class Application:
 
     async def export(self, request: Request) -> Response:
         what = (await body_of(request)).get("format")
-        written: Future[Any] = self._space.export(what if isinstance(what, str) else "")
+        written: Future[Any] = await run_in_threadpool(self._space.export, what if isinstance(what, str) else "")
         name = await asyncio.wrap_future(written)
         path = self._space.exported(name)
         if path is None:

@@ -17,9 +17,9 @@ from otprop import __version__
 from otprop.labelling.job import Job
 from otprop.studio.cells import SHORT, Cells
 from otprop.studio.client import WorkerClient
-from otprop.studio.export import FORMATS
+from otprop.studio.export import FORMATS, MADE_HERE, export_made_here
 from otprop.studio.news import WorkerNews
-from otprop.studio.propagator import NO_CLASS, Result
+from otprop.studio.propagator import NO_CLASS, Labels, Result
 from otprop.studio.queues import Queues
 from otprop.studio.session import (
     ACCEPT,
@@ -71,6 +71,7 @@ class Workspace:
         self.lock = RLock()
         ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
         self._given = ids[job.target.codes]
+        self._target = job.target
         self._in_file = set(ids[:-1].tolist())
         self._notes = [str(note) for note in job.notes]
         if cells.pictures.are_files:
@@ -420,9 +421,21 @@ class Workspace:
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
+        if what == MADE_HERE:
+            return self._export_made_here()
         if what not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}.")
+            raise ValueError(f"format must be one of {', '.join((*FORMATS, MADE_HERE))}.")
         return self.worker.ask("export", (self._exports.name, what, self.session.revision))
+
+    def _export_made_here(self) -> Future[Any]:
+        """Write the labels made here without the worker, which may be gone."""
+        session, written = self.session, Future[Any]()
+        with session.lock:
+            state, drawn = session.state.copy(), session.drawn.copy()
+            labels = Labels(session.revision, list(session.classes), state, drawn)
+        folder = Path(self._exports.name)
+        written.set_result(export_made_here(self.source, self._target, labels, self.cells.digest, folder))
+        return written
 
     def exported(self, name: str) -> Path | None:
         """A file that was exported; None where there is none of this name."""
