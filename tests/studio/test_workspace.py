@@ -23,7 +23,7 @@ def result_of(client: StudioClient, issues: list[tuple[int, int, float]]) -> Res
         revision=client.get("/api/state")["revision"],
         labels=labels,
         confidence=np.full(n_rows, 200, dtype=np.uint8),
-        rounds=np.ones(n_rows, dtype=np.uint8),
+        rounds=(np.arange(n_rows) >= 8).astype(np.uint8),  # the file gives eight labels
         best=np.stack([labels, 1 - labels], axis=1),
         probability=np.tile(np.array([0.9, 0.1], dtype=np.float32), (n_rows, 1)),
         changed=np.array([4], dtype=np.uint32),
@@ -94,6 +94,21 @@ def test_a_region_says_how_many_are_expected_to_be_wrong(quiet: tuple[Any, Studi
     rows = [50, 51, 52, 54]
     answer = client.post("/api/label", {"rows": rows, "region": True, "class": 0, "kind": "label"})
     assert answer["expected_wrong"] == pytest.approx(3 * 0.1 + 0.9, abs=0.05)
+    client.post("/api/undo", {})
+
+
+def test_a_label_contradicts_others_only_where_its_class_is_known_by_some_labels(
+    quiet: tuple[Any, StudioClient],
+) -> None:
+    studio, client = quiet
+    studio.workspace.receive(("result", result_of(client, [])))
+    near = {"evidence": [], "nearest": [{"id": 4, "class": 0, "distance": 0.3}]}
+    studio.workspace.receive(("explanations", {50: near}))
+    assert client.label(50, 1)["contradicts"] == [{"id": 4, "class": 0, "source": 1}]
+    client.post("/api/undo", {})
+    quince = client.post("/api/classes", {"name": "quince"})["id"]
+    answer = client.label(50, quince)
+    assert (answer["contradicts"], answer["expected_wrong"]) == ([], None)
     client.post("/api/undo", {})
 
 

@@ -327,7 +327,7 @@ class Workspace:
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
-            {"id": one["id"], "class": int(shown.classes[one["id"]])}
+            {"id": one["id"], "class": int(shown.classes[one["id"]]), "source": int(shown.sources[one["id"]])}
             for one in near
             if shown.rounds[one["id"]] == 0
             and shown.classes[one["id"]] not in (number, NO_CLASS)

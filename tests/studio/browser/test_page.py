@@ -331,6 +331,8 @@ def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
     page.click("#doubts")
     page.wait_for_selector("#row-body .doubt")
     row = current_row(page)
+    assert "Without its own label, the evidence says " in page.text_content("#row-body .doubt")
+    page.wait_for_selector("#row-body .why h3:has-text('What each source says, with the label of the row')")
     suggested = page.text_content("#row-body .doubt b:last-of-type")
     assert suggested in page.text_content("#proposal .main")
     page.keyboard.press("Enter")
@@ -405,12 +407,29 @@ def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) ->
     row, _ = press_and_wait(page, str(number + 1))
     page.wait_for_selector("[data-notice=contradiction]")
     sentence = page.text_content("[data-notice=contradiction] p")
-    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts your label of row ")
-    assert f"({near})" in sentence
+    given = found["nearest"][0]["source"] == GIVEN
+    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts {'the' if given else 'your'} label of row ")
+    assert (f"({near}, given in the file)" if given else f"({near})") in sentence
     page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
     page.wait_for_selector(f"#row[data-row='{row}']")
     page.keyboard.press("u")
     wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+
+
+def test_a_contradiction_is_not_said_any_more_when_other_rows_have_been_labelled(open_page: OpenPage) -> None:
+    page = open_page()
+    answer = {"revision": 0, "saved": True, "contradicts": [{"id": 1, "class": 0, "source": HERE}]}
+    page.route("**/api/label", lambda route: route.fulfill(json=answer))
+    press_and_wait(page, "2")
+    page.wait_for_selector("[data-notice=contradiction]")
+    assert "contradicts your label of row 2 (Elstar)" in page.text_content("[data-notice=contradiction] p")
+    answer["contradicts"] = []
+    for _ in range(3):
+        assert page.is_visible("[data-notice=contradiction]")
+        press_and_wait(page, "2")
+        saved(page)
+    page.wait_for_selector("[data-notice=contradiction]", state="detached")
+    page.unroute("**/api/label")
 
 
 def test_two_tabs_stay_in_step(open_page: OpenPage) -> None:

@@ -121,7 +121,7 @@ export class Card {
   issue(detail) {
     if (!detail.issue) return null;
     return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, short(this.store.className(detail.label))),
-      ", the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
+      ". Without its own label, the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
       ` (${probability(detail.issue.probability)}).`);
   }
 
@@ -143,9 +143,10 @@ export class Card {
   why(detail, part = h("section", { class: "why", "aria-label": "Why" })) {
     const { evidence, nearest } = detail;
     const sentence = evidence.length || nearest.length ? "" : this.noReasons(detail);
-    refresh(part, [detail.id, evidence, nearest, sentence], () => [
+    const title = `What each source says${detail.source === SOURCE.given || detail.source === SOURCE.here ? ", with the label of the row" : ""}`;
+    refresh(part, [detail.id, evidence, nearest, sentence, title], () => [
       sentence ? h("p", { class: "hint" }, sentence) : null,
-      evidence.length ? h("h3", {}, "What each source says") : null,
+      evidence.length ? h("h3", {}, title) : null,
       evidence.length ? this.evidence(detail) : null,
       nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
       nearest.length ? h("ul", { class: "near" }, ...nearest.map((near) => this.near(near))) : null]);

@@ -11,6 +11,7 @@ import { SOURCE } from "./store.js";
  */
 
 const DRAWN = "random"; // the reason of a row that was drawn at random
+const SAID = 3; // labels after which a contradiction has been seen, or is not looked at any more
 
 export class Session {
   /** @param {Store} store @param {Queue} queue @param {Outbox} outbox @param {(row: number, reason: string, note?: string) => void} showRow */
@@ -21,6 +22,8 @@ export class Session {
     this.showRow = showRow;
     /** Why rows were shown when they were labelled. @type {Map<number, string>} */
     this.reasons = new Map();
+    /** Labels since a contradiction was said. */
+    this.contradicted = 0;
   }
 
   /** A change of ours is saved. A gap before it is a change of another page, which is fetched. @param {number} revision */
@@ -79,6 +82,7 @@ export class Session {
     const body = { rows, class: label, kind, ...(region ? { region: true } : { reason }) };
     if (reason) this.reasons.set(rows[0], reason);
     clearNotice("region");
+    if (++this.contradicted >= SAID) clearNotice("contradiction");
     const overlay = kind === "keep" ? null : this.store.overlay(rows, label, source);
     const answer = this.outbox.send("/api/label", body);
     this.queue.handle(rows);
@@ -96,12 +100,14 @@ export class Session {
     }
   }
 
-  /** @param {number} row @param {number} label @param {{id: number, class: number}[]} contradicts */
+  /** @param {number} row @param {number} label @param {{id: number, class: number, source: number}[]} contradicts */
   contradiction(row, label, contradicts) {
     const [first, ...others] = contradicts;
     const more = others.length ? ` and ${count(others.length, "other")}` : "";
-    const sentence = `${short(this.store.className(label))} for row ${row + 1} contradicts your label of row ${first.id + 1}` +
-      ` (${short(this.store.className(first.class))})${more}.`;
+    const given = first.source === SOURCE.given;
+    const sentence = `${short(this.store.className(label))} for row ${row + 1} contradicts ${given ? "the" : "your"} label of row ${first.id + 1}` +
+      ` (${short(this.store.className(first.class))}${given ? ", given in the file" : ""})${more}.`;
+    this.contradicted = 0;
     notice("contradiction", sentence, [
       { name: `Look at row ${first.id + 1}`, act: () => this.showRow(first.id, "contradicted by a later label") },
       { name: `Look at row ${row + 1}`, act: () => this.showRow(row, "contradicts an earlier label") },
