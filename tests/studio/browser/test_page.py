@@ -130,6 +130,78 @@ def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_pag
     assert fetched(page, "/api/state")["labels"] == before
 
 
+DEAF = """{
+  const listen = EventSource.prototype.addEventListener;
+  EventSource.prototype.addEventListener = function (name, act) {
+    return listen.call(this, name, (event) => window.deaf || act(event));
+  };
+}"""
+
+
+def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_once(open_page: OpenPage) -> None:
+    page = open_page()
+    page.add_init_script(DEAF)
+    page.reload()
+    ready(page)
+    free = int(page.evaluate("fetch('/api/queue?order=unsure').then(answer => answer.json())")["total"])
+    page.keyboard.press("Shift+A")
+    page.keyboard.press("0")
+    page.wait_for_selector(f"[data-notice=region]:has-text('{free} rows are on the unknown pile.')")
+    page.wait_for_selector("#row-body .empty:has-text('No row left in this order.')")
+    saved(page)
+    page.evaluate("window.deaf = true")  # the next result would bring rows, too
+    page.keyboard.press("u")
+    page.wait_for_selector("#row-body .cells")
+    page.evaluate("window.deaf = false")
+    labels = fetched(page, "/api/state")["labels"]
+    page.keyboard.press("Shift+A")
+    page.keyboard.press("x")
+    page.wait_for_selector(f"[data-notice=region]:has-text('{labels} labels removed.')")
+    page.wait_for_selector("#row-body .cells")
+    page.keyboard.press("u")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    assert fetched(page, "/api/state")["labels"] == labels
+
+
+def test_a_key_for_a_row_that_is_still_being_read_is_said_to_be_unused(open_page: OpenPage) -> None:
+    page = open_page()
+    before = fetched(page, "/api/state")["revision"]
+    held: list[Any] = []
+    page.route("**/api/row/*", lambda route: held.append(route))
+    for _ in range(40):
+        if page.get_attribute("#row", "data-ready") == "false":
+            break
+        press_and_wait(page, "ArrowRight")
+    for key in ("1", "Enter"):
+        page.evaluate("document.querySelector('#said').textContent = ''")
+        page.keyboard.press(key)
+        row = current_row(page)
+        assert page.text_content("#said") == f"Row {row + 1} is still being read: the key was not used."
+    page.unroute("**/api/row/*")  # which lets those go on that are held
+    page.wait_for_selector("#row[data-ready=true]")
+    assert (current_row(page), fetched(page, "/api/state")["revision"]) == (row, before)
+
+
+FIRST_CLASS = """async () => {
+  const { Orders } = await import("/static/js/orders.js");
+  const asked = [], listeners = {};
+  const store = { classes: [{ id: 1, name: "b" }, { id: 2, name: "c" }], state: { issues: 0, unknown: 0 },
+    on: (topic, listener) => { listeners[topic] = listener; } };
+  const queue = { order: "suggest", lasso: [], setOrder: async (...order) => asked.push(order) };
+  const orders = new Orders(store, queue, {}, { entries: [] });
+  listeners.classes();
+  orders.chosen("class");
+  store.classes = store.classes.slice(1);
+  listeners.classes();
+  orders.chosen("class");
+  return asked.map((one) => one.slice(0, 2));
+}"""
+
+
+def test_rows_of_a_class_begin_with_the_first_class_that_is_in_the_list(open_page: OpenPage) -> None:
+    assert open_page().evaluate(FIRST_CLASS) == [["class", "1"], ["class", "2"]]
+
+
 def test_colouring_changes_what_the_map_shows(open_page: OpenPage) -> None:
     page = open_page()
     pictures = [map_picture(page)]

@@ -50,6 +50,7 @@ new Watch(store, (error) => void session.setGoal(error), showChanged);
 function withRow(act) {
   const entry = queue.current;
   if (entry && card.shown) act(entry.id);
+  else if (entry) say(`Row ${entry.id + 1} is still being read: the key was not used.`);
 }
 
 /** @param {number} id @param {import("./types.js").LabelKind} [kind] */
@@ -62,7 +63,7 @@ function choose(id, kind = "label") {
 /** @param {"remove"|"unknown"} kind */
 function withoutClass(kind) {
   const { selection } = store;
-  if (selection) return void session.labelRegion(selection, null, kind);
+  if (selection) return void (kind === "remove" ? session.clearRegion(selection) : session.labelRegion(selection, null, kind));
   return withRow((row) => {
     if (kind === "remove" && !store.byPerson(row) && store.sources[row] !== SOURCE.unknown) return say(`Row ${row + 1} has no label to remove.`);
     return session.labelRow(row, null, kind);
@@ -86,11 +87,12 @@ const actions = {
   accept() {
     if (store.selection) return say("Press the key of a class to label the selected rows.");
     if (card.justChanged) return say("The proposal has just changed: look again, then press Enter.");
-    const issue = card.shown?.issue;
-    if (issue) return withRow((row) => session.labelRow(row, issue.suggested, "label"));
-    const proposal = card.proposal;
-    if (proposal) withRow((row) => session.labelRow(row, proposal.class, "accept"));
-    else say("Nothing is proposed for this row yet. Press the key of a class.");
+    return withRow((row) => {
+      const issue = card.shown?.issue, proposal = card.proposal;
+      if (issue) session.labelRow(row, issue.suggested, "label");
+      else if (proposal) session.labelRow(row, proposal.class, "accept");
+      else say("Nothing is proposed for this row yet. Press the key of a class.");
+    });
   },
   keep: () => void keep(),
   nextMatch() {

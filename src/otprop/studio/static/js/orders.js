@@ -34,7 +34,11 @@ export class Orders {
   /** @param {Order} order */
   chosen(order) {
     if (!this.byKey) this.select.blur();
-    if (order === "class") return void this.change("class", this.classSelect.value || "0");
+    if (order === "class" && this.classSelect.value) return void this.change("class", this.classSelect.value);
+    if (order === "class") {
+      this.select.value = this.queue.order;
+      return say("There is no class yet. Press n and name the first one.");
+    }
     if (order === "search" && !this.search.input.value.trim()) {
       this.select.value = this.queue.order;
       this.search.input.focus();
@@ -57,7 +61,8 @@ export class Orders {
   renderClasses() {
     const chosen = this.classSelect.value;
     replace(this.classSelect, ...this.store.classes.map(({ id, name }) => h("option", { value: id }, name)));
-    this.classSelect.value = chosen || "0";
+    const first = this.store.classes[0]?.id ?? "";
+    this.classSelect.value = this.store.classes.some(({ id }) => String(id) === chosen) ? chosen : String(first);
   }
 
   render() {

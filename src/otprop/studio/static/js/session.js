@@ -1,5 +1,5 @@
 /** What a person does to labels: shown at once, sent in order, confirmed by the server. */
-import { count, percent, short } from "./dom.js";
+import { count, percent, probability, short } from "./dom.js";
 import { clearNotice, notice, say } from "./notices.js";
 import { SOURCE } from "./store.js";
 
@@ -49,25 +49,45 @@ export class Session {
   }
 
   /**
-   * Label all selected rows that no person has labelled.
+   * Label all selected rows that no person has labelled; where a person has labelled all, these.
    * @param {Uint32Array} selection
    * @param {number|null} label
    * @param {LabelKind} kind
    */
   async labelRegion(selection, label, kind) {
     const free = [...selection].filter((row) => !this.store.byPerson(row));
-    const rows = free.length && kind !== "remove" ? free : [...selection];
+    const rows = free.length ? free : [...selection];
     const left = selection.length - rows.length;
     this.store.select(null);
     const answer = await this.send(rows, label, kind, true);
     if (!answer) return;
-    const what = label === null ? (kind === "unknown" ? "on the unknown pile" : "without label") : short(this.store.className(label));
+    const n = count(rows.length, "row");
+    const done = kind === "unknown" ? `${n} ${rows.length === 1 ? "is" : "are"} on the unknown pile.` : `${n} labelled ${short(this.store.className(label))}.`;
     const kept = left ? ` ${count(left, "row")} already labelled stayed as ${left === 1 ? "it was" : "they were"}.` : "";
     const wrong = answer.expected_wrong;
     const expected = wrong === null || wrong === undefined ? "" :
-      ` About ${count(Math.round(wrong), "row")} (${percent(wrong / rows.length)}) expected to be wrong.`;
-    say(`${count(rows.length, "row")} labelled at once.`);
-    notice("region", `${count(rows.length, "row")} labelled ${what}.${expected}${kept}`, [{ name: "Undo (u)", act: () => void this.undo() }]);
+      ` About ${count(Math.round(wrong), "row")} (${probability(wrong / rows.length)}) expected to be wrong.`;
+    this.regionDone(done, `${expected}${kept}`);
+  }
+
+  /** Remove the labels of all selected rows, and take those on the unknown pile off it. @param {Uint32Array} selection */
+  async clearRegion(selection) {
+    const labelled = [...selection].filter((row) => this.store.byPerson(row));
+    const piled = [...selection].filter((row) => this.store.sources[row] === SOURCE.unknown);
+    const rows = [...labelled, ...piled];
+    if (!rows.length) return say("None of these rows has a label to remove.");
+    this.store.select(null);
+    if (!await this.send(rows, null, "remove", true)) return;
+    this.queue.release(rows); // they have no label, and so can come again
+    void this.queue.ask().catch(() => {});
+    const parts = [labelled.length && `${count(labelled.length, "label")} removed.`, piled.length && `${count(piled.length, "row")} off the unknown pile.`];
+    this.regionDone(parts.filter(Boolean).join(" "), "");
+  }
+
+  /** @param {string} done @param {string} more */
+  regionDone(done, more) {
+    say(done);
+    notice("region", `${done}${more}`, [{ name: "Undo (u)", act: () => void this.undo() }]);
   }
 
   /**
@@ -148,7 +168,7 @@ export class Session {
       if (rows.length === 1 && this.reasons.get(rows[0]) === DRAWN) this.showRow(rows[0], DRAWN, reason); // it was drawn all the same
       else if (rows.length === 1) this.showRow(rows[0], reason);
       await this.store.fetchRows();
-      this.queue.changed();
+      await this.queue.ask(); // the rows that were given free come again
     } catch (error) {
       say(error instanceof Error ? error.message : String(error), "error");
     }
