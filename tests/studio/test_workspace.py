@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 
 from otprop.studio.propagator import Result
 from tests.studio.client import StudioClient
+from tests.studio.conftest import running, write_lots
 
 for module in ("starlette", "uvicorn", "pyarrow"):
     pytest.importorskip(module)
@@ -110,6 +112,28 @@ def test_a_label_contradicts_others_only_where_its_class_is_known_by_some_labels
     answer = client.label(50, quince)
     assert (answer["contradicts"], answer["expected_wrong"]) == ([], None)
     client.post("/api/undo", {})
+
+
+def test_a_class_that_leaves_the_list_gives_its_key_free_and_the_others_keep_theirs(tmp_path: Path) -> None:
+    def keys(client: StudioClient) -> dict[str, str | None]:
+        return {one["name"]: one["key"] for one in client.get("/api/state")["classes"][2:]}
+
+    path = write_lots(tmp_path / "lots.csv")
+    with running(path, worker=False) as (_, client):
+        first = client.post("/api/classes", {"name": "first"})
+        client.label(20, first["id"])
+        second = client.post("/api/classes", {"name": "second"})
+        client.label(21, second["id"])
+        assert (first["key"], second["key"]) == ("3", "4")
+        client.label(20, second["id"])
+        assert keys(client) == {"first": None, "second": "4"}
+        third = client.post("/api/classes", {"name": "third"})
+        client.label(22, third["id"])
+        assert third["key"] == "3"
+        client.label(23, first["id"])
+        assert keys(client) == {"first": "5", "second": "4", "third": "3"}
+    with running(path, worker=False) as (_, client):
+        assert keys(client) == {"first": "5", "second": "4", "third": "3"}
 
 
 def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, StudioClient]) -> None:

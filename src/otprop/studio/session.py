@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
@@ -148,6 +148,11 @@ class Session:
         return None if found is None else float(found)
 
     @property
+    def keys(self) -> dict[int, str]:
+        """The keys of classes, by id."""
+        return {int(number): key for number, key in json.loads(self._meta("keys") or "{}").items()}
+
+    @property
     def can_undo(self) -> bool:
         """Whether there is an event to take back."""
         return bool(self._done)
@@ -268,6 +273,11 @@ class Session:
         """Set the expected error to reach."""
         with self.lock, self._saving():
             self._set_meta(goal=None if error is None else repr(error))
+
+    def set_keys(self, keys: Mapping[int, str]) -> None:
+        """Remember the keys of classes, so that they are the same the next time."""
+        with self.lock, self._saving():
+            self._set_meta(keys=json.dumps(keys))
 
     def add_curve_point(self, revision: int, labels: int, error: float, low: float, high: float) -> None:
         """Note the expected error that a propagation has found."""

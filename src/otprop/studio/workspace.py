@@ -150,22 +150,36 @@ class Workspace:
 
     def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
         """All classes by id; one that was made here and has lost its last row is hidden until it has one again."""
-        rows = counts[[GIVEN, HERE, PROPAGATED]].sum(axis=0)
-        made_here = self.session.used - self._in_file
-        hidden = [number in made_here and not rows[number] for number in range(len(rows))]
+        hidden = self._hidden(counts)
+        keys = self._keys(hidden)
         return [
             {
                 "id": number,
                 "name": name,
-                "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) and not hidden[number] else None,
+                "key": keys.get(number),
                 "given": int(counts[GIVEN, number]),
                 "here": int(counts[HERE, number]),
                 "propagated": int(counts[PROPAGATED, number]),
-                "hidden": hidden[number],
+                "hidden": number in hidden,
                 "in_file": number in self._in_file,
             }
             for number, name in enumerate(self.session.classes)
         ]
+
+    def _hidden(self, counts: np.ndarray) -> set[int]:
+        rows = counts[[GIVEN, HERE, PROPAGATED]].sum(axis=0)
+        return {number for number in self.session.used - self._in_file if not rows[number]}
+
+    def _keys(self, hidden: set[int]) -> dict[int, str]:
+        """The key of each class that is shown: it stays; a new class takes the first that is free."""
+        known = {number: key for number, key in self.session.keys.items() if number not in hidden}
+        free = iter([key for key in CLASS_KEYS if key not in known.values()])
+        new = (number for number in range(len(self.session.classes)) if number not in hidden and number not in known)
+        keys = {**known, **dict(zip(new, free, strict=False))}
+        if keys != self.session.keys:
+            with suppress(NotSavedError):  # a disk that is full is said where a label is lost by it
+                self.session.set_keys(keys)
+        return keys
 
     def _goal(self) -> dict[str, Any] | None:
         goal = self.session.goal
@@ -380,8 +394,10 @@ class Workspace:
             if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
                 raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
             number = self.session.add_class(name)
+            _, shown = self.shown()
+            key = self._keys(self._hidden(shown.counts(len(self.session.classes)))).get(number)
         self.notify(False)
-        return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
+        return {"id": number, "key": key}
 
     def rename_class(self, number: int | None, name: str, request: str = "") -> dict[str, Any]:
         """Give a class that was made here another name."""
