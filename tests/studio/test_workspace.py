@@ -174,7 +174,11 @@ def test_an_undo_goes_back_on_the_curve(quiet: tuple[Any, StudioClient]) -> None
 
 def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClient]) -> None:
     studio, client = quiet
+    for kind in ("pca", "umap", "umap"):
+        assert client.get(f"/api/map?kind={kind}", 202) == {"state": "computing"}
     studio.workspace.receive(("gone", -9, False))
+    for kind in ("pca", "umap", "umap"):
+        assert client.get(f"/api/map?kind={kind}", 202)["state"] == "failed"
     propagation = client.get("/api/state")["propagation"]
     assert propagation["state"] == "failed"
     assert "labels are saved all the same" in propagation["message"]

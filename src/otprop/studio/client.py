@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import count
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Lock, Thread
 from typing import Any
@@ -18,6 +19,20 @@ MOST_RESTARTS = 3  # in a row, without a result in between
 WITHOUT = 'labels are saved all the same, and can be exported as "Labels"'
 
 Receiver = Callable[[tuple[Any, ...]], None]
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A process that is started here is never interrupted by Ctrl-C, not even before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let interrupts through again, were it started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerGoneError(RuntimeError):
@@ -56,7 +71,8 @@ class WorkerClient:
             self._process = context.Process(
                 target=worker.main, args=(theirs, self._source), name="otprop-studio-worker"
             )
-            self._process.start()
+            with _without_interrupts():
+                self._process.start()
             theirs.close()
             self._connection = ours
         self._receive(("started",))

@@ -269,13 +269,15 @@ class Workspace:
     def map(self, kind: str) -> bytes | None:
         """The coordinates of the rows; None while they are computed, a ValueError where they cannot be."""
         with self.lock:
-            found = self._news.maps.get(kind)
-            if found is None and kind == "umap":
-                future = self.worker.ask("umap")
-                future.add_done_callback(self._take_umap)
-                self._news.maps.setdefault(kind, future)
-            found = self._news.maps.get(kind)
+            maps, status = self._news.maps, self._news.status
+            if kind not in maps and kind == "umap":
+                future = maps[kind] = self.worker.ask("umap")
+                future.add_done_callback(self._take_umap)  # at once where the worker is gone
+            elif kind not in maps and status["state"] == "failed":
+                raise ValueError(f"there is no map: {status['message']}")
+            found = maps.get(kind)
             if isinstance(found, str):
+                del maps[kind]  # who asks again may have more luck
                 raise ValueError(found)
             return found if isinstance(found, bytes) else None
 
@@ -284,9 +286,9 @@ class Workspace:
             error = future.exception()
             if error is None:
                 self._news.maps["umap"] = future.result().tobytes()
-            elif "umap-learn" in str(error):
+            elif "umap-learn" in str(error) or self._news.status["state"] == "failed":
                 self._news.maps["umap"] = str(error)
-            else:  # the worker was not ready, or is gone: asked again with the next request
+            else:  # the worker is not ready, or is started again: asked again with the next request
                 self._news.maps.pop("umap", None)
         self.notify(False)
 
