@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from otprop.studio.propagator import Result
+from otprop.table.errors import Hint
 from tests.studio.client import StudioClient
 from tests.studio.conftest import running, write_lots
 
@@ -94,7 +95,7 @@ def test_a_region_says_how_many_are_expected_to_be_wrong(quiet: tuple[Any, Studi
     studio, client = quiet
     studio.workspace.receive(("result", result_of(client, [])))
     rows = [50, 51, 52, 54]
-    answer = client.post("/api/label", {"rows": rows, "region": True, "class": 0, "kind": "label"})
+    answer = client.post("/api/label", {"rows": rows, "class": 0, "kind": "label"})
     assert answer["expected_wrong"] == pytest.approx(3 * 0.1 + 0.9, abs=0.05)
     client.post("/api/undo", {})
 
@@ -145,8 +146,39 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     goal = client.get("/api/state")["goal"]
     assert goal["message"] == "about 31 more labels (12 to many)"
     assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": None}
+    studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
+    message = client.get("/api/state")["goal"]["message"]
+    assert message == "at most 52 more labels: too few were drawn at random to say more"
     client.post("/api/goal", {"error": 0.3})
     assert client.get("/api/state")["goal"]["message"] == "reached: 20.0% expected"
+
+
+def test_a_row_whose_picture_is_missing_says_so(tmp_path: Path) -> None:
+    Path(tmp_path / "there.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    path = tmp_path / "pictures.csv"
+    path.write_text("picture,kind\nthere.png,apple\npic36.png,\n,pear\n")
+    with running(path, worker=False) as (_, client):
+        found = [client.get(f"/api/row/{row}") for row in range(3)]
+        assert [(one["image"], one["no_image"]) for one in found] == [
+            *((True, ""), (False, "pic36.png is not there."), (False, "")),
+        ]
+
+
+def test_notes_name_parameters_as_the_user_gives_them(tmp_path: Path) -> None:
+    def as_flag(note: str) -> str:
+        return f"{note.before}--{note.parameter} {note.value}" if isinstance(note, Hint) else note
+
+    with running(write_lots(tmp_path / "lots.csv"), worker=False, note_text=as_flag) as (studio, client):
+        hint = Hint("if it marks unlabelled rows, add ", "unlabeled", "x")
+        studio.workspace.receive(("result", replace(result_of(client, []), notes=[hint, "a note"])))
+        assert client.get("/api/state")["notes"][-2:] == ["if it marks unlabelled rows, add --unlabeled x", "a note"]
+
+
+def test_nothing_is_said_to_be_saved_before_there_is_something_to_save(tmp_path: Path) -> None:
+    with running(write_lots(tmp_path / "lots.csv"), worker=False) as (_, client):
+        assert client.get("/api/state")["saved_at"] is None
+        client.label(20, 0)
+        assert client.get("/api/state")["saved_at"]
 
 
 def test_a_result_is_shown_with_its_error_its_curve_and_its_notes(quiet: tuple[Any, StudioClient]) -> None:

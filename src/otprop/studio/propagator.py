@@ -291,7 +291,7 @@ class Propagator:
             classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
             seconds=outcome.seconds,
             reused=list(getattr(job.estimator, "reused_", ())),
-            notes=[str(note) for note in job.notes],
+            notes=list(job.notes),
         )
 
 

@@ -234,13 +234,13 @@ class Session:
 
     def undo(self, request: str = "") -> Event | None:
         """Take the newest event back that was not taken back; None where there is none."""
-        return self._turn(self._done, UNDO, request)
+        return self._undo_or_redo(self._done, UNDO, request)
 
     def redo(self, request: str = "") -> Event | None:
         """Make the event again that was taken back last; None where there is none."""
-        return self._turn(self._undone, REDO, request)
+        return self._undo_or_redo(self._undone, REDO, request)
 
-    def _turn(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
+    def _undo_or_redo(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
         with self.lock:
             if not stack:
                 return None

@@ -56,6 +56,19 @@ def test_the_map_is_drawn_with_webgl_and_all_rows_can_be_reached(open_page: Open
     assert page.is_hidden(".region-title")
 
 
+def test_rows_of_a_map_that_is_not_there_yet_cannot_be_selected(open_page: OpenPage) -> None:
+    page = open_page()
+    page.route("**/api/map*", lambda route: route.fulfill(status=202, json={"state": "computing"}))
+    page.reload()
+    ready(page)
+    page.keyboard.press("Shift+A")
+    assert page.text_content("#said") == "The map is not ready yet."
+    page.unroute("**/api/map*")
+    page.wait_for_selector("#map[data-layout=pca]")
+    page.keyboard.press("Shift+A")
+    assert page.text_content("#said") == "150 rows selected."
+
+
 def test_without_webgl_the_map_is_drawn_on_a_plain_canvas(open_page: OpenPage) -> None:
     page = open_page(fragment="canvas")
     assert page.get_attribute("#map", "data-renderer") == "canvas"
@@ -283,10 +296,17 @@ def test_a_class_made_here_is_renamed_and_undo_brings_its_name_back(open_page: O
     page = open_page()
     row = current_row(page)
     page.keyboard.press("n")
-    page.keyboard.type("Boskop")
+    page.keyboard.type("  ")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#new-class[open] #new-class-alike:has-text('A class needs a name')")
+    page.fill("#new-class-name", "Boskop")
     page.keyboard.press("Enter")
     page.wait_for_selector(f"#row:not([data-row='{row}'])")
     page.click("[aria-label='Rename Boskop']")
+    for name, problem in (("Gala", "There is a class “Gala” already"), ("  ", "A class needs a name")):
+        page.fill("#rename-class-name", name)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#rename-class[open] #rename-class-problem:has-text('{problem}')")
     page.fill("#rename-class-name", "Boskoop")
     page.keyboard.press("Enter")
     page.wait_for_selector("#class-list bdi:has-text('Boskoop')")

@@ -1,5 +1,5 @@
 /** Puts the page together. */
-import { Refused, getJson } from "./api.js";
+import { Refused, getJson, sentenceOf } from "./api.js";
 import { Card } from "./card.js";
 import { ClassList } from "./classes.js";
 import { Decide } from "./decide.js";
@@ -43,7 +43,7 @@ const pointer = new Pointer(map, {
 });
 const tools = new MapTools(store, map, pointer, selectRows);
 const orders = new Orders(store, queue, search, outbox);
-new ClassList(store, (one) => askNewName(one, (name) => void session.renameClass(one.id, name)));
+new ClassList(store, (one) => askNewName(one, store, (name) => void session.renameClass(one.id, name)));
 new Watch(store, (error) => void session.setGoal(error), showChanged);
 
 /** @param {(row: number) => void} act */
@@ -150,9 +150,11 @@ function showNear(rows) {
 /** @param {Uint32Array} rows */
 function selectRows(rows) {
   clearNotice("region");
+  if (!byId("map").dataset.layout) return say("The map is not ready yet.");
   store.select(rows);
   say(rows.length ? `${count(rows.length, "row")} selected.` : "No row is inside.");
   if (rows.length) tools.showView("label");
+  return undefined;
 }
 
 function showChanged() {
@@ -259,7 +261,7 @@ async function start() {
   document.title = `${state.file} · otprop studio`;
   replace(byId("file"), h("b", {}, state.file), h("span", {}, ` ${state.target}`));
   outbox.onAdopted = () => void refresh(false);
-  await outbox.open(state.session_id ?? state.session);
+  await outbox.open(state.session_id);
   onState(state);
   live.open(); // first, so that no result is missed
   await Promise.all([tools.setLayout("pca"), store.fetchRows()]);
@@ -273,6 +275,6 @@ async function start() {
 start().catch((error) => {
   const locked = error instanceof Refused && error.status < 500;
   status.setDown(locked ? "locked" : "gone");
-  say(error instanceof Error ? error.message : String(error), "error");
+  say(sentenceOf(error), "error");
   if (!locked) setTimeout(() => location.reload(), 3000);
 });

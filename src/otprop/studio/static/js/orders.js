@@ -1,4 +1,5 @@
 /** In which order rows come: suggested, least sure, a class, a search, the lasso, doubtful labels, the unknown pile. */
+import { sentenceOf } from "./api.js";
 import { byId, count, h, replace } from "./dom.js";
 import { say } from "./notices.js";
 
@@ -53,7 +54,7 @@ export class Orders {
     try {
       await this.queue.setOrder(order, parameter, pending);
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
     this.render();
   }

@@ -1,4 +1,5 @@
 /** What a person does to labels: shown at once, sent in order, confirmed by the server. */
+import { sentenceOf } from "./api.js";
 import { count, percent, probability, short } from "./dom.js";
 import { clearNotice, notice, say } from "./notices.js";
 import { SOURCE } from "./store.js";
@@ -99,7 +100,7 @@ export class Session {
   async send(rows, label, kind, region) {
     const source = kind === "unknown" ? SOURCE.unknown : kind === "remove" ? SOURCE.none : SOURCE.here;
     const reason = region ? "" : this.queue.current?.id === rows[0] ? this.queue.current.reason : ""; // as it is on the screen
-    const body = { rows, class: label, kind, ...(region ? { region: true } : { reason }) };
+    const body = { rows, class: label, kind, ...(region ? {} : { reason }) };
     if (reason) this.reasons.set(rows[0], reason);
     clearNotice("region");
     if (++this.contradicted >= SAID) clearNotice("contradiction");
@@ -139,7 +140,7 @@ export class Session {
     this.store.dropOverlays(rows);
     this.queue.release(rows);
     this.queue.expire(rows);
-    say(error instanceof Error ? error.message : String(error), "error");
+    say(sentenceOf(error), "error");
     void this.store.fetchRows();
   }
 
@@ -170,7 +171,7 @@ export class Session {
       await this.store.fetchRows();
       await this.queue.ask(); // the rows that were given free come again
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
   }
 
@@ -194,7 +195,7 @@ export class Session {
       if (!classes.some((one) => one.id === id)) this.store.setState({ ...this.store.state, classes: [...classes, added] });
       return id;
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
       return null;
     }
   }
@@ -207,7 +208,7 @@ export class Session {
       this.confirmed(revision);
       say(`${short(before)} is called ${short(name)} now.`);
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
   }
 
@@ -217,7 +218,7 @@ export class Session {
       await this.outbox.send("/api/goal", { error });
       say(error === null ? "There is no goal any more." : `The goal is ${percent(error)} expected error.`);
     } catch (refused) {
-      say(refused instanceof Error ? refused.message : String(refused), "error");
+      say(sentenceOf(refused), "error");
     }
   }
 }
