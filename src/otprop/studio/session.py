@@ -444,11 +444,11 @@ class Session:
         if made_for and not n_labels:
             return f"{made_for}no label was made there, and it is used for {name} from now on"
         what = f"another sample of {name} is open than" if same_file else f"{name} has changed since"
-        note = f"{what} the last time: {n_found} of {n_labels} labels made here fit"
+        note = f"{made_for or f'{what} the last time: '}{n_found} of {n_labels} labels made here fit"
         note += f", {n_moved} of them in another row" if n_moved else ""
         n_lost = n_labels - n_found
-        kept = f"; the rows of the other {n_lost} are not in it, or not once: their labels are kept for later"
-        return made_for + note + (kept if n_lost else "")
+        kept = f"; kept for rows that are not in it now, or not once: {n_lost}"
+        return note + (kept if n_lost else "")
 
     def _said(self, columns: str) -> list[Said]:
         """All that was said: first of rows that are in the file of the last time, then of rows that were not."""
