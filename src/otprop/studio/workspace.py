@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop import __version__
 from otprop.labelling.job import Job
 from otprop.studio.cells import SHORT, Cells
 from otprop.studio.client import WorkerClient
@@ -110,6 +111,7 @@ class Workspace:
             counts = shown.counts(len(session.classes))
             n_labels = int(counts[[GIVEN, HERE]].sum())
             return {
+                "version": __version__,
                 "file": self.cells.name,
                 "target": self.source.request.target,
                 "n_rows": self.cells.n_rows,

@@ -6,7 +6,7 @@
  * @typedef {{labels: number, error: number, low: number, high: number}} CurvePoint
  * @typedef {{state: "waiting"|"running"|"done"|"failed", revision: number, step: string, done: number, total: number,
  *   message: string, seconds: number|null, reused: string[]}} Propagation
- * @typedef {{file: string, target: string, n_rows: number, columns: {name: string, kind: string}[],
+ * @typedef {{version: string, file: string, target: string, n_rows: number, columns: {name: string, kind: string}[],
  *   text_columns: string[], images_are_files: boolean, classes: ClassInfo[], revision: number, labels: number,
  *   unknown: number, can_undo: boolean, can_redo: boolean, saved_at: string|null, notes: string[],
  *   propagation: Propagation, error: Estimate|null, curve: CurvePoint[], changed: number, classes_found: number,
