@@ -38,15 +38,15 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def running(
-    path: Path, target: str = "kind", *, worker: bool = True, opened: Callable[[], Any] = lambda: None
+    path: Path, target: str = "kind", *, worker: bool = True, opened: Callable[[], Any] = lambda: None, **options: Any
 ) -> Iterator[tuple[Any, StudioClient]]:
-    """A studio that serves a file, and a client of it."""
+    """A studio that serves a file, and a client of it; `options` are those of `Studio`."""
     from otprop.labelling.job import Request
     from otprop.studio.run import Studio
     from otprop.studio.source import Source
 
     request = Request(target, settings={"evidence": None})  # the geometry alone is fast
-    studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), 0)
+    studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), 0, **options)
     if not worker:
         studio.workspace.worker.start = lambda: None
     opened()  # the file has been read by the server, and not by the worker yet

@@ -86,6 +86,7 @@ def test_a_picture_below_the_folder_is_shown(pictures: Path) -> None:
     assert cells.pictures.are_files
     assert cells.pictures.of_row(0) == (PNG, "image/png")
     assert (cells.pictures.has(0), cells.pictures.has(1)) == (True, False)
+    assert (cells.pictures.problem(0), cells.pictures.problem(1)) == ("", "")
 
 
 @pytest.mark.parametrize(
@@ -98,8 +99,10 @@ def test_a_picture_below_the_folder_is_shown(pictures: Path) -> None:
 def test_no_other_file_is_shown(pictures: Path, name: str) -> None:
     import pyarrow as pa
 
-    with pytest.raises(NoPictureError):
-        Pictures(pictures, pa.array([name])).of_row(0)
+    found = Pictures(pictures, pa.array([name]))
+    with pytest.raises(NoPictureError) as error:
+        found.of_row(0)
+    assert found.problem(0) == (str(error.value) if name else "")
 
 
 @pytest.mark.parametrize(

@@ -13,7 +13,7 @@ import otprop
 import otprop.files
 from otprop import FitCancelledError
 from otprop.labelling.job import Request
-from otprop.studio.export import export
+from otprop.studio.export import export, export_made_here
 from otprop.studio.propagator import Labels, Propagator
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source
@@ -70,7 +70,7 @@ def test_the_exports_are_those_of_otprop_label_in_whatever_order_the_classes_wer
     labels = Labels(0, ["zucchini", "pear", "apple"], state, drawn)
     result = propagator.run(labels)
     written = tmp_path / export(propagator, labels, "csv", tmp_path)
-    made = tmp_path / export(propagator, labels, "labels", tmp_path)
+    made = tmp_path / export_made_here(propagator.source, propagator.base.target, labels, propagator.digest, tmp_path)
     expected = otprop.label(bare, "kind", settings={"evidence": None}, corrections=made)
     assert propagator.job(labels)[0].target.classes == expected.job.target.classes == ["apple", "pear", "zucchini"]
     assert expected.job.chosen.sum() == 27 - 7

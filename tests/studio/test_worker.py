@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from pathlib import Path
+from queue import Queue
 from threading import Thread
 from time import sleep
 from typing import Any
@@ -22,6 +25,7 @@ pytest.importorskip("starlette")
 
 
 from otprop.studio import worker
+from otprop.studio.client import WorkerClient
 from otprop.studio.propagator import Propagator
 from otprop.studio.source import Source
 
@@ -97,6 +101,21 @@ def test_a_file_that_cannot_be_read_is_said(tmp_path: Path) -> None:
         while (message := connection.recv())[0] != "failed":
             pass
         assert "there is no file" in message[2]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs signals")
+def test_a_worker_that_has_only_begun_is_not_ended_by_an_interrupt(tmp_path: Path) -> None:
+    messages: Queue[str] = Queue()
+    source = Source(str(write_lots(tmp_path / "lots.csv")), Request("kind", settings={"evidence": None}))
+    client = WorkerClient(source, lambda message: messages.put(message[0]))
+    client.start()
+    try:
+        assert client.pid is not None
+        os.kill(client.pid, signal.SIGINT)
+        assert messages.get() == "started"
+        assert messages.get(timeout=60) != "gone"
+    finally:
+        client.close()
 
 
 def test_results_are_let_through_where_newer_labels_come_for_too_long(

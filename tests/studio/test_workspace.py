@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
 from otprop.studio.propagator import Result
+from otprop.table.errors import Hint
 from tests.studio.client import StudioClient
+from tests.studio.conftest import running, write_lots
 
 for module in ("starlette", "uvicorn", "pyarrow"):
     pytest.importorskip(module)
@@ -23,7 +26,7 @@ def result_of(client: StudioClient, issues: list[tuple[int, int, float]]) -> Res
         revision=client.get("/api/state")["revision"],
         labels=labels,
         confidence=np.full(n_rows, 200, dtype=np.uint8),
-        rounds=np.ones(n_rows, dtype=np.uint8),
+        rounds=(np.arange(n_rows) >= 8).astype(np.uint8),  # the file gives eight labels
         best=np.stack([labels, 1 - labels], axis=1),
         probability=np.tile(np.array([0.9, 0.1], dtype=np.float32), (n_rows, 1)),
         changed=np.array([4], dtype=np.uint32),
@@ -92,9 +95,46 @@ def test_a_region_says_how_many_are_expected_to_be_wrong(quiet: tuple[Any, Studi
     studio, client = quiet
     studio.workspace.receive(("result", result_of(client, [])))
     rows = [50, 51, 52, 54]
-    answer = client.post("/api/label", {"rows": rows, "region": True, "class": 0, "kind": "label"})
+    answer = client.post("/api/label", {"rows": rows, "class": 0, "kind": "label"})
     assert answer["expected_wrong"] == pytest.approx(3 * 0.1 + 0.9, abs=0.05)
     client.post("/api/undo", {})
+
+
+def test_a_label_contradicts_others_only_where_its_class_is_known_by_some_labels(
+    quiet: tuple[Any, StudioClient],
+) -> None:
+    studio, client = quiet
+    studio.workspace.receive(("result", result_of(client, [])))
+    near = {"evidence": [], "nearest": [{"id": 4, "class": 0, "distance": 0.3}]}
+    studio.workspace.receive(("explanations", {50: near}))
+    assert client.label(50, 1)["contradicts"] == [{"id": 4, "class": 0, "source": 1}]
+    client.post("/api/undo", {})
+    quince = client.post("/api/classes", {"name": "quince"})["id"]
+    answer = client.label(50, quince)
+    assert (answer["contradicts"], answer["expected_wrong"]) == ([], None)
+    client.post("/api/undo", {})
+
+
+def test_a_class_that_leaves_the_list_gives_its_key_free_and_the_others_keep_theirs(tmp_path: Path) -> None:
+    def keys(client: StudioClient) -> dict[str, str | None]:
+        return {one["name"]: one["key"] for one in client.get("/api/state")["classes"][2:]}
+
+    path = write_lots(tmp_path / "lots.csv")
+    with running(path, worker=False) as (_, client):
+        first = client.post("/api/classes", {"name": "first"})
+        client.label(20, first["id"])
+        second = client.post("/api/classes", {"name": "second"})
+        client.label(21, second["id"])
+        assert (first["key"], second["key"]) == ("3", "4")
+        client.label(20, second["id"])
+        assert keys(client) == {"first": None, "second": "4"}
+        third = client.post("/api/classes", {"name": "third"})
+        client.label(22, third["id"])
+        assert third["key"] == "3"
+        client.label(23, first["id"])
+        assert keys(client) == {"first": "5", "second": "4", "third": "3"}
+    with running(path, worker=False) as (_, client):
+        assert keys(client) == {"first": "5", "second": "4", "third": "3"}
 
 
 def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, StudioClient]) -> None:
@@ -106,8 +146,39 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     goal = client.get("/api/state")["goal"]
     assert goal["message"] == "about 31 more labels (12 to many)"
     assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": None}
+    studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
+    message = client.get("/api/state")["goal"]["message"]
+    assert message == "at most 52 more labels: too few were drawn at random to say more"
     client.post("/api/goal", {"error": 0.3})
     assert client.get("/api/state")["goal"]["message"] == "reached: 20.0% expected"
+
+
+def test_a_row_whose_picture_is_missing_says_so(tmp_path: Path) -> None:
+    Path(tmp_path / "there.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    path = tmp_path / "pictures.csv"
+    path.write_text("picture,kind\nthere.png,apple\npic36.png,\n,pear\n")
+    with running(path, worker=False) as (_, client):
+        found = [client.get(f"/api/row/{row}") for row in range(3)]
+        assert [(one["image"], one["no_image"]) for one in found] == [
+            *((True, ""), (False, "pic36.png is not there."), (False, "")),
+        ]
+
+
+def test_notes_name_parameters_as_the_user_gives_them(tmp_path: Path) -> None:
+    def as_flag(note: str) -> str:
+        return f"{note.before}--{note.parameter} {note.value}" if isinstance(note, Hint) else note
+
+    with running(write_lots(tmp_path / "lots.csv"), worker=False, note_text=as_flag) as (studio, client):
+        hint = Hint("if it marks unlabelled rows, add ", "unlabeled", "x")
+        studio.workspace.receive(("result", replace(result_of(client, []), notes=[hint, "a note"])))
+        assert client.get("/api/state")["notes"][-2:] == ["if it marks unlabelled rows, add --unlabeled x", "a note"]
+
+
+def test_nothing_is_said_to_be_saved_before_there_is_something_to_save(tmp_path: Path) -> None:
+    with running(write_lots(tmp_path / "lots.csv"), worker=False) as (_, client):
+        assert client.get("/api/state")["saved_at"] is None
+        client.label(20, 0)
+        assert client.get("/api/state")["saved_at"]
 
 
 def test_a_result_is_shown_with_its_error_its_curve_and_its_notes(quiet: tuple[Any, StudioClient]) -> None:
@@ -135,7 +206,11 @@ def test_an_undo_goes_back_on_the_curve(quiet: tuple[Any, StudioClient]) -> None
 
 def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClient]) -> None:
     studio, client = quiet
+    for kind in ("pca", "umap", "umap"):
+        assert client.get(f"/api/map?kind={kind}", 202) == {"state": "computing"}
     studio.workspace.receive(("gone", -9, False))
+    for kind in ("pca", "umap", "umap"):
+        assert client.get(f"/api/map?kind={kind}", 202)["state"] == "failed"
     propagation = client.get("/api/state")["propagation"]
     assert propagation["state"] == "failed"
     assert "labels are saved all the same" in propagation["message"]

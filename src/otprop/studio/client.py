@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+import signal
+from collections.abc import Callable, Iterator
 from concurrent.futures import Future
 from itertools import count
-from multiprocessing import get_context
+from multiprocessing import get_context, resource_tracker
 from multiprocessing.connection import Connection
 from threading import Lock, Thread
 from typing import Any
@@ -15,8 +16,23 @@ from otprop.studio import worker
 from otprop.studio.source import Source
 
 MOST_RESTARTS = 3  # in a row, without a result in between
+WITHOUT = 'labels are saved all the same, and can be exported as "Labels"'
 
 Receiver = Callable[[tuple[Any, ...]], None]
+
+
+@contextlib.contextmanager
+def _without_interrupts() -> Iterator[None]:
+    """A process that is started here is never interrupted by Ctrl-C, not even before it can ignore it."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # which would let interrupts through again, were it started later
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 class WorkerGoneError(RuntimeError):
@@ -55,7 +71,8 @@ class WorkerClient:
             self._process = context.Process(
                 target=worker.main, args=(theirs, self._source), name="otprop-studio-worker"
             )
-            self._process.start()
+            with _without_interrupts():
+                self._process.start()
             theirs.close()
             self._connection = ours
         self._receive(("started",))
@@ -108,13 +125,17 @@ class WorkerClient:
             return
         with self._lock:
             self._connection = None
+        self._failures += 1
+        again = self._starts_again
         self._fail_questions()
         process.join()
-        self._failures += 1
-        again = self._failures <= MOST_RESTARTS
         self._receive(("gone", process.exitcode, again))
         if again:
             self.start()
+
+    @property
+    def _starts_again(self) -> bool:
+        return not self._closed and self._failures <= MOST_RESTARTS
 
     def _take_answer(self, number: int, answer: Any, error: str | None) -> None:
         question = self._questions.pop(number, None)
@@ -126,7 +147,8 @@ class WorkerClient:
             question.set_exception(ValueError(error))
 
     def _fail_questions(self) -> None:
+        ending = "; it is started again." if self._starts_again else f", and is not started again: {WITHOUT}."
         for number in list(self._questions):
             question = self._questions.pop(number, None)
             if question is not None and not question.done():
-                question.set_exception(WorkerGoneError("the propagation was stopped; it is started again."))
+                question.set_exception(WorkerGoneError(f"the propagation was stopped{ending}"))

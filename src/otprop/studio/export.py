@@ -11,22 +11,19 @@ from otprop.files import write_arrow
 from otprop.labelling.corrections import DIGEST, LABEL, RANDOM, REASON, ROW
 from otprop.labelling.output_columns import OutputColumns
 from otprop.labelling.previous_run import free_prefix
-from otprop.studio.propagator import Labels, Propagator
+from otprop.studio.propagator import Labels, Propagator, class_ids, class_values
+from otprop.studio.source import Source
+from otprop.table.target import Target
 
-FORMATS = {
-    **{"csv": "labelled.csv", "parquet": "labelled.parquet", "report": "report.html", "model": "model"},
-    "labels": "labels.csv",
-}
+FORMATS = {"csv": "labelled.csv", "parquet": "labelled.parquet", "report": "report.html", "model": "model"}
+MADE_HERE = "labels"  # the format that needs no propagation
 CHOSEN = "chosen"  # the reason of a row that was not drawn
 
 
 def export(propagator: Propagator, labels: Labels, what: str, folder: Path) -> str:
     """Write a file into the folder; its name."""
-    name = f"{Path(propagator.source.path).name.split('.')[0]}.{FORMATS[what]}"
+    name = _name(propagator.source, FORMATS[what])
     path = folder / name
-    if what == "labels":
-        _write_corrections(propagator, labels, path)
-        return name
     if propagator.fitted is None:
         _write_labels(propagator, labels, what, path)
         return name
@@ -55,23 +52,34 @@ def _columns(propagator: Propagator) -> OutputColumns:
     return OutputColumns(prefix=free_prefix(names, target) if taken else None)
 
 
-def _write_corrections(propagator: Propagator, labels: Labels, path: Path) -> None:
-    """The labels made here with how their rows were picked, as `otprop label --corrections` reads them."""
+def export_made_here(source: Source, target: Target, labels: Labels, digest: str, folder: Path) -> str:
+    """Write the labels made here, as `otprop label --corrections` reads them; the name of the file.
+
+    Needs no propagation: who cannot have one takes the labels away all the same.
+    """
     import pyarrow as pa  # optional, and slow to import
 
-    if propagator.source.sample is not None:
+    if source.sample is not None:
         raise ValueError("the rows are a sample, whose numbers otprop label does not know: export the model instead.")
-    job, _ = propagator.job(labels)
-    made = job.corrections.labels
-    if not made:
+    rows = np.flatnonzero(labels.state >= 0)
+    if not len(rows):
         raise ValueError("no row was labelled here yet.")
+    codes = class_ids(target, labels)
+    names = [labels.classes[number] for number in np.unique(codes[codes >= 0])]
+    values = dict(zip(names, class_values(names, dict(zip(target.classes, target.values, strict=True))), strict=True))
     columns = {
-        ROW: [row + 1 for row in made],
-        LABEL: [str(label) for label in made.values()],
-        REASON: [RANDOM if row in job.corrections.drawn else CHOSEN for row in made],
-        DIGEST: [propagator.digest] * len(made),
+        ROW: [int(row) + 1 for row in rows],
+        LABEL: [str(values[labels.classes[number]]) for number in labels.state[rows]],
+        REASON: [RANDOM if drawn else CHOSEN for drawn in labels.drawn[rows]],
+        DIGEST: [digest] * len(rows),
     }
-    write_arrow(pa.table(columns), path, force=True)
+    name = _name(source, "labels.csv")
+    write_arrow(pa.table(columns), folder / name, force=True)
+    return name
+
+
+def _name(source: Source, ending: str) -> str:
+    return f"{Path(source.path).name.split('.')[0]}.{ending}"
 
 
 def _write_labels(propagator: Propagator, labels: Labels, what: str, path: Path) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MOST_BYTES = 20_000_000  # of a picture
 MOST_SIDE = 4096  # pixels of an array that is shown as a picture
+_START = 16  # bytes that tell the type of a picture
 _STARTS = {
     b"\x89PNG\r\n\x1a\n": "image/png",
     b"\xff\xd8\xff": "image/jpeg",
@@ -54,6 +55,16 @@ class Pictures:
         """Whether a row names a picture; its file may be missing all the same."""
         return self._images is not None or (self._paths is not None and bool(self._paths[row].as_py()))
 
+    def problem(self, row: int) -> str:
+        """Why the picture that a row names cannot be shown; empty where it can, or where it names none."""
+        if self._images is not None or not self.has(row):
+            return ""
+        try:
+            self._read(str(self._paths[row].as_py()), _START)
+        except NoPictureError as error:
+            return str(error)
+        return ""
+
     def of_row(self, row: int) -> tuple[bytes, str]:
         """The picture of a row and its type; raises NoPictureError where there is none."""
         if self._images is not None:
@@ -61,30 +72,31 @@ class Pictures:
         name = None if self._paths is None else self._paths[row].as_py()
         if not name:
             raise NoPictureError("this row has no picture.")
-        return self._read(str(name))
+        return self._read(str(name), MOST_BYTES)
 
-    def _read(self, name: str) -> tuple[bytes, str]:
-        """A file below the folder, by the name in its cell; links that lead out of the folder are not followed."""
+    def _read(self, name: str, n_bytes: int) -> tuple[bytes, str]:
+        """The first bytes of a file below the folder; links that lead out of the folder are not followed."""
         try:
             path = (self._folder / name).resolve(strict=True)
             inside = path.is_relative_to(self._folder.resolve())
         except (OSError, ValueError, RuntimeError):  # missing, a NUL in the name, links in a circle
-            raise NoPictureError(f"there is no picture {name[:200]!r} beside the file.") from None
+            raise NoPictureError(f"{name[:200]} is not there.") from None
         if not inside:
             raise NoPictureError("pictures are shown from the folder of the file and below only.")
         try:
             number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not be waited for
             with os.fdopen(number, "rb") as file:
-                if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                    raise NoPictureError("this picture is not a plain file.")
-                data = file.read(MOST_BYTES + 1)
+                found = os.fstat(file.fileno())
+                if not stat.S_ISREG(found.st_mode):
+                    raise NoPictureError(f"{name[:200]} is not a plain file.")
+                data = file.read(n_bytes)
         except OSError:
-            raise NoPictureError(f"the picture {name[:200]!r} cannot be read.") from None
-        if len(data) > MOST_BYTES:
-            raise NoPictureError(f"this picture is larger than {MOST_BYTES // 1_000_000} MB.")
+            raise NoPictureError(f"{name[:200]} cannot be read.") from None
+        if found.st_size > MOST_BYTES:
+            raise NoPictureError(f"{name[:200]} is larger than {MOST_BYTES // 1_000_000} MB.")
         kind = media_type(data)
         if kind is None:
-            raise NoPictureError("this file is no PNG, JPEG, GIF or WebP picture.")
+            raise NoPictureError(f"{name[:200]} is no PNG, JPEG, GIF or WebP picture.")
         return data, kind
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop.studio.client import WITHOUT
 from otprop.studio.propagator import Result
 
 TWO_CLASSES = "label rows of two classes, and the others follow"
@@ -101,6 +102,6 @@ class WorkerNews:
         self.status |= {"state": "failed", "revision": revision, "step": "", "message": sentence}
 
     def _on_gone(self, status: int | None, again: bool) -> None:
-        ending = "it is started again" if again else "it is not started again; labels are saved all the same"
+        ending = "it is started again" if again else f"it is not started again; {WITHOUT}"
         message = f"the propagation was stopped (exit status {status}): {ending}"
         self.status |= {"state": "waiting" if again else "failed", "step": "", "message": message}

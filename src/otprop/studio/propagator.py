@@ -140,7 +140,7 @@ class Propagator:
 
     def can_run(self, labels: Labels) -> bool:
         """Whether there are labels of two classes."""
-        codes = self._codes(labels)
+        codes = class_ids(self.base.target, labels)
         return len(np.unique(codes[codes >= 0])) > 1
 
     def run(self, labels: Labels) -> Result:
@@ -170,7 +170,7 @@ class Propagator:
 
     def suggest(self, labels: Labels) -> list[tuple[int, str]]:
         """Rows to label next with the reason of each: of the last run, or typical ones where there was none."""
-        without = self._codes(labels) < 0
+        without = class_ids(self.base.target, labels) < 0
         without[labels.state == UNKNOWN] = False
         n_pile = int((labels.state == UNKNOWN).sum())
         if self.fitted is not None and not self.fitted[0].target.given.all():
@@ -226,25 +226,16 @@ class Propagator:
             return None
         return float(found.value), float(found.low), float(found.high)
 
-    def _codes(self, labels: Labels) -> np.ndarray:
-        """The class id of every labelled row, -1 for the others."""
-        ids = {name: number for number, name in enumerate(labels.classes)}
-        target = self.base.target
-        given = np.array([*(ids[name] for name in target.classes), -1], dtype=np.int64)[target.codes]
-        codes = np.where(labels.state >= 0, labels.state, given)
-        codes[(labels.state == REMOVED) | (labels.state == UNKNOWN)] = -1
-        return codes
-
     def job(self, labels: Labels) -> tuple[Job, np.ndarray]:
         """The job of these labels, as `otprop label` would have it with corrections, and the ids of its classes."""
-        base, codes = self.base, self._codes(labels)
+        base, codes = self.base, class_ids(self.base.target, labels)
         ids = np.unique(codes[codes >= 0])
         in_file = dict(zip(base.target.classes, base.target.values, strict=True))
-        ids = ids[_order_of_classes(_values([labels.classes[number] for number in ids], in_file))]
+        ids = ids[_order_of_classes(class_values([labels.classes[number] for number in ids], in_file))]
         place = np.full(len(labels.classes) + 1, -1, dtype=np.intp)
         place[ids] = np.arange(len(ids))
         names = [labels.classes[number] for number in ids]
-        values = _values(names, in_file)
+        values = class_values(names, in_file)
         here = np.flatnonzero(labels.state >= 0)
         file_codes = np.array([*(labels.classes.index(name) for name in base.target.classes), -1])[base.target.codes]
         corrected = (base.corrected & (labels.state == AS_IN_FILE)) | (
@@ -300,8 +291,17 @@ class Propagator:
             classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
             seconds=outcome.seconds,
             reused=list(getattr(job.estimator, "reused_", ())),
-            notes=[str(note) for note in job.notes],
+            notes=list(job.notes),
         )
+
+
+def class_ids(target: Target, labels: Labels) -> np.ndarray:
+    """The class id of every labelled row, -1 for the others."""
+    ids = {name: number for number, name in enumerate(labels.classes)}
+    given = np.array([*(ids[name] for name in target.classes), -1], dtype=np.int64)[target.codes]
+    codes = np.where(labels.state >= 0, labels.state, given)
+    codes[(labels.state == REMOVED) | (labels.state == UNKNOWN)] = -1
+    return codes
 
 
 def _order_of_classes(values: Sequence[Any]) -> np.ndarray:
@@ -310,7 +310,7 @@ def _order_of_classes(values: Sequence[Any]) -> np.ndarray:
     return np.argsort(target.codes, kind="stable")
 
 
-def _values(names: Sequence[str], in_file: Mapping[str, Any]) -> list[Any]:
+def class_values(names: Sequence[str], in_file: Mapping[str, Any]) -> list[Any]:
     """The classes as they are written to a file: in the type of those in the file, or all as text."""
     kinds = {type(value) for value in in_file.values()}
     kind = next(iter(kinds)) if len(kinds) == 1 else str

@@ -9,7 +9,7 @@ import numpy as np
 from otprop.loop.suggestions import RANDOM, UNCERTAIN
 from otprop.studio.shown import NONE, PILE, PROPAGATED, Shown
 
-ORDERS = ("suggest", "unsure", "class", "search", "issues", "unknown")
+ORDERS = ("suggest", "unsure", "class", "issues", "unknown")
 RANDOM_SHARE = 0.2  # of the rows labelled one by one; from these the error is estimated
 N_FIRST = 20  # rows drawn at random, before the first suggestions come
 

@@ -25,13 +25,22 @@ PORTS_TRIED = 20
 class Studio:
     """An open table and its server.
 
+    Parameters
+    ----------
+    source : Source
+    session_path : path
+    port : int or None, for the first that is free
+    note_text : callable, a note as the page shows it, its parameters named as the user gives them
+
     Attributes
     ----------
     url : str, the address with the token
     notes : list of str, what the user should know
     """
 
-    def __init__(self, source: Source, session_path: Path, port: int | None = None) -> None:
+    def __init__(
+        self, source: Source, session_path: Path, port: int | None = None, note_text: Callable[[str], str] = str
+    ) -> None:
         table = read_source(source)
         job = prepare_source(source, table)
         cells = Cells(table, source.request.target, source.folder)
@@ -40,7 +49,7 @@ class Studio:
             self._socket, note = bind(port)
             self.port: int = self._socket.getsockname()[1]
             self.notes = [*job.notes, *self.session.notes, *([note] if note else [])]
-            self.workspace = Workspace(source, job, cells, self.session)
+            self.workspace = Workspace(source, job, cells, self.session, note_text=note_text)
         except BaseException:
             self.session.close()
             raise

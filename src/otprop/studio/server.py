@@ -88,7 +88,7 @@ class Application:
             ("POST", "/api/export", self.export, SMALL_BODY),
         ]
         self._patterns = [
-            (method, re.compile(re.sub(r"\{(\w+):(\w+)\}", _pattern, path)), most)
+            (method, re.compile(re.sub(r"\{(\w+):(\w+)\}", _as_pattern, path)), most)
             for method, path, _, most in self.routes
         ]
 
@@ -195,7 +195,7 @@ class Application:
         number = (
             query_number(query.get("class", "0"), 0, len(self._space.session.classes) - 1) if order == "class" else None
         )
-        rows, total = self._space.queue(order, n, number, query.get("q", ""))
+        rows, total = self._space.queue(order, n, number)
         return as_json(
             {"order": order, "rows": [{"id": row, "reason": reason} for row, reason in rows], "total": total}
         )
@@ -244,7 +244,7 @@ class Application:
 
     async def redo(self, request: Request) -> Response:
         await body_of(request)
-        return await self._once(request, lambda name: self._space.undo(name, again=True))
+        return await self._once(request, self._space.redo)
 
     async def skip(self, request: Request) -> Response:
         row = row_of((await body_of(request)).get("row"), self._space.cells.n_rows)
@@ -278,7 +278,7 @@ class Application:
 
     async def export(self, request: Request) -> Response:
         what = (await body_of(request)).get("format")
-        written: Future[Any] = self._space.export(what if isinstance(what, str) else "")
+        written: Future[Any] = await run_in_threadpool(self._space.export, what if isinstance(what, str) else "")
         name = await asyncio.wrap_future(written)
         path = self._space.exported(name)
         if path is None:
@@ -292,8 +292,9 @@ class Application:
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
 
 
-def _pattern(found: re.Match[str]) -> str:
-    return {"int": r"[0-9]{1,12}", "str": r"[^/]+", "path": r"[\\w./-]+"}[found[2]].replace("\\\\", "\\")
+def _as_pattern(parameter: re.Match[str]) -> str:
+    """The expression for a parameter in the path of a route, such as {row:int}."""
+    return {"int": r"[0-9]{1,12}", "str": r"[^/]+", "path": r"[\w./-]+"}[parameter[2]]
 
 
 def _whole(word: str) -> int:

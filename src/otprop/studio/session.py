@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from threading import RLock
@@ -15,7 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, writing
+from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, reading, writing
 
 AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
 LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
@@ -69,6 +69,26 @@ class Event:
         return Event(revision, kind, time, self.rows, *states, self.revision, back)
 
 
+@dataclass(frozen=True)
+class Said:
+    """What was said of one row, to be found again in a changed file.
+
+    Attributes
+    ----------
+    row : int, its number in the file that it was last in
+    state, drawn : as in `Session`
+    mark : str, SKIP, KEEP or ""
+    fingerprint, columns : str, of the row, and the columns that it was made from, in JSON
+    """
+
+    row: int
+    state: int
+    drawn: bool
+    mark: str
+    fingerprint: str
+    columns: str
+
+
 class Session:
     """The log of one file and target; every method that changes it returns once the change is on disk.
 
@@ -90,11 +110,12 @@ class Session:
         self._rows = rows
         self._connection, is_new = open_session_file(self.path)
         try:
-            if is_new or self._meta("target") is None:
-                self._begin(target)
-            self._check_target(target)
-            self._replay()
-            self._match_file()
+            with reading(self.path):
+                if is_new or self._meta("target") is None:
+                    self._begin(target)
+                self._check_target(target)
+                self._replay()
+                self._match_file()
             with self._saving():
                 for name in classes:
                     self._add_class(name)
@@ -125,6 +146,11 @@ class Session:
         """The expected error to reach."""
         found = self._meta("goal")
         return None if found is None else float(found)
+
+    @property
+    def keys(self) -> dict[int, str]:
+        """The keys of classes, by id."""
+        return {int(number): key for number, key in json.loads(self._meta("keys") or "{}").items()}
 
     @property
     def can_undo(self) -> bool:
@@ -208,13 +234,13 @@ class Session:
 
     def undo(self, request: str = "") -> Event | None:
         """Take the newest event back that was not taken back; None where there is none."""
-        return self._turn(self._done, UNDO, request)
+        return self._undo_or_redo(self._done, UNDO, request)
 
     def redo(self, request: str = "") -> Event | None:
         """Make the event again that was taken back last; None where there is none."""
-        return self._turn(self._undone, REDO, request)
+        return self._undo_or_redo(self._undone, REDO, request)
 
-    def _turn(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
+    def _undo_or_redo(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
         with self.lock:
             if not stack:
                 return None
@@ -248,6 +274,11 @@ class Session:
         with self.lock, self._saving():
             self._set_meta(goal=None if error is None else repr(error))
 
+    def set_keys(self, keys: Mapping[int, str]) -> None:
+        """Remember the keys of classes, so that they are the same the next time."""
+        with self.lock, self._saving():
+            self._set_meta(keys=json.dumps(keys))
+
     def add_curve_point(self, revision: int, labels: int, error: float, low: float, high: float) -> None:
         """Note the expected error that a propagation has found."""
         with self.lock, self._saving():
@@ -256,8 +287,8 @@ class Session:
 
     # --- the log
 
-    def _append(self, event: Event, request: str = "") -> None:
-        """Write an event, and only then let it count."""
+    def _append(self, event: Event, request: str = "", carried: Sequence[tuple[bool, Said]] = ()) -> None:
+        """Write an event, and only then let it count; `carried`: rows that are in the file or not, for FILE."""
         prints = self._rows.fingerprints(event.rows.tolist())
         with self._saving():
             if event.kind == FILE:
@@ -275,6 +306,10 @@ class Session:
                 number, _, name = event.renamed
                 self._connection.execute("INSERT INTO renames VALUES (?, ?, ?, ?)", (event.revision, *event.renamed))
                 self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name, number))
+            self._connection.executemany(
+                "INSERT INTO carried VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+                ((event.revision, is_here, *astuple(one)) for is_here, one in carried),
+            )
         if event.renamed is not None:
             self.classes = self._read_classes()
         self._apply(event)
@@ -288,6 +323,8 @@ class Session:
             self.kept.clear()
             self._done.clear()
             self._undone.clear()
+            for one in self._carried(event.revision, is_here=True):
+                (self.skipped if one.mark == SKIP else self.kept)[one.row] = None
         self.state[event.rows], self.drawn[event.rows] = event.new, event.new_drawn
         self.used.update(event.new[event.new >= 0].tolist())
         if event.kind in (UNDO, REDO):
@@ -357,56 +394,112 @@ class Session:
             raise SessionError(f"{self.path} is a session of the target {before!r}, not of {target!r}")
 
     def _match_file(self) -> None:
-        """Where the file has changed: keep what was said of rows that are still in it, and say so."""
+        """Where the file has changed: match what was said with its rows; what is of no row now is kept for later."""
         rows, columns = self._rows, json.loads(str(self._meta("columns")))
         before = str(self._meta("digest"))
         if (before, columns) == (rows.digest, rows.columns):
             self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
             return
-        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
+        said = self._said(json.dumps(columns))
+        labelled = np.array([one.state != AS_IN_FILE for one in said], dtype=bool)
         gone = [name for name in columns if name not in rows.columns]
-        said = np.flatnonzero(self.state != AS_IN_FILE)
-        if gone and len(said):
-            raise SessionError(
-                f"{rows.name} has lost the column {gone[0]!r} since {self.path} was saved, so that its labels cannot "
-                "be matched with the rows",
-                "restore the column, or name another file with {}",
-            )
-        found = self._find_rows(said, columns) if len(said) else np.empty(0, dtype=np.int64)
-        kept = found >= 0
-        if len(said) and not kept.any():
-            rest = f"the sample of {rows.name} that is open now" if same_file else f"{rows.name}, which is another file"
-            raise SessionError(
-                f"none of the {len(said)} labels of {self.path} is of a row of {rest}", "name another session with {}"
-            )
-        new, drawn = self.state[said][kept], self.drawn[said][kept]
-        nothing = np.full(len(new), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(new), dtype=bool), drawn
-        event = Event(self.revision + 1, FILE, _now(), found[kept], *nothing)
-        self._append(event)
+        if gone and labelled.any():
+            raise self._lost_column(gone[0])
+        found = self._find_rows(said)
+        is_found = found >= 0
+        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
+        n_labels, n_found = int(labelled.sum()), int((labelled & is_found).sum())
+        if n_labels and not n_found:
+            raise self._no_row_found(n_labels, same_file)
+        n_moved = int((labelled & is_found & (found != [one.row for one in said])).sum())
+        self.notes.append(self._note_on_match(n_labels, n_found, n_moved, same_file))
+        self._carry_over(said, found)
         self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
-        moved = int((found[kept] != said[kept]).sum())
-        what = f"another sample of {rows.name} is open than" if same_file else f"{rows.name} has changed since"
-        note = f"{what} the last time: {int(kept.sum())} of {len(said)} labels made here fit"
-        note += f", {moved} of them in another row" if moved else ""
-        lost = len(said) - int(kept.sum())
-        self.notes.append(f"{note}; {lost} are of rows that are not in it any more, or not once" if lost else note)
 
-    def _find_rows(self, said: np.ndarray, columns: list[str]) -> np.ndarray:
-        """The row of the present file for each row of the earlier one, by its cells; -1 where there is no one row."""
+    def _made_for(self) -> str:
+        """The file of the last time where it had another name, as a part of a sentence."""
+        name = self._meta("file")
+        return "" if name == self._rows.name else f"{self.path} was made for {name}: "
+
+    def _lost_column(self, column: str) -> SessionError:
+        name, made_for = self._rows.name, self._made_for()
+        if made_for:
+            return SessionError(f"{made_for}{name} has no column {column!r}", "name another session with {}")
+        return SessionError(
+            f"{name} has lost the column {column!r} since {self.path} was saved, so that its labels cannot be matched "
+            "with the rows",
+            "restore the column, or name another file with {}",
+        )
+
+    def _no_row_found(self, n_labels: int, same_file: bool) -> SessionError:
+        name = self._rows.name
+        rest = f"the sample of {name} that is open now" if same_file else f"{name}, which is another file"
+        return SessionError(
+            f"{self._made_for()}none of the {n_labels} labels of {self.path} is of a row of {rest}",
+            "name another session with {}",
+        )
+
+    def _note_on_match(self, n_labels: int, n_found: int, n_moved: int, same_file: bool) -> str:
+        name, made_for = self._rows.name, self._made_for()
+        if made_for and not n_labels:
+            return f"{made_for}no label was made there, and it is used for {name} from now on"
+        what = f"another sample of {name} is open than" if same_file else f"{name} has changed since"
+        note = f"{made_for or f'{what} the last time: '}{n_found} of {n_labels} labels made here fit"
+        note += f", {n_moved} of them in another row" if n_moved else ""
+        n_lost = n_labels - n_found
+        kept = f"; kept for rows that are not in it now, or not once: {n_lost}"
+        return note + (kept if n_lost else "")
+
+    def _said(self, columns: str) -> list[Said]:
+        """All that was said: first of rows that are in the file of the last time, then of rows that were not."""
         prints = dict(self._connection.execute("SELECT row, fingerprint FROM changes ORDER BY revision").fetchall())
-        here = self._rows.fingerprints(None, columns)
-        places: dict[str, list[int]] = {}
-        for row, fingerprint in enumerate(here):
-            places.setdefault(fingerprint, []).append(row)
+        marks = {**dict.fromkeys(self.skipped, SKIP), **dict.fromkeys(self.kept, KEEP)}
+        rows = np.flatnonzero(self.state != AS_IN_FILE).tolist()
+        rows += [row for row in marks if self.state[row] == AS_IN_FILE]
+        here = [
+            Said(row, int(self.state[row]), bool(self.drawn[row]), marks.get(row, ""), prints[row], columns)
+            for row in rows
+        ]
+        (last,) = self._connection.execute("SELECT max(revision) FROM events WHERE kind = ?", (FILE,)).fetchone()
+        return here + self._carried(last or 0, is_here=False)
+
+    def _carry_over(self, said: list[Said], found: np.ndarray) -> None:
+        """Begin anew with the rows that were found, in one event; the others are carried along."""
+        here = [(row, one) for row, one in zip(found.tolist(), said, strict=True) if row >= 0]
+        new = np.array([one.state for _, one in here], dtype=np.int64)
+        drawn = np.array([one.drawn for _, one in here], dtype=bool)
+        states = np.full(len(here), AS_IN_FILE, dtype=np.int64), new, np.zeros(len(here), dtype=bool), drawn
+        rows = np.array([row for row, _ in here], dtype=np.int64)
+        carried = [(True, replace(one, row=row)) for row, one in here if one.mark]
+        carried += [(False, one) for row, one in zip(found.tolist(), said, strict=True) if row < 0]
+        self._append(Event(self.revision + 1, FILE, _now(), rows, *states), carried=carried)
+
+    def _carried(self, revision: int, is_here: bool) -> list[Said]:
+        """What an event of kind FILE has carried over: marks of rows in the file, or all of rows not in it."""
+        found = self._connection.execute(
+            "SELECT row, state, drawn, mark, fingerprint, columns FROM carried "
+            "WHERE revision = ? AND is_here = ? ORDER BY rowid",
+            (revision, is_here),
+        )
+        return [Said(row, state, bool(drawn), *texts) for row, state, drawn, *texts in found]
+
+    def _find_rows(self, said: Sequence[Said]) -> np.ndarray:
+        """The row of the present file for each that something was said of, by its cells; -1 for no one row."""
+        places: dict[str, dict[str, list[int]]] = {}
+        for columns in {one.columns for one in said}:
+            names = json.loads(columns)
+            known = set(names) <= set(self._rows.columns)
+            places[columns] = {}
+            for row, fingerprint in enumerate(self._rows.fingerprints(None, names) if known else []):
+                places[columns].setdefault(fingerprint, []).append(row)
+        taken: set[int] = set()
         found = []
-        for row in said.tolist():
-            same = places.get(prints[row], [])
-            found.append(row if row in same else same[0] if len(same) == 1 else -1)
-        taken = np.array(found, dtype=np.int64)
-        _, first = np.unique(taken, return_index=True)
-        once = np.zeros(len(taken), dtype=bool)
-        once[first] = True
-        return np.where(once, taken, -1)
+        for one in said:
+            same = places[one.columns].get(one.fingerprint, [])
+            row = one.row if one.row in same else same[0] if len(same) == 1 else -1
+            found.append(-1 if row in taken else row)
+            taken.add(row)
+        return np.array(found, dtype=np.int64)
 
     # --- small things
 

@@ -38,6 +38,13 @@ CREATE TABLE IF NOT EXISTS renames (
     revision INTEGER PRIMARY KEY REFERENCES events, class INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL
 )
 """
+# beside the events of kind "file": what was said of rows that are not in the file then, and which rows are marked
+_CARRIED = """
+CREATE TABLE IF NOT EXISTS carried (
+    revision INTEGER NOT NULL REFERENCES events, is_here INTEGER NOT NULL, row INTEGER NOT NULL,
+    state INTEGER NOT NULL, drawn INTEGER NOT NULL, mark TEXT NOT NULL, fingerprint TEXT NOT NULL, columns TEXT NOT NULL
+)
+"""
 
 
 class SessionError(TableError):
@@ -71,7 +78,28 @@ def open_session_file(path: Path) -> tuple[sqlite3.Connection, bool]:
             raise SessionError(problem, "close that one, or use its page") from error
         if isinstance(error, sqlite3.OperationalError):
             raise SessionError(_cannot_write(path, error)) from error
-        raise SessionError(f"{path} is damaged ({error})", "keep it, and name another file with {}") from error
+        raise _damaged(path, error) from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[None]:
+    """Say it in one sentence where a page of the file that is read later turns out to be damaged."""
+    try:
+        yield
+    except SessionError:
+        raise
+    except (
+        sqlite3.DatabaseError,
+        ValueError,
+        TypeError,
+        KeyError,
+        IndexError,
+    ) as error:  # or its values are impossible
+        raise _damaged(path, error) from error
+
+
+def _damaged(path: Path, error: Exception) -> SessionError:
+    return SessionError(f"{path} is damaged ({error})", "keep it, and name another file with {}")
 
 
 def _check_content(path: Path) -> None:
@@ -122,9 +150,13 @@ def _prepare(connection: sqlite3.Connection) -> bool:
     connection.execute("PRAGMA synchronous = FULL")  # on disk before a label counts as saved
     if mode != "wal":
         raise sqlite3.OperationalError(f"the journal mode is {mode}")
+    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
+    if found != "ok":
+        raise sqlite3.DatabaseError(" ".join(found.split()))
     with writing(connection):
         (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        connection.execute(_RENAMES)  # also in a session of an earlier version, which has none
+        for table in (_RENAMES, _CARRIED):  # also in a session of an earlier version, which has none
+            connection.execute(table)
         if n_tables:
             return False
         for statement in _statements():

@@ -13,6 +13,7 @@ from otprop.studio.session import AS_IN_FILE, UNKNOWN
 NONE, GIVEN, HERE, PROPAGATED, PILE = range(5)  # sources of a label
 MOST_IN_A_BYTE = 250  # classes that fit in one byte a row
 NO_ROUND = 255
+LEAST_LABELS = 2  # of a class, from which on a low probability of it means something
 
 
 @dataclass(frozen=True)
@@ -61,8 +62,11 @@ def compose(state: np.ndarray, given: np.ndarray, result: Result | None) -> Show
 
 
 def probability_of(result: Result | None, rows: np.ndarray, number: int) -> np.ndarray | None:
-    """The probability of a class for some rows, 0 where it is not among the best; None before the first result."""
-    if result is None:
+    """The probability of a class for some rows, 0 where it is not among the best.
+
+    None before the first result, and for a class that the result knew too few labels of to say something against it.
+    """
+    if result is None or np.count_nonzero((result.rounds == 0) & (result.labels == number)) < LEAST_LABELS:
         return None
     found: np.ndarray = np.where(result.best[rows] == number, result.probability[rows], 0.0).sum(axis=1)
     return found

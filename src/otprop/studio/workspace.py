@@ -17,19 +17,21 @@ from otprop import __version__
 from otprop.labelling.job import Job
 from otprop.studio.cells import SHORT, Cells
 from otprop.studio.client import WorkerClient
-from otprop.studio.export import FORMATS
+from otprop.studio.export import FORMATS, MADE_HERE, export_made_here
 from otprop.studio.news import WorkerNews
-from otprop.studio.propagator import NO_CLASS, Result
+from otprop.studio.propagator import NO_CLASS, Labels, Result
 from otprop.studio.queues import Queues
 from otprop.studio.session import (
     ACCEPT,
     AS_IN_FILE,
     KEEP,
     KINDS,
+    REDO,
     REMOVE,
     REMOVED,
     RENAME,
     SKIP,
+    UNDO,
     UNKNOWN,
     Event,
     Session,
@@ -38,8 +40,6 @@ from otprop.studio.session_file import NotSavedError
 from otprop.studio.shown import (
     GIVEN,
     HERE,
-    MOST_IN_A_BYTE,
-    NONE,
     PILE,
     PROPAGATED,
     Shown,
@@ -65,14 +65,16 @@ class Workspace:
         cells: Cells,
         session: Session,
         notify: Callable[[bool], None] = lambda result: None,
+        note_text: Callable[[str], str] = str,
     ) -> None:
         self.source, self.cells, self.session = source, cells, session
         self.notify = notify  # called after a change; True where there is a new result
         self.lock = RLock()
         ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
         self._given = ids[job.target.codes]
+        self._target = job.target
         self._in_file = set(ids[:-1].tolist())
-        self._notes = [str(note) for note in job.notes]
+        self._notes, self._note_text = list(job.notes), note_text
         if cells.pictures.are_files:
             self._notes.append("pictures are shown, and are no features: the labels follow from the other columns")
         self._news = WorkerNews()
@@ -118,17 +120,15 @@ class Workspace:
                     for name, kind in zip(self.cells.columns, self.cells.kinds, strict=True)
                 ],
                 "text_columns": self.cells.text_columns,
-                "has_images": bool(self.cells.pictures),
                 "images_are_files": self.cells.pictures.are_files,
-                "label_bytes": 1 if len(session.classes) <= MOST_IN_A_BYTE else 2,
                 "classes": self._classes(counts),
                 "revision": session.revision,
                 "labels": n_labels,
                 "unknown": int((shown.sources == PILE).sum()),
                 "can_undo": session.can_undo,
                 "can_redo": session.can_redo,
-                "saved_at": session.saved_at,
-                "notes": list(dict.fromkeys([*session.notes, *self._notes, *(result.notes if result else [])])),
+                "saved_at": session.saved_at if session.revision else None,
+                "notes": self._all_notes(),
                 "propagation": dict(self._news.status),
                 "error": None if result is None else _range(result.error),
                 "curve": [
@@ -143,28 +143,45 @@ class Workspace:
                 "issues": len(self.issues()),
                 "suggested": self._news.n_suggested,
                 "suggested_for": self._news.suggested_for,
-                "session": session.path.name,
                 "session_id": session.session_id,
             }
 
     def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
         """All classes by id; one that was made here and has lost its last row is hidden until it has one again."""
-        rows = counts[[GIVEN, HERE, PROPAGATED]].sum(axis=0)
-        made_here = self.session.used - self._in_file
-        hidden = [number in made_here and not rows[number] for number in range(len(rows))]
+        hidden = self._hidden(counts)
+        keys = self._keys(hidden)
         return [
             {
                 "id": number,
                 "name": name,
-                "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) and not hidden[number] else None,
+                "key": keys.get(number),
                 "given": int(counts[GIVEN, number]),
                 "here": int(counts[HERE, number]),
                 "propagated": int(counts[PROPAGATED, number]),
-                "hidden": hidden[number],
+                "hidden": number in hidden,
                 "in_file": number in self._in_file,
             }
             for number, name in enumerate(self.session.classes)
         ]
+
+    def _all_notes(self) -> list[str]:
+        found = [*self.session.notes, *self._notes, *(self.result.notes if self.result else [])]
+        return list(dict.fromkeys(map(self._note_text, found)))
+
+    def _hidden(self, counts: np.ndarray) -> set[int]:
+        rows = counts[[GIVEN, HERE, PROPAGATED]].sum(axis=0)
+        return {number for number in self.session.used - self._in_file if not rows[number]}
+
+    def _keys(self, hidden: set[int]) -> dict[int, str]:
+        """The key of each class that is shown: it stays; a new class takes the first that is free."""
+        known = {number: key for number, key in self.session.keys.items() if number not in hidden}
+        free = iter([key for key in CLASS_KEYS if key not in known.values()])
+        new = (number for number in range(len(self.session.classes)) if number not in hidden and number not in known)
+        keys = {**known, **dict(zip(new, free, strict=False))}
+        if keys != self.session.keys:
+            with suppress(NotSavedError):  # a disk that is full is said where a label is lost by it
+                self.session.set_keys(keys)
+        return keys
 
     def _goal(self) -> dict[str, Any] | None:
         goal = self.session.goal
@@ -178,9 +195,14 @@ class Workspace:
             message = f"reached: {error[0]:.1%} expected"
         elif needed is None:
             message = f"{error[0]:.1%} expected now"
+        elif needed[1] < 1 and needed[2] >= self._n_unlabelled():
+            message = f"at most {self._n_unlabelled()} more labels: too few were drawn at random to say more"
         else:
             message = f"about {needed[0]:.0f} more labels ({needed[1]:.0f} to {needed[2]:.0f})"
         return {"error": goal, "labels": _range(needed), "message": message.replace("inf", "many")}
+
+    def _n_unlabelled(self) -> int:
+        return self.cells.n_rows - (0 if self.result is None else self.result.n_labels)
 
     def issues(self) -> list[tuple[int, int, float]]:
         """Labels that look wrong: row, suggested class, probability; not those that were kept, or changed here."""
@@ -201,6 +223,7 @@ class Workspace:
             best = best_classes(self.result, row)
             explained = self._news.explanation(row)
             issue = next((one for one in self.issues() if one[0] == row), None)
+            no_image = self.cells.pictures.problem(row)  # a request for it would be an error in the console
             return {
                 "id": row,
                 "cells": self.cells.of_row(row),
@@ -212,7 +235,8 @@ class Workspace:
                 "evidence": [] if explained is None else explained["evidence"],
                 "nearest": [] if explained is None else self._nearest(explained["nearest"], shown),
                 "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
-                "image": self.cells.pictures.has(row),
+                "image": self.cells.pictures.has(row) and not no_image,
+                "no_image": no_image,
                 "explained": row in self._news.explained or self.result is None,
             }
 
@@ -229,7 +253,7 @@ class Workspace:
             if shown.rounds[one["id"]] == 0
         ]
 
-    def queue(self, order: str, n: int, number: int | None, text: str) -> tuple[list[tuple[int, str]], int]:
+    def queue(self, order: str, n: int, number: int | None) -> tuple[list[tuple[int, str]], int]:
         """The next rows with the reason of each, and how many there are in all."""
         with self.lock:
             _, shown = self.shown()
@@ -238,29 +262,27 @@ class Workspace:
                 n_drawn, n_by_key = int(self.session.drawn.sum()), self.session.n_by_key
                 return queues.suggested(shown, n, n_drawn, n_by_key, skipped), queues.n_free(shown)
             if order in ("unsure", "class"):
-                rows = _late(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
+                rows = _skipped_last(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
                 return [(row, _sureness(shown, row)) for row in rows], queues.n_free(shown, number)
             if order == "issues":
                 issues, names = self.issues(), self.session.classes
                 reasons = [(row, f"{names[found]} instead: {share:.0%}") for row, found, share in issues]
                 return reasons[:n], len(reasons)
-            if order == "unknown":
-                rows = queues.pile(shown)
-                return [(row, "unknown") for row in rows[:n]], len(rows)
-        hits = self.cells.search(text) if text else np.empty(0, dtype=np.int64)
-        free = hits[np.isin(shown.sources[hits], (NONE, PROPAGATED))].tolist()
-        return [(row, "search") for row in _late(free, skipped)[:n]], len(free)
+            rows = queues.pile(shown)
+            return [(row, "unknown") for row in rows[:n]], len(rows)
 
     def map(self, kind: str) -> bytes | None:
         """The coordinates of the rows; None while they are computed, a ValueError where they cannot be."""
         with self.lock:
-            found = self._news.maps.get(kind)
-            if found is None and kind == "umap":
-                future = self.worker.ask("umap")
-                future.add_done_callback(self._take_umap)
-                self._news.maps.setdefault(kind, future)
-            found = self._news.maps.get(kind)
+            maps, status = self._news.maps, self._news.status
+            if kind not in maps and kind == "umap":
+                future = maps[kind] = self.worker.ask("umap")
+                future.add_done_callback(self._take_umap)  # at once where the worker is gone
+            elif kind not in maps and status["state"] == "failed":
+                raise ValueError(f"there is no map: {status['message']}")
+            found = maps.get(kind)
             if isinstance(found, str):
+                del maps[kind]  # who asks again may have more luck
                 raise ValueError(found)
             return found if isinstance(found, bytes) else None
 
@@ -269,9 +291,9 @@ class Workspace:
             error = future.exception()
             if error is None:
                 self._news.maps["umap"] = future.result().tobytes()
-            elif "umap-learn" in str(error):
+            elif "umap-learn" in str(error) or self._news.status["state"] == "failed":
                 self._news.maps["umap"] = str(error)
-            else:  # the worker was not ready, or is gone: asked again with the next request
+            else:  # the worker is not ready, or is started again: asked again with the next request
                 self._news.maps.pop("umap", None)
         self.notify(False)
 
@@ -326,7 +348,7 @@ class Workspace:
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
-            {"id": one["id"], "class": int(shown.classes[one["id"]])}
+            {"id": one["id"], "class": int(shown.classes[one["id"]]), "source": int(shown.sources[one["id"]])}
             for one in near
             if shown.rounds[one["id"]] == 0
             and shown.classes[one["id"]] not in (number, NO_CLASS)
@@ -338,17 +360,23 @@ class Workspace:
         share = None if number is None else probability_of(self.result, rows, number)
         return None if share is None else round(float((1.0 - share).sum()), 1)
 
-    def undo(self, request: str = "", again: bool = False) -> dict[str, Any]:
-        """Take the newest event back, or with `again` make it again."""
-        with self.lock:
-            event = self.session.redo(request) if again else self.session.undo(request)
-            if event is None:
-                sentence = f"nothing to {'redo' if again else 'undo'}"
-                return {"revision": self.session.revision, "rows": [], "what": sentence}
-            self._changed(event.rows)
-            return self.turned(event)
+    def undo(self, request: str = "") -> dict[str, Any]:
+        """Take the newest event back."""
+        return self._undo_or_redo(self.session.undo, UNDO, request)
 
-    def turned(self, event: Event) -> dict[str, Any]:
+    def redo(self, request: str = "") -> dict[str, Any]:
+        """Make the event again that was taken back last."""
+        return self._undo_or_redo(self.session.redo, REDO, request)
+
+    def _undo_or_redo(self, change: Callable[[str], Event | None], kind: str, request: str) -> dict[str, Any]:
+        with self.lock:
+            event = change(request)
+            if event is None:
+                return {"revision": self.session.revision, "rows": [], "what": f"nothing to {kind}"}
+            self._changed(event.rows)
+            return self.undo_answer(event)
+
+    def undo_answer(self, event: Event) -> dict[str, Any]:
         """The answer to an undo or a redo."""
         rows = event.rows.tolist()
         if event.renamed is not None:
@@ -371,7 +399,7 @@ class Workspace:
             return None
         if event.kind in (*KINDS, KEEP):
             return {"revision": event.revision, "saved": True, "contradicts": [], "expected_wrong": None}
-        return {"revision": event.revision} if event.kind in (SKIP, RENAME) else self.turned(event)
+        return {"revision": event.revision} if event.kind in (SKIP, RENAME) else self.undo_answer(event)
 
     def add_class(self, name: str) -> dict[str, Any]:
         """Make a class, or find it."""
@@ -379,8 +407,10 @@ class Workspace:
             if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
                 raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
             number = self.session.add_class(name)
+            _, shown = self.shown()
+            key = self._keys(self._hidden(shown.counts(len(self.session.classes)))).get(number)
         self.notify(False)
-        return {"id": number, "key": CLASS_KEYS[number] if number < len(CLASS_KEYS) else None}
+        return {"id": number, "key": key}
 
     def rename_class(self, number: int | None, name: str, request: str = "") -> dict[str, Any]:
         """Give a class that was made here another name."""
@@ -420,9 +450,21 @@ class Workspace:
 
     def export(self, what: str) -> Future[Any]:
         """Have a file written; its name."""
+        if what == MADE_HERE:
+            return self._export_made_here()
         if what not in FORMATS:
-            raise ValueError(f"format must be one of {', '.join(FORMATS)}.")
+            raise ValueError(f"format must be one of {', '.join((*FORMATS, MADE_HERE))}.")
         return self.worker.ask("export", (self._exports.name, what, self.session.revision))
+
+    def _export_made_here(self) -> Future[Any]:
+        """Write the labels made here without the worker, which may be gone."""
+        session, written = self.session, Future[Any]()
+        with session.lock:
+            state, drawn = session.state.copy(), session.drawn.copy()
+            labels = Labels(session.revision, list(session.classes), state, drawn)
+        folder = Path(self._exports.name)
+        written.set_result(export_made_here(self.source, self._target, labels, self.cells.digest, folder))
+        return written
 
     def exported(self, name: str) -> Path | None:
         """A file that was exported; None where there is none of this name."""
@@ -464,7 +506,7 @@ class Workspace:
                 self.session.add_curve_point(result.revision, result.n_labels, *result.error)
 
 
-def _late(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
+def _skipped_last(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
     """The rows with the skipped ones last."""
     late = set(skipped)
     return [row for row in rows if row not in late] + [row for row in rows if row in late]

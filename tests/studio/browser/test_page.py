@@ -56,6 +56,19 @@ def test_the_map_is_drawn_with_webgl_and_all_rows_can_be_reached(open_page: Open
     assert page.is_hidden(".region-title")
 
 
+def test_rows_of_a_map_that_is_not_there_yet_cannot_be_selected(open_page: OpenPage) -> None:
+    page = open_page()
+    page.route("**/api/map*", lambda route: route.fulfill(status=202, json={"state": "computing"}))
+    page.reload()
+    ready(page)
+    page.keyboard.press("Shift+A")
+    assert page.text_content("#said") == "The map is not ready yet."
+    page.unroute("**/api/map*")
+    page.wait_for_selector("#map[data-layout=pca]")
+    page.keyboard.press("Shift+A")
+    assert page.text_content("#said") == "150 rows selected."
+
+
 def test_without_webgl_the_map_is_drawn_on_a_plain_canvas(open_page: OpenPage) -> None:
     page = open_page(fragment="canvas")
     assert page.get_attribute("#map", "data-renderer") == "canvas"
@@ -128,6 +141,78 @@ def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_pag
     page.click("[data-notice=region] button:has-text('Undo')")
     wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
     assert fetched(page, "/api/state")["labels"] == before
+
+
+DEAF = """{
+  const listen = EventSource.prototype.addEventListener;
+  EventSource.prototype.addEventListener = function (name, act) {
+    return listen.call(this, name, (event) => window.deaf || act(event));
+  };
+}"""
+
+
+def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_once(open_page: OpenPage) -> None:
+    page = open_page()
+    page.add_init_script(DEAF)
+    page.reload()
+    ready(page)
+    free = int(page.evaluate("fetch('/api/queue?order=unsure').then(answer => answer.json())")["total"])
+    page.keyboard.press("Shift+A")
+    page.keyboard.press("0")
+    page.wait_for_selector(f"[data-notice=region]:has-text('{free} rows are on the unknown pile.')")
+    page.wait_for_selector("#row-body .empty:has-text('No row left in this order.')")
+    saved(page)
+    page.evaluate("window.deaf = true")  # the next result would bring rows, too
+    page.keyboard.press("u")
+    page.wait_for_selector("#row-body .cells")
+    page.evaluate("window.deaf = false")
+    labels = fetched(page, "/api/state")["labels"]
+    page.keyboard.press("Shift+A")
+    page.keyboard.press("x")
+    page.wait_for_selector(f"[data-notice=region]:has-text('{labels} labels removed.')")
+    page.wait_for_selector("#row-body .cells")
+    page.keyboard.press("u")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    assert fetched(page, "/api/state")["labels"] == labels
+
+
+def test_a_key_for_a_row_that_is_still_being_read_is_said_to_be_unused(open_page: OpenPage) -> None:
+    page = open_page()
+    before = fetched(page, "/api/state")["revision"]
+    held: list[Any] = []
+    page.route("**/api/row/*", lambda route: held.append(route))
+    for _ in range(40):
+        if page.get_attribute("#row", "data-ready") == "false":
+            break
+        press_and_wait(page, "ArrowRight")
+    for key in ("1", "Enter"):
+        page.evaluate("document.querySelector('#said').textContent = ''")
+        page.keyboard.press(key)
+        row = current_row(page)
+        assert page.text_content("#said") == f"Row {row + 1} is still being read: the key was not used."
+    page.unroute("**/api/row/*")  # which lets those go on that are held
+    page.wait_for_selector("#row[data-ready=true]")
+    assert (current_row(page), fetched(page, "/api/state")["revision"]) == (row, before)
+
+
+FIRST_CLASS = """async () => {
+  const { Orders } = await import("/static/js/orders.js");
+  const asked = [], listeners = {};
+  const store = { classes: [{ id: 1, name: "b" }, { id: 2, name: "c" }], state: { issues: 0, unknown: 0 },
+    on: (topic, listener) => { listeners[topic] = listener; } };
+  const queue = { order: "suggest", lasso: [], setOrder: async (...order) => asked.push(order) };
+  const orders = new Orders(store, queue, {}, { entries: [] });
+  listeners.classes();
+  orders.chosen("class");
+  store.classes = store.classes.slice(1);
+  listeners.classes();
+  orders.chosen("class");
+  return asked.map((one) => one.slice(0, 2));
+}"""
+
+
+def test_rows_of_a_class_begin_with_the_first_class_that_is_in_the_list(open_page: OpenPage) -> None:
+    assert open_page().evaluate(FIRST_CLASS) == [["class", "1"], ["class", "2"]]
 
 
 def test_colouring_changes_what_the_map_shows(open_page: OpenPage) -> None:
@@ -211,10 +296,17 @@ def test_a_class_made_here_is_renamed_and_undo_brings_its_name_back(open_page: O
     page = open_page()
     row = current_row(page)
     page.keyboard.press("n")
-    page.keyboard.type("Boskop")
+    page.keyboard.type("  ")
+    page.keyboard.press("Enter")
+    page.wait_for_selector("#new-class[open] #new-class-alike:has-text('A class needs a name')")
+    page.fill("#new-class-name", "Boskop")
     page.keyboard.press("Enter")
     page.wait_for_selector(f"#row:not([data-row='{row}'])")
     page.click("[aria-label='Rename Boskop']")
+    for name, problem in (("Gala", "There is a class “Gala” already"), ("  ", "A class needs a name")):
+        page.fill("#rename-class-name", name)
+        page.keyboard.press("Enter")
+        page.wait_for_selector(f"#rename-class[open] #rename-class-problem:has-text('{problem}')")
     page.fill("#rename-class-name", "Boskoop")
     page.keyboard.press("Enter")
     page.wait_for_selector("#class-list bdi:has-text('Boskoop')")
@@ -331,6 +423,8 @@ def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
     page.click("#doubts")
     page.wait_for_selector("#row-body .doubt")
     row = current_row(page)
+    assert "Without its own label, the evidence says " in page.text_content("#row-body .doubt")
+    page.wait_for_selector("#row-body .why h3:has-text('What each source says, with the label of the row')")
     suggested = page.text_content("#row-body .doubt b:last-of-type")
     assert suggested in page.text_content("#proposal .main")
     page.keyboard.press("Enter")
@@ -405,12 +499,29 @@ def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) ->
     row, _ = press_and_wait(page, str(number + 1))
     page.wait_for_selector("[data-notice=contradiction]")
     sentence = page.text_content("[data-notice=contradiction] p")
-    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts your label of row ")
-    assert f"({near})" in sentence
+    given = found["nearest"][0]["source"] == GIVEN
+    assert sentence.startswith(f"{surprising} for row {row + 1} contradicts {'the' if given else 'your'} label of row ")
+    assert (f"({near}, given in the file)" if given else f"({near})") in sentence
     page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
     page.wait_for_selector(f"#row[data-row='{row}']")
     page.keyboard.press("u")
     wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+
+
+def test_a_contradiction_is_not_said_any_more_when_other_rows_have_been_labelled(open_page: OpenPage) -> None:
+    page = open_page()
+    answer = {"revision": 0, "saved": True, "contradicts": [{"id": 1, "class": 0, "source": HERE}]}
+    page.route("**/api/label", lambda route: route.fulfill(json=answer))
+    press_and_wait(page, "2")
+    page.wait_for_selector("[data-notice=contradiction]")
+    assert "contradicts your label of row 2 (Elstar)" in page.text_content("[data-notice=contradiction] p")
+    answer["contradicts"] = []
+    for _ in range(3):
+        assert page.is_visible("[data-notice=contradiction]")
+        press_and_wait(page, "2")
+        saved(page)
+    page.wait_for_selector("[data-notice=contradiction]", state="detached")
+    page.unroute("**/api/label")
 
 
 def test_two_tabs_stay_in_step(open_page: OpenPage) -> None:

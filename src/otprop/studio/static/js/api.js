@@ -9,6 +9,11 @@ export class Refused extends Error {
   }
 }
 
+/** What went wrong, in words. @param {unknown} error */
+export function sentenceOf(error) {
+  return error instanceof Error ? error.message : String(error);
+}
+
 /** @param {Response} response */
 async function refusal(response) {
   let sentence = `The server answered with status ${response.status}.`;

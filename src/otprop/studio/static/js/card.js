@@ -13,6 +13,7 @@ const LONG = 60; // characters from which a cell is shown as text over the whole
 const FEW = 6; // short cells up to which each has a line of its own
 const PER_SOURCE = 2, WORTH = 0.05; // classes shown of what a source says; probability from which the second is
 const NEAR_CELLS = 3;
+const SMALL = 64; // pixels up to which a picture is shown pixel by pixel
 const TO_SEE = 400; // milliseconds that a person needs to see that the proposal has changed
 
 export class Card {
@@ -121,7 +122,7 @@ export class Card {
   issue(detail) {
     if (!detail.issue) return null;
     return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, short(this.store.className(detail.label))),
-      ", the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
+      ". Without its own label, the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
       ` (${probability(detail.issue.probability)}).`);
   }
 
@@ -129,13 +130,14 @@ export class Card {
   cells(detail) {
     const { columns, text_columns } = this.store.state;
     const picture = detail.image
-      ? h("img", { class: "picture", src: `/api/image/${detail.id}`, alt: `Picture of row ${detail.id + 1}` }) : null;
+      ? h("img", { class: "picture", src: `/api/image/${detail.id}`, alt: `Picture of row ${detail.id + 1}`, load: sharpen })
+      : detail.no_image ? h("p", { class: "hint" }, detail.no_image) : null;
     const pairs = columns.map(({ name }, at) => ({ name, cell: detail.cells[at] ?? "", text: text_columns.includes(name) }));
     const long = pairs.filter(({ cell, text }) => cell.length > LONG || (text && cell));
     const short = pairs.filter((pair) => !long.includes(pair));
     const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
     const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
-    const only = picture && this.store.state.images_are_files && h("p", { class: "hint" }, "Only for you to see: pictures are no features.");
+    const only = detail.image && this.store.state.images_are_files && h("p", { class: "hint" }, "Only for you to see: pictures are no features.");
     return h("div", { class: "cells" }, picture, only, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
   }
 
@@ -143,9 +145,10 @@ export class Card {
   why(detail, part = h("section", { class: "why", "aria-label": "Why" })) {
     const { evidence, nearest } = detail;
     const sentence = evidence.length || nearest.length ? "" : this.noReasons(detail);
-    refresh(part, [detail.id, evidence, nearest, sentence], () => [
+    const title = `What each source says${detail.source === SOURCE.given || detail.source === SOURCE.here ? ", with the label of the row" : ""}`;
+    refresh(part, [detail.id, evidence, nearest, sentence, title], () => [
       sentence ? h("p", { class: "hint" }, sentence) : null,
-      evidence.length ? h("h3", {}, "What each source says") : null,
+      evidence.length ? h("h3", {}, title) : null,
       evidence.length ? this.evidence(detail) : null,
       nearest.length ? h("h3", {}, "Nearest labelled rows") : null,
       nearest.length ? h("ul", { class: "near" }, ...nearest.map((near) => this.near(near))) : null]);
@@ -189,6 +192,12 @@ export class Card {
       h("button", { type: "button", class: "link", "data-focus": id, click: () => this.showRow(id, reason) },
         h("span", { class: "near-row" }, `row ${id + 1}`), h("span", { class: "near-cells" }, reason)))));
   }
+}
+
+/** Show a picture of few pixels as such, since it is enlarged. @param {Event} event */
+function sharpen(event) {
+  const picture = /** @type {HTMLImageElement} */ (event.target);
+  picture.classList.toggle("pixels", Math.max(picture.naturalWidth, picture.naturalHeight) <= SMALL);
 }
 
 /** A small bar for a share. @param {number} share */

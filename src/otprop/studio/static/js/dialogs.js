@@ -1,5 +1,5 @@
 /** Dialogs: find a class, make one, take results away, help. All are native dialogs: Escape closes them. */
-import { post, requestName } from "./api.js";
+import { post, requestName, sentenceOf } from "./api.js";
 import { byId, h, replace, short } from "./dom.js";
 import { alike } from "./names.js";
 import { swatch } from "./palette.js";
@@ -11,6 +11,7 @@ import { say } from "./notices.js";
  */
 
 const MATCHES = 40;
+const NAME_NEEDED = "A class needs a name that is not of blanks only.";
 
 /** Whether a dialog is open, so that keys belong to it. */
 export function dialogOpen() {
@@ -57,22 +58,33 @@ export function askName(store, use, make) {
   byId("new-class-form").onsubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
     const found = alike(typed(), store.classes);
-    if (typed()) done(() => (found ? use(found.id) : make(typed())));
+    if (typed()) return done(() => (found ? use(found.id) : make(typed())));
+    byId("new-class-alike").hidden = false;
+    return replace(byId("new-class-alike"), NAME_NEEDED);
   };
   all.onclick = () => done(() => make(typed()));
   dialog.showModal();
   input.focus();
 }
 
-/** Ask for another name of a class. @param {{name: string}} one @param {(name: string) => void} done */
-export function askNewName(one, done) {
-  const dialog = byId("rename-class"), input = byId("rename-class-name");
+/** Ask for another name of a class. @param {{name: string}} one @param {Store} store @param {(name: string) => void} done */
+export function askNewName(one, store, done) {
+  const dialog = byId("rename-class"), input = byId("rename-class-name"), problem = byId("rename-class-problem");
+  const typed = () => input.value.trim();
+  const wrong = () => {
+    if (!typed()) return NAME_NEEDED;
+    const taken = typed() !== one.name && store.state.classes.some(({ name }) => name === typed());
+    return taken ? `There is a class “${short(typed())}” already: give its rows that class instead.` : "";
+  };
   input.value = one.name;
+  input.oninput = () => replace(problem, "");
+  replace(problem, "");
   byId("rename-class-form").onsubmit = (/** @type {SubmitEvent} */ event) => {
     event.preventDefault();
+    if (wrong()) return replace(problem, wrong());
     dialog.close();
-    const name = input.value.trim();
-    if (name && name !== one.name) done(name);
+    if (typed() !== one.name) done(typed());
+    return undefined;
   };
   dialog.showModal();
   input.select();
@@ -151,7 +163,7 @@ async function takeAway(outbox, button) {
     link.click();
     say(`${name} is downloaded.`);
   } catch (error) {
-    replace(status, error instanceof Error ? error.message : String(error));
+    replace(status, sentenceOf(error));
   } finally {
     button.disabled = false;
     button.focus();

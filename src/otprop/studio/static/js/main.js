@@ -1,5 +1,5 @@
 /** Puts the page together. */
-import { Refused, getJson } from "./api.js";
+import { Refused, getJson, sentenceOf } from "./api.js";
 import { Card } from "./card.js";
 import { ClassList } from "./classes.js";
 import { Decide } from "./decide.js";
@@ -43,13 +43,14 @@ const pointer = new Pointer(map, {
 });
 const tools = new MapTools(store, map, pointer, selectRows);
 const orders = new Orders(store, queue, search, outbox);
-new ClassList(store, (one) => askNewName(one, (name) => void session.renameClass(one.id, name)));
+new ClassList(store, (one) => askNewName(one, store, (name) => void session.renameClass(one.id, name)));
 new Watch(store, (error) => void session.setGoal(error), showChanged);
 
 /** @param {(row: number) => void} act */
 function withRow(act) {
   const entry = queue.current;
   if (entry && card.shown) act(entry.id);
+  else if (entry) say(`Row ${entry.id + 1} is still being read: the key was not used.`);
 }
 
 /** @param {number} id @param {import("./types.js").LabelKind} [kind] */
@@ -62,7 +63,7 @@ function choose(id, kind = "label") {
 /** @param {"remove"|"unknown"} kind */
 function withoutClass(kind) {
   const { selection } = store;
-  if (selection) return void session.labelRegion(selection, null, kind);
+  if (selection) return void (kind === "remove" ? session.clearRegion(selection) : session.labelRegion(selection, null, kind));
   return withRow((row) => {
     if (kind === "remove" && !store.byPerson(row) && store.sources[row] !== SOURCE.unknown) return say(`Row ${row + 1} has no label to remove.`);
     return session.labelRow(row, null, kind);
@@ -86,11 +87,12 @@ const actions = {
   accept() {
     if (store.selection) return say("Press the key of a class to label the selected rows.");
     if (card.justChanged) return say("The proposal has just changed: look again, then press Enter.");
-    const issue = card.shown?.issue;
-    if (issue) return withRow((row) => session.labelRow(row, issue.suggested, "label"));
-    const proposal = card.proposal;
-    if (proposal) withRow((row) => session.labelRow(row, proposal.class, "accept"));
-    else say("Nothing is proposed for this row yet. Press the key of a class.");
+    return withRow((row) => {
+      const issue = card.shown?.issue, proposal = card.proposal;
+      if (issue) session.labelRow(row, issue.suggested, "label");
+      else if (proposal) session.labelRow(row, proposal.class, "accept");
+      else say("Nothing is proposed for this row yet. Press the key of a class.");
+    });
   },
   keep: () => void keep(),
   nextMatch() {
@@ -148,9 +150,11 @@ function showNear(rows) {
 /** @param {Uint32Array} rows */
 function selectRows(rows) {
   clearNotice("region");
+  if (!byId("map").dataset.layout) return say("The map is not ready yet.");
   store.select(rows);
   say(rows.length ? `${count(rows.length, "row")} selected.` : "No row is inside.");
   if (rows.length) tools.showView("label");
+  return undefined;
 }
 
 function showChanged() {
@@ -257,7 +261,7 @@ async function start() {
   document.title = `${state.file} · otprop studio`;
   replace(byId("file"), h("b", {}, state.file), h("span", {}, ` ${state.target}`));
   outbox.onAdopted = () => void refresh(false);
-  await outbox.open(state.session_id ?? state.session);
+  await outbox.open(state.session_id);
   onState(state);
   live.open(); // first, so that no result is missed
   await Promise.all([tools.setLayout("pca"), store.fetchRows()]);
@@ -271,6 +275,6 @@ async function start() {
 start().catch((error) => {
   const locked = error instanceof Refused && error.status < 500;
   status.setDown(locked ? "locked" : "gone");
-  say(error instanceof Error ? error.message : String(error), "error");
+  say(sentenceOf(error), "error");
   if (!locked) setTimeout(() => location.reload(), 3000);
 });

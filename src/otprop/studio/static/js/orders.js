@@ -1,4 +1,5 @@
 /** In which order rows come: suggested, least sure, a class, a search, the lasso, doubtful labels, the unknown pile. */
+import { sentenceOf } from "./api.js";
 import { byId, count, h, replace } from "./dom.js";
 import { say } from "./notices.js";
 
@@ -34,7 +35,11 @@ export class Orders {
   /** @param {Order} order */
   chosen(order) {
     if (!this.byKey) this.select.blur();
-    if (order === "class") return void this.change("class", this.classSelect.value || "0");
+    if (order === "class" && this.classSelect.value) return void this.change("class", this.classSelect.value);
+    if (order === "class") {
+      this.select.value = this.queue.order;
+      return say("There is no class yet. Press n and name the first one.");
+    }
     if (order === "search" && !this.search.input.value.trim()) {
       this.select.value = this.queue.order;
       this.search.input.focus();
@@ -49,7 +54,7 @@ export class Orders {
     try {
       await this.queue.setOrder(order, parameter, pending);
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
     this.render();
   }
@@ -57,7 +62,8 @@ export class Orders {
   renderClasses() {
     const chosen = this.classSelect.value;
     replace(this.classSelect, ...this.store.classes.map(({ id, name }) => h("option", { value: id }, name)));
-    this.classSelect.value = chosen || "0";
+    const first = this.store.classes[0]?.id ?? "";
+    this.classSelect.value = this.store.classes.some(({ id }) => String(id) === chosen) ? chosen : String(first);
   }
 
   render() {

@@ -97,6 +97,7 @@ export class Queue {
   async ask() {
     const number = ++this.asked;
     this.asking = true;
+    if (!this.current) this.changed(); // which says that rows are looked for
     try {
       const answer = this.order === "lasso" ? this.lassoAnswer() : this.order === "search" ? this.searchAnswer() : await getJson(this.address());
       const wanted = (/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id;
@@ -118,7 +119,8 @@ export class Queue {
   lassoAnswer() {
     const { confidence, sources } = this.store;
     const rows = [...this.lasso].filter((row) => !this.handled.has(row));
-    rows.sort((a, b) => (sources[a] === 3 ? confidence[a] : 256) - (sources[b] === 3 ? confidence[b] : 256) || a - b);
+    const sureness = (/** @type {number} */ row) => (sources[row] === SOURCE.propagated ? confidence[row] : 256);
+    rows.sort((a, b) => sureness(a) - sureness(b) || a - b);
     return { total: rows.length, rows: rows.slice(0, WANTED).map((id) => ({ id, reason: "in the lasso" })) };
   }
 
@@ -173,6 +175,7 @@ export class Queue {
   /** These rows can come again: their change was undone. @param {number[]} rows */
   release(rows) {
     for (const row of rows) this.handled.delete(row);
+    this.complete = false;
   }
 
   /** New labels were propagated: details are fetched again, and the rows to come are asked for anew. */

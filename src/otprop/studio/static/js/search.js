@@ -1,5 +1,5 @@
 /** The search box: rows whose cells hold a text stand out on the map, and can be labelled one after the other. */
-import { getJson } from "./api.js";
+import { getJson, sentenceOf } from "./api.js";
 import { byId, count, replace, short } from "./dom.js";
 
 const DELAY = 200;
@@ -44,7 +44,7 @@ export class Search {
       const { ids, total } = await getJson(`/api/search?q=${encodeURIComponent(text)}`);
       if (number === this.asked) this.store.setFilter({ rows: Uint32Array.from(ids), what: `${count(total, "row")} found` });
     } catch (error) {
-      if (number === this.asked) replace(byId("filter-text"), error instanceof Error ? error.message : "");
+      if (number === this.asked) replace(byId("filter-text"), sentenceOf(error));
     }
   }
 

@@ -1,5 +1,6 @@
 /** What a person does to labels: shown at once, sent in order, confirmed by the server. */
-import { count, percent, short } from "./dom.js";
+import { sentenceOf } from "./api.js";
+import { count, percent, probability, short } from "./dom.js";
 import { clearNotice, notice, say } from "./notices.js";
 import { SOURCE } from "./store.js";
 
@@ -11,6 +12,7 @@ import { SOURCE } from "./store.js";
  */
 
 const DRAWN = "random"; // the reason of a row that was drawn at random
+const SAID = 3; // labels after which a contradiction has been seen, or is not looked at any more
 
 export class Session {
   /** @param {Store} store @param {Queue} queue @param {Outbox} outbox @param {(row: number, reason: string, note?: string) => void} showRow */
@@ -21,6 +23,8 @@ export class Session {
     this.showRow = showRow;
     /** Why rows were shown when they were labelled. @type {Map<number, string>} */
     this.reasons = new Map();
+    /** Labels since a contradiction was said. */
+    this.contradicted = 0;
   }
 
   /** A change of ours is saved. A gap before it is a change of another page, which is fetched. @param {number} revision */
@@ -46,25 +50,45 @@ export class Session {
   }
 
   /**
-   * Label all selected rows that no person has labelled.
+   * Label all selected rows that no person has labelled; where a person has labelled all, these.
    * @param {Uint32Array} selection
    * @param {number|null} label
    * @param {LabelKind} kind
    */
   async labelRegion(selection, label, kind) {
     const free = [...selection].filter((row) => !this.store.byPerson(row));
-    const rows = free.length && kind !== "remove" ? free : [...selection];
+    const rows = free.length ? free : [...selection];
     const left = selection.length - rows.length;
     this.store.select(null);
     const answer = await this.send(rows, label, kind, true);
     if (!answer) return;
-    const what = label === null ? (kind === "unknown" ? "on the unknown pile" : "without label") : short(this.store.className(label));
+    const n = count(rows.length, "row");
+    const done = kind === "unknown" ? `${n} ${rows.length === 1 ? "is" : "are"} on the unknown pile.` : `${n} labelled ${short(this.store.className(label))}.`;
     const kept = left ? ` ${count(left, "row")} already labelled stayed as ${left === 1 ? "it was" : "they were"}.` : "";
     const wrong = answer.expected_wrong;
     const expected = wrong === null || wrong === undefined ? "" :
-      ` About ${count(Math.round(wrong), "row")} (${percent(wrong / rows.length)}) expected to be wrong.`;
-    say(`${count(rows.length, "row")} labelled at once.`);
-    notice("region", `${count(rows.length, "row")} labelled ${what}.${expected}${kept}`, [{ name: "Undo (u)", act: () => void this.undo() }]);
+      ` About ${count(Math.round(wrong), "row")} (${probability(wrong / rows.length)}) expected to be wrong.`;
+    this.regionDone(done, `${expected}${kept}`);
+  }
+
+  /** Remove the labels of all selected rows, and take those on the unknown pile off it. @param {Uint32Array} selection */
+  async clearRegion(selection) {
+    const labelled = [...selection].filter((row) => this.store.byPerson(row));
+    const piled = [...selection].filter((row) => this.store.sources[row] === SOURCE.unknown);
+    const rows = [...labelled, ...piled];
+    if (!rows.length) return say("None of these rows has a label to remove.");
+    this.store.select(null);
+    if (!await this.send(rows, null, "remove", true)) return;
+    this.queue.release(rows); // they have no label, and so can come again
+    void this.queue.ask().catch(() => {});
+    const parts = [labelled.length && `${count(labelled.length, "label")} removed.`, piled.length && `${count(piled.length, "row")} off the unknown pile.`];
+    this.regionDone(parts.filter(Boolean).join(" "), "");
+  }
+
+  /** @param {string} done @param {string} more */
+  regionDone(done, more) {
+    say(done);
+    notice("region", `${done}${more}`, [{ name: "Undo (u)", act: () => void this.undo() }]);
   }
 
   /**
@@ -76,9 +100,10 @@ export class Session {
   async send(rows, label, kind, region) {
     const source = kind === "unknown" ? SOURCE.unknown : kind === "remove" ? SOURCE.none : SOURCE.here;
     const reason = region ? "" : this.queue.current?.id === rows[0] ? this.queue.current.reason : ""; // as it is on the screen
-    const body = { rows, class: label, kind, ...(region ? { region: true } : { reason }) };
+    const body = { rows, class: label, kind, ...(region ? {} : { reason }) };
     if (reason) this.reasons.set(rows[0], reason);
     clearNotice("region");
+    if (++this.contradicted >= SAID) clearNotice("contradiction");
     const overlay = kind === "keep" ? null : this.store.overlay(rows, label, source);
     const answer = this.outbox.send("/api/label", body);
     this.queue.handle(rows);
@@ -96,12 +121,14 @@ export class Session {
     }
   }
 
-  /** @param {number} row @param {number} label @param {{id: number, class: number}[]} contradicts */
+  /** @param {number} row @param {number} label @param {{id: number, class: number, source: number}[]} contradicts */
   contradiction(row, label, contradicts) {
     const [first, ...others] = contradicts;
     const more = others.length ? ` and ${count(others.length, "other")}` : "";
-    const sentence = `${short(this.store.className(label))} for row ${row + 1} contradicts your label of row ${first.id + 1}` +
-      ` (${short(this.store.className(first.class))})${more}.`;
+    const given = first.source === SOURCE.given;
+    const sentence = `${short(this.store.className(label))} for row ${row + 1} contradicts ${given ? "the" : "your"} label of row ${first.id + 1}` +
+      ` (${short(this.store.className(first.class))}${given ? ", given in the file" : ""})${more}.`;
+    this.contradicted = 0;
     notice("contradiction", sentence, [
       { name: `Look at row ${first.id + 1}`, act: () => this.showRow(first.id, "contradicted by a later label") },
       { name: `Look at row ${row + 1}`, act: () => this.showRow(row, "contradicts an earlier label") },
@@ -113,7 +140,7 @@ export class Session {
     this.store.dropOverlays(rows);
     this.queue.release(rows);
     this.queue.expire(rows);
-    say(error instanceof Error ? error.message : String(error), "error");
+    say(sentenceOf(error), "error");
     void this.store.fetchRows();
   }
 
@@ -142,9 +169,9 @@ export class Session {
       if (rows.length === 1 && this.reasons.get(rows[0]) === DRAWN) this.showRow(rows[0], DRAWN, reason); // it was drawn all the same
       else if (rows.length === 1) this.showRow(rows[0], reason);
       await this.store.fetchRows();
-      this.queue.changed();
+      await this.queue.ask(); // the rows that were given free come again
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
   }
 
@@ -168,7 +195,7 @@ export class Session {
       if (!classes.some((one) => one.id === id)) this.store.setState({ ...this.store.state, classes: [...classes, added] });
       return id;
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
       return null;
     }
   }
@@ -181,7 +208,7 @@ export class Session {
       this.confirmed(revision);
       say(`${short(before)} is called ${short(name)} now.`);
     } catch (error) {
-      say(error instanceof Error ? error.message : String(error), "error");
+      say(sentenceOf(error), "error");
     }
   }
 
@@ -191,7 +218,7 @@ export class Session {
       await this.outbox.send("/api/goal", { error });
       say(error === null ? "There is no goal any more." : `The goal is ${percent(error)} expected error.`);
     } catch (refused) {
-      say(refused instanceof Error ? refused.message : String(refused), "error");
+      say(sentenceOf(refused), "error");
     }
   }
 }

@@ -50,7 +50,7 @@ export class Status {
     saved.dataset.state = stuck && this.waiting ? "unsaved" : this.waiting ? "saving" : "saved";
     if (stuck && this.waiting) replace(saved, `${count(this.waiting, "change")} not saved`);
     else if (this.waiting) replace(saved, "Saving …");
-    else replace(saved, this.store.state?.saved_at ? `Saved ${clock(this.store.state.saved_at)}` : "Nothing to save yet");
+    else replace(saved, this.store.state?.saved_at ? `Saved ${clock(this.store.state.saved_at)}` : "");
   }
 
   renderAlarm() {

@@ -77,7 +77,7 @@ export class Store {
   setState(state) {
     const before = this.state;
     this.state = state;
-    const offered = (/** @type {State} */ one) => one.classes.filter(({ hidden }) => !hidden).map(({ name }) => name).join();
+    const offered = (/** @type {State} */ one) => one.classes.filter(({ hidden }) => !hidden).map(({ name, key }) => `${key} ${name}`).join();
     if (!before || offered(before) !== offered(state)) this.emit("classes");
     this.emit("state");
   }

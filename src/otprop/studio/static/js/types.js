@@ -7,17 +7,17 @@
  * @typedef {{state: "waiting"|"running"|"done"|"failed", revision: number, step: string, done: number, total: number,
  *   message: string, seconds: number|null, reused: string[]}} Propagation
  * @typedef {{version: string, file: string, target: string, n_rows: number, columns: {name: string, kind: string}[],
- *   text_columns: string[], has_images: boolean, images_are_files: boolean, label_bytes: 1|2, classes: ClassInfo[], revision: number, labels: number,
+ *   text_columns: string[], images_are_files: boolean, classes: ClassInfo[], revision: number, labels: number,
  *   unknown: number, can_undo: boolean, can_redo: boolean, saved_at: string|null, notes: string[],
  *   propagation: Propagation, error: Estimate|null, curve: CurvePoint[], changed: number, classes_found: number,
  *   goal: {error: number, labels: Estimate|null, message: string}|null, n_rounds: number, issues: number,
- *   session: string, session_id: string, suggested?: number}} State
+ *   session_id: string, suggested?: number}} State
  * @typedef {{class: number, probability: number}} ClassProbability
  * @typedef {{id: number, class: number, source: number, cells: string[]}} NearRow
  * @typedef {{id: number, cells: string[], label: number|null, source: number, confidence: number,
  *   proposal: ClassProbability|null, probabilities: ClassProbability[],
  *   evidence: {source: string, class: number, probability: number}[], nearest: NearRow[],
- *   issue: {suggested: number, probability: number}|null, image: boolean, explained: boolean}} RowDetail
+ *   issue: {suggested: number, probability: number}|null, image: boolean, no_image: string, explained: boolean}} RowDetail
  * @typedef {{id: number, reason: string, note?: string}} QueueEntry
  * @typedef {"suggest"|"unsure"|"class"|"search"|"lasso"|"issues"|"unknown"} Order
  * @typedef {"label"|"accept"|"keep"|"remove"|"unknown"} LabelKind
