@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text
+from otprop.cli._flags import error_text, hint_text
 from otprop.cli._options import add_reading_options, add_target_options, make_request
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         try:
-            studio = Studio(source, session, options.port)
+            studio = Studio(source, session, options.port, hint_text)
         except (ParameterError, ColumnError) as error:
             raise UsageError(error_text(error)) from error
     messages.notes(studio.notes)
