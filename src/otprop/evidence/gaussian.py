@@ -108,14 +108,15 @@ class GaussianModel:
         if covariance == "own":
             covariances = (scatter + pull * shared) / (mass + pull)[:, None, None] + floor
         identity = np.eye(n_columns)
-        whitening = [solve_triangular(cholesky(each, lower=True), identity, lower=True) for each in covariances]
+        factors = [cholesky(each, lower=True, check_finite=False) for each in covariances]
+        whitening = [solve_triangular(each, identity, lower=True, check_finite=False) for each in factors]
         return cls(np.log((mass + MEAN_PULL) / (total + MEAN_PULL * len(mass))), means, np.stack(whitening))
 
     def log_proba(self, rows: np.ndarray) -> np.ndarray:
         """Unnormalised log-probabilities of the classes, the largest of a row at 0, at least -MAX_DISTANCE."""
         if len(self.whitening) == 1:  # the squares of the rows cancel
             white = self.means @ self.whitening[0].T
-            logs = rows @ self.whitening[0].T @ white.T + (self.log_shares - 0.5 * (white * white).sum(axis=1))
+            logs = rows @ (white @ self.whitening[0]).T + (self.log_shares - 0.5 * (white * white).sum(axis=1))
         else:
             logs = np.empty((len(rows), len(self.means)))
             for number, (mean, whitening) in enumerate(zip(self.means, self.whitening, strict=True)):
