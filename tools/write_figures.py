@@ -14,6 +14,7 @@ import operator
 import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from pathlib import Path
 
 import numpy as np
@@ -197,7 +198,12 @@ def ablation() -> str:
 
 def variant_name(name: str) -> str:
     """A variant of `OTP()` in words."""
-    return code(name).replace("random_forest", "the random forest").replace("without forest", "without the extra trees")
+    words = {
+        "random_forest": "the random forest",
+        "without forest": "without the extra trees",
+        "gaussian": "the Gaussians",
+    }
+    return reduce(lambda text, one: text.replace(*one), words.items(), code(name))
 
 
 def detail_table(by_labels: dict[int, list[dict[str, Row]]]) -> str:

@@ -38,9 +38,9 @@ def one_hot(codes, n_classes):
     return np.eye(n_classes)[codes]
 
 
-def ask(X, codes, n_classes=2):
+def ask(X, codes, n_classes=2, n_jobs=1):
     held_out = make_folds(codes, n_classes, 0)
-    source = GaussianSource(ScaledRows.of(X), n_classes, 0)
+    source = GaussianSource(ScaledRows.of(X), n_classes, 0, n_jobs)
     return source, held_out, source.fit(codes, np.ones(len(X)), held_out)
 
 
@@ -134,7 +134,7 @@ def test_it_is_the_same_with_any_number_of_threads():
     found = []
     for threads in (1, 2):
         with threadpool_limits(threads):
-            found.append(ask(X, codes)[2])
+            found.append(ask(X, codes, n_jobs=threads)[2])
     np.testing.assert_array_equal(found[0].rows, found[1].rows)
     np.testing.assert_array_equal(found[0].held_out, found[1].held_out)
 

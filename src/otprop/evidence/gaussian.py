@@ -16,7 +16,7 @@ from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.mixture import Powers, fit_mixture, mix
 from otprop.evidence.output import SourceOutput
 from otprop.evidence.scaling import ScaledRows
-from otprop.geometry.parallel import in_fixed_blocks, single_threaded
+from otprop.geometry.parallel import Jobs, in_fixed_blocks, single_threaded
 
 POWERS = Powers((0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0), start=0.35, penalty=1.0)
 UNLABELED_WEIGHTS = (0.1, 1.0)  # of an unlabelled row in EM; a labelled row has the weight 1
@@ -138,13 +138,14 @@ class GaussianSource:
     ----------
     scaled : ScaledRows
     n_classes, seed : int
+    n_jobs : int or None, number of threads; None for all processors; results do not depend on it
     """
 
     name = "gaussian"
 
-    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int) -> None:
+    def __init__(self, scaled: ScaledRows, n_classes: int, seed: int, n_jobs: int | None = None) -> None:
         self._scaled, self._scaler = scaled, scaled.scaler
-        self._n_classes, self._seed = n_classes, seed
+        self._n_classes, self._seed, self._n_jobs = n_classes, seed, n_jobs
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Fit all settings, one more time a fold for the held-out rows; mix them by the held-out labels."""
@@ -164,17 +165,21 @@ class GaussianSource:
         place = np.searchsorted(labeled, held_out.rows)
         group = held_out.fold % N_FOLDS
         values = [np.empty((len(held_out), self._n_classes)) for _ in settings]
-        for one in np.unique(group):
+
+        def fit_without(task: tuple[int, int]) -> None:
+            number, one = task
             here = group == one
             hidden = known[place[here]]
             shown = np.delete(np.arange(len(labeled)), place[here])
-            free = np.concatenate([unlabeled, hidden])
-            for found, setting in zip(values, settings, strict=True):
-                found[here] = np.exp(fit_em(known[shown], masses[shown], free, *setting).log_proba(hidden))
+            model = fit_em(known[shown], masses[shown], np.concatenate([unlabeled, hidden]), *settings[number])
+            values[number][here] = np.exp(model.log_proba(hidden))
+
+        jobs = Jobs(self._n_jobs)
+        list(jobs.run(fit_without, [(number, one) for one in np.unique(group) for number in range(len(settings))]))
         mixture = fit_mixture(values, held_out, POWERS)
-        kept = np.flatnonzero(mixture.weights)
+        kept = np.flatnonzero(mixture.weights).tolist()
         self._powers, self._weights = mixture.powers[kept], mixture.weights[kept]
-        self._models = [fit_em(known, masses, unlabeled, *settings[number]) for number in kept]
+        self._models = list(jobs.run(lambda number: fit_em(known, masses, unlabeled, *settings[number]), kept))
         found = predict_in_blocks(self._log_proba, rows, self._n_classes)
         return SourceOutput(found, np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
@@ -187,7 +192,7 @@ class GaussianSource:
         return np.log(mix([np.exp(model.log_proba(rows)) for model in self._models], self._powers, self._weights))
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_scaled"}
+        return {name: value for name, value in vars(self).items() if name not in ("_scaled", "_n_jobs")}
 
 
 def fit_em(

@@ -137,7 +137,7 @@ def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLe
         "linear": lambda: LinearSource(scaled, n_classes, seed),
         "random_forest": lambda: RandomForestSource(scaled, n_classes, seed, n_jobs),
         "boosting": lambda: BoostingSource(scaled, n_classes, seed),
-        "gaussian": lambda: GaussianSource(scaled, n_classes, seed),
+        "gaussian": lambda: GaussianSource(scaled, n_classes, seed, n_jobs),
     }
     return made[name]()
 
