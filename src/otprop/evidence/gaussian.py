@@ -30,7 +30,7 @@ MIN_VARIANCE = 1e-3  # added to every variance; that of a column is 1
 MAX_DISTANCE = 50.0  # in log-likelihood, between the most and the least probable class
 FIXED_ROWS = 512  # rows in a matrix product
 MAX_ROWS = 30_000
-MAX_COLUMNS = 1000
+MAX_COLUMNS = 300
 MAX_CLASSES = 30
 
 
