@@ -100,7 +100,8 @@ export class Queue {
     if (!this.current) this.changed(); // which says that rows are looked for
     try {
       const answer = this.order === "lasso" ? this.lassoAnswer() : this.order === "search" ? this.searchAnswer() : await getJson(this.address());
-      const wanted = (/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && id !== this.current?.id;
+      // asked again once details are here: meanwhile rows may have been labelled, or passed in a search
+      const wanted = (/** @type {QueueEntry} */ { id }) => !this.handled.has(id) && !this.passed.has(id) && id !== this.current?.id;
       // the rows that were to come stay until the new ones can be shown without waiting
       const first = this.current && this.entries.length ? answer.rows.filter(wanted).slice(0, READY) : [];
       await Promise.all(first.map((/** @type {QueueEntry} */ { id }) => this.fresh(id)));
