@@ -81,14 +81,3 @@ def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(f
     assert {name: (out / name).stat().st_mtime_ns for name in finished} == finished
     assert contents(out) == contents(tmp_path / "whole")
     assert not list(out.rglob("*.part"))
-
-
-def test_a_script_without_a_guard_is_told_to_have_one(tmp_path):
-    script = tmp_path / "script.py"
-    script.write_text(
-        "import dask.array as da\nfrom otprop.dask import DaskOTP\n"
-        "DaskOTP().fit(da.zeros((4, 2), chunks=(2, 2)), [0, 1, -1, -1])\n"
-    )
-    found = subprocess.run([sys.executable, str(script)], capture_output=True, check=False, text=True)
-    assert found.returncode != 0
-    assert 'put the calls of a script under `if __name__ == "__main__":`' in found.stderr.splitlines()[-1]
