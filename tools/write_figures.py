@@ -199,7 +199,6 @@ def ablation() -> str:
 def variant_name(name: str) -> str:
     """A variant of `OTP()` in words."""
     words = {
-        "random_forest": "the random forest",
         "without forest": "without the extra trees",
         "gaussian": "the Gaussians",
     }

@@ -69,13 +69,12 @@ class OTP(Propagator):
         another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
         rows, or "precomputed" for an X that is the matrix of costs itself.
     evidence : "auto", None, or list, default="auto"
-        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "random_forest",
-        "boosting" (boosted trees), "gaussian" (normal distributions fitted to labelled and unlabelled rows; this one
-        and boosting are not for sparse X), or any scikit-learn classifier with ``predict_proba``, by itself or as a
-        pair (name, classifier) whose parameters are then nested ones of `OTP`. It is cloned and trained on the
-        labelled rows, as an array without column names, and their labels. "auto", where X has features: "forest",
-        "linear" and "random_forest", "boosting" from 15 labels on and "gaussian" up to 30 000 rows, where classes and
-        columns are not too many. None: no classifier.
+        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "boosting" (boosted
+        trees), "gaussian" (normal distributions fitted to labelled and unlabelled rows; this one and boosting are not
+        for sparse X), or any scikit-learn classifier with ``predict_proba``, by itself or as a pair (name, classifier)
+        whose parameters are then nested ones of `OTP`. It is cloned and trained on the labelled rows, as an array
+        without column names, and their labels. "auto", where X has features: "forest" and "linear", "boosting" from 15
+        labels on and "gaussian" up to 30 000 rows, where classes and columns are not too many. None: no classifier.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
         latter needs a cost between rows.
@@ -89,7 +88,7 @@ class OTP(Propagator):
         from an unlabelled row to its nearest labelled one.
     alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
-        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least a tenth of those left; a
+        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least a quarter of those left; a
         certainty of 0.9 with "balanced".
     class_prior : None, "uniform", array or dict, default=None
         The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and

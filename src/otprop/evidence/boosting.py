@@ -23,8 +23,8 @@ MANY_LABELS, FEW_TRAININGS = 200, 3  # with more labels, two thirds of them are 
 ROWS_PER_BLOCK = 4096  # predicted at once: they stay in the cache while hundreds of trees read them
 MAX_TRAINED = 5000  # labelled rows that the trees are grown on
 PARAMETERS = {
-    "learning_rate": 0.12,
-    "max_iter": 40,
+    "learning_rate": 0.18,
+    "max_iter": 25,
     "max_leaf_nodes": 4,
     "min_samples_leaf": 3,
     "max_bins": 63,

@@ -19,7 +19,6 @@ START_WEIGHTS = {
     "nearness": 0.6,
     "forest": 0.6,
     "linear": 0.2,
-    "random_forest": 0.6,
     "boosting": 0.5,
     "gaussian": 0.5,
 }
