@@ -88,7 +88,7 @@ class OTP(Propagator):
         from an unlabelled row to its nearest labelled one.
     alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
-        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least a quarter of those left; a
+        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left; a
         certainty of 0.9 with "balanced".
     class_prior : None, "uniform", array or dict, default=None
         The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and

@@ -17,7 +17,7 @@ from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, D
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 
 POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
-TOL = 1e-2  # of the values relative to their row: a bound, most are far more accurate
+TOL = 3e-2  # of the values relative to their row: a bound, most are far more accurate
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
 MIN_OF_OTHERS = 1e-5  # of that contribution: what less is left of it is rounding, not mass of other labels
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
@@ -53,6 +53,7 @@ class DiffusionSource:
     """Class probabilities of each row as a mixture over the settings of the diffusion."""
 
     name = "diffusion"
+    _unreached: np.ndarray | None = None  # rows that no given label reaches; models of version 0.1 do not know it
 
     def __init__(self, settings: list[Setting], n_classes: int, n_jobs: int | None = None) -> None:
         self.settings, self._n_classes, self._n_jobs = settings, n_classes, n_jobs
@@ -76,6 +77,8 @@ class DiffusionSource:
             setting.power, setting.weight = float(mixture.powers[number]), float(mixture.weights[number])
             setting.likelihood = float(mixture.likelihoods[number])
         self.settings = [setting for setting in self.settings if setting.weight > 0]
+        reached = self.reached()
+        self._unreached = None if reached.all() else np.flatnonzero(~reached)
         return SourceOutput(self._mixture(), np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -102,11 +105,19 @@ class DiffusionSource:
         total: np.ndarray | float = 0.0
         reached: Any = False
         for setting in self.settings:
-            assert setting.values is not None
-            values = setting.graph.extend(neighbors, setting.values)
+            values = setting.graph.extend(neighbors, self._values_from_given(setting))
             total = total + setting.weight * powered(values, setting.power)
             reached = reached | values.any(axis=1, keepdims=True)
         return np.where(reached, np.log(total), -np.inf)
+
+    def _values_from_given(self, setting: Setting) -> np.ndarray:
+        """The values, 0 where no given label reaches: there, rows labelled in rounds would only confirm themselves."""
+        assert setting.values is not None
+        if self._unreached is None:
+            return setting.values
+        values = setting.values.copy()
+        values[self._unreached] = 0.0
+        return values
 
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""

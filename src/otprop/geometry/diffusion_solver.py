@@ -23,7 +23,7 @@ from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 
 LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
 MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
-CHECK_INTERVAL = 4  # iterations between two computations of the error
+CHECK_INTERVAL = 3  # iterations between two computations of the error
 ROWS_PER_BLOCK = 10_000  # of a product, per thread
 COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
 
