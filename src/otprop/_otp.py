@@ -69,12 +69,13 @@ class OTP(Propagator):
         another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
         rows, or "precomputed" for an X that is the matrix of costs itself.
     evidence : "auto", None, or list, default="auto"
-        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "boosting" (boosted
-        trees), "gaussian" (normal distributions fitted to labelled and unlabelled rows; this one and boosting are not
-        for sparse X), or any scikit-learn classifier with ``predict_proba``, by itself or as a pair (name, classifier)
-        whose parameters are then nested ones of `OTP`. It is cloned and trained on the labelled rows, as an array
-        without column names, and their labels. "auto", where X has features: "forest" and "linear", "boosting" from 15
-        labels on and "gaussian" up to 30 000 rows, where classes and columns are not too many. None: no classifier.
+        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "random_forest",
+        "boosting" (boosted trees), "gaussian" (normal distributions fitted to labelled and unlabelled rows; this one
+        and boosting are not for sparse X), or any scikit-learn classifier with ``predict_proba``, by itself or as a
+        pair (name, classifier) whose parameters are then nested ones of `OTP`. It is cloned and trained on the
+        labelled rows, as an array without column names, and their labels. "auto", where X has features: "forest", or
+        from 30 labels a class on "random_forest", "linear", "boosting" from 15 labels on and "gaussian" up to 30 000
+        rows, where classes and columns are not too many. None: no classifier.
     marginals : {"class", "balanced"}, default="class"
         Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
         latter needs a cost between rows.

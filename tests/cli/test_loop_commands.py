@@ -216,7 +216,7 @@ def test_labels_that_look_wrong_are_listed_and_corrected(
     assert len(json.loads(printed.out)["label_issues"]) == len(found)
     assert "120 labels given, 120 of them judged by the others; " in printed.err
     assert f"{len(found)} are contradicted, " in printed.err
-    assert " of these with a probability of 20% or more of being wrong. The most doubtful first:" in printed.err
+    assert " of these with a probability of 30% or more of being wrong. The most doubtful first:" in printed.err
     write_rows(path, [row | {"label": row["suggested"]} for row in found.values()])
     assert label(lots, out, "--corrections", str(path)) == 0  # nothing to propagate, but labels to write
     assert [read_rows(out)[n]["kind_label"] for n in (49, 70)] == ["b", "b"]

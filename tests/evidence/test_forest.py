@@ -1,4 +1,4 @@
-"""Extra trees as a source."""
+"""The random forest as a source."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ import warnings
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from sklearn.ensemble import ExtraTreesClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from otprop.evidence import forest as module
 from otprop.evidence.classifier import PROBABILITY_FLOOR
-from otprop.evidence.forest import ForestSource, columns_per_split
+from otprop.evidence.forest import ForestSource, RandomForestSource, columns_per_split
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.output import log_floored
 from otprop.evidence.scaling import ScaledRows
@@ -32,7 +32,7 @@ def table(n_rows=90, n_classes=2, gap=3.0, seed=0):
 
 def ask(X, codes, n_classes, weights=None, n_jobs=1):
     hidden = make_folds(codes, n_classes, 0)
-    source = ForestSource(ScaledRows.of(X), n_classes, 0, n_jobs)
+    source = RandomForestSource(ScaledRows.of(X), n_classes, 0, n_jobs)
     return source, hidden, source.fit(codes, np.ones(X.shape[0]) if weights is None else weights, hidden)
 
 
@@ -110,7 +110,7 @@ def test_rows_of_weight_zero_are_not_shown():
     weights = np.where(np.arange(len(X)) < 10, 0.0, 1.0)
     without = np.where(np.arange(len(X)) < 10, -1, codes)
     hidden = make_folds(without, 2, 0)
-    one, other = (ForestSource(ScaledRows.of(X), 2, 0, 1) for _ in range(2))
+    one, other = (RandomForestSource(ScaledRows.of(X), 2, 0, 1) for _ in range(2))
     first, second = one.fit(codes, weights, hidden), other.fit(without, np.ones(len(X)), hidden)
     np.testing.assert_array_equal(first.rows, second.rows)
     np.testing.assert_array_equal(first.held_out, second.held_out)
@@ -135,12 +135,12 @@ def test_out_of_bag_shares_are_close_to_those_of_scikit_learn(monkeypatch):
     monkeypatch.setattr(module, "N_TREES", 300)
     X, codes, _ = table(n_rows=200, gap=1.0)
     scaled, rows = ScaledRows.of(X), np.flatnonzero(codes >= 0)
-    source = ForestSource(scaled, 2, 5, 1)
+    source = RandomForestSource(scaled, 2, 5, 1)
     _, shares = source._grow(rows, codes, np.ones(len(X)), bootstrap=True)
-    theirs = ExtraTreesClassifier(300, max_features=1, bootstrap=True, oob_score=True, random_state=0)
+    theirs = RandomForestClassifier(300, min_samples_leaf=2, max_features=1, oob_score=True, random_state=0)
     theirs.fit(scaled.rows[rows], codes[rows])
     np.testing.assert_allclose(shares, theirs.oob_decision_function_, atol=0.2)
-    assert np.abs(shares - theirs.oob_decision_function_).mean() < 0.05
+    assert np.abs(shares - theirs.oob_decision_function_).mean() < 0.04
 
 
 def test_blocks_of_rows_do_not_change_predictions(monkeypatch):

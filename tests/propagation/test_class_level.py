@@ -94,9 +94,16 @@ def test_classifiers_know_which_features_matter():
     y = np.where(np.arange(300) < 60, truth, -1)
     with_them, without = OTP().fit(X, y), geometry().fit(X, y)
     assert accuracy_score(truth, with_them.transduction_) > accuracy_score(truth, without.transduction_) + 0.05
-    forest = next(source for source in with_them.evidence_ if source.name == "forest")
+    forest = next(source for source in with_them.evidence_ if source.name == "random_forest")
     assert forest.weight > 0
     assert forest.accuracy > 0.7
+
+
+@pytest.mark.parametrize(("n_labels", "name"), [(59, "forest"), (60, "random_forest")])
+def test_the_forest_is_a_random_one_from_30_labels_a_class_on(n_labels, name):
+    X = np.random.default_rng(0).normal(size=(100, 3)) + 2 * (np.arange(100) % 2)[:, None]
+    model = OTP().fit(X, np.where(np.arange(100) < n_labels, np.arange(100) % 2, -1))
+    assert [source.name for source in model.evidence_ if "forest" in source.name] == [name]
 
 
 def test_everything_holds_of_the_default(iris, default, alone):

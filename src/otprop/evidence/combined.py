@@ -19,6 +19,7 @@ START_WEIGHTS = {
     "nearness": 0.6,
     "forest": 0.6,
     "linear": 0.2,
+    "random_forest": 0.6,
     "boosting": 0.5,
     "gaussian": 0.5,
 }

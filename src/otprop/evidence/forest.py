@@ -1,4 +1,4 @@
-"""Forest source: extra trees on the labelled rows, and their bootstrapped twin, out of bag, for the held-out ones."""
+"""Forest sources: extra trees and a random forest on the labelled rows, out of bag for the held-out ones."""
 
 from __future__ import annotations
 
@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.ensemble import ExtraTreesClassifier
-from sklearn.tree import ExtraTreeClassifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
+from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from otprop._saving import saved_as
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
@@ -26,6 +26,7 @@ ROWS_PER_BLOCK = 10_000  # predicted by one thread at a time
 MAX_CLASSES = 100  # a tree holds a number for each node and class: with more classes, forests are left out
 MAX_LABELS = 20_000  # labelled rows that a forest is grown on: each takes about 17 kB
 MAX_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag twin of the extra trees is grown on
+MIN_LEAF = 2  # rows in a leaf of the random forest
 MIN_ENTRIES_FOR_THREADS = 200_000  # entries of X from which on starting threads pays off
 SPLIT_SHARE = (
     0.4  # of the columns tried at a split: most columns of a mixed table, such as rare categories, do not matter
@@ -69,6 +70,12 @@ class ForestSource:
         shares = mean_of_trees(self._forest.estimators_, scaled, self._n_jobs)
         return log_floored(spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
+    def _make_forest(self) -> Any:
+        return ExtraTreesClassifier(N_TREES)
+
+    def _make_tree(self, seed: int) -> Any:
+        return ExtraTreeClassifier(max_features=columns_per_split(self._X.shape[1]), random_state=seed)
+
     def _grow(
         self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, bootstrap: bool
     ) -> tuple[Any, np.ndarray]:
@@ -91,15 +98,14 @@ class ForestSource:
                     if bootstrap:
                         drawn = np.random.RandomState(seed).choice(len(y), len(y), p=weights / weights.sum())
                         counts = np.bincount(drawn, minlength=len(y)).astype(np.float64)
-                    tree = ExtraTreeClassifier(max_features=columns_per_split(X.shape[1]), random_state=seed)
-                    grown.append((tree.fit(X, y, sample_weight=counts, check_input=False), counts))
+                    grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), counts))
             return grown
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", MANY_CLASSES_WARNING, UserWarning)
             blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(N_TREES, TREES_PER_BLOCK)))
         grown = [tree for block in blocks for tree in block]
-        forest = ExtraTreesClassifier(N_TREES)
+        forest = self._make_forest()
         forest.estimators_, forest.classes_ = [tree for tree, _ in grown], np.unique(y)
         forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, X.shape[1]
         return forest, _unseen_shares(grown, self._X[rows], len(forest.classes_)) if bootstrap else np.empty(0)
@@ -122,6 +128,30 @@ class ForestSource:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_X"}  # only fitting needs the rows
+
+
+@saved_as("evidence.random_forest")
+class RandomForestSource(ForestSource):
+    """Class probabilities of a random forest, which finds the sharp thresholds that extra trees miss."""
+
+    name = "random_forest"
+
+    def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
+        """Grow the forest; its own out-of-bag predictions serve the held-out rows."""
+        rows = self._sample(np.flatnonzero((codes >= 0) & (weights > 0)), held_out, MAX_LABELS)
+        self._forest, shares = self._grow(rows, codes, weights, bootstrap=True)
+        out_of_bag = np.empty((0, self._n_classes))
+        if len(held_out):
+            out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
+        return SourceOutput(self._predict_all(), out_of_bag)
+
+    def _make_forest(self) -> Any:
+        return RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF)
+
+    def _make_tree(self, seed: int) -> Any:
+        return DecisionTreeClassifier(
+            max_features=columns_per_split(self._X.shape[1]), min_samples_leaf=MIN_LEAF, random_state=seed
+        )
 
 
 def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarray:

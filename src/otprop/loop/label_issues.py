@@ -9,11 +9,12 @@ import numpy as np
 
 from otprop._saving import saved_as
 
-PRIOR_WRONG, PRIOR_RIGHT = 1.0, 49.0  # Beta prior of the share of wrong labels: 2 %, worth 50 labels
-N_ITERATIONS = 50
+PRIOR_WRONG, PRIOR_RIGHT = 1.0, 24.0  # Beta prior of the share of wrong labels: 4 %, worth 25 labels
+SUREST = 0.2  # share of the labels, those with the surest class: what contradicts it there is wrong rather than hard
+MAX_WRONG = 0.4  # share of wrong labels that is believed
 NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to take off; the classifiers have smoothed away the rest
-LOOKS_WRONG = 0.2  # probability from which on a given label looks wrong; of such labels, most are
-DOWNWEIGHT_FROM = 0.05  # probability of being wrong from which on a label counts less; the probabilities are cautious
+LOOKS_WRONG = 0.3  # probability from which on a given label looks wrong; of such labels, most are
+DOWNWEIGHT_FROM = 0.05  # probability of being wrong from which on a label counts less
 MIN_SHARE_KEPT = 0.02  # of the probability of a class, when the share of wrong labels is taken off
 
 
@@ -52,8 +53,7 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
 
     A label is wrong with probability r, and then any of the other classes with equal probability. The class
     probabilities were fitted to such labels, so that of the true class is what is left of them once the share of wrong
-    labels is taken off. r is estimated by expectation-maximisation, with a prior of 2 %, and rather too low: so are the
-    probabilities where more than a tenth of the labels is wrong.
+    labels is taken off.
 
     Parameters
     ----------
@@ -67,15 +67,23 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
     n_classes = probabilities.shape[1]
     if n_classes < 2 or len(codes) == 0:
         return np.zeros(len(codes))
+    rate = wrong_share(probabilities, codes)
     as_given = probabilities[np.arange(len(codes)), codes]
-    rate = PRIOR_WRONG / (PRIOR_WRONG + PRIOR_RIGHT)
-    wrong = np.zeros(len(codes))
-    for _ in range(N_ITERATIONS):
-        own = _without_wrong_labels(as_given, NOISE_DISCOUNT * rate / (n_classes - 1), n_classes)
-        other = (1.0 - own) / (n_classes - 1)
-        wrong = rate * other / np.maximum(rate * other + (1.0 - rate) * own, np.finfo(float).tiny)
-        rate = (wrong.sum() + PRIOR_WRONG) / (len(codes) + PRIOR_WRONG + PRIOR_RIGHT)
-    return np.asarray(wrong)
+    own = _without_wrong_labels(as_given, NOISE_DISCOUNT * rate / (n_classes - 1), n_classes)
+    wrong = rate * (1.0 - own) / (n_classes - 1)
+    return np.asarray(wrong / np.maximum(wrong + (1.0 - rate) * own, np.finfo(float).tiny))
+
+
+def wrong_share(probabilities: np.ndarray, codes: np.ndarray) -> float:
+    """The share of wrong labels: those that contradict the surest class probabilities, with a prior of 4 %.
+
+    Where classes overlap, right labels contradict the others, too, and no probability tells the two apart; the surest
+    rows are in no overlap.
+    """
+    n_surest = int(np.ceil(SUREST * len(codes)))
+    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[:n_surest]
+    n_contradicted = int(np.count_nonzero(probabilities[surest].argmax(axis=1) != codes[surest]))
+    return min((n_contradicted + PRIOR_WRONG) / (n_surest + PRIOR_WRONG + PRIOR_RIGHT), MAX_WRONG)
 
 
 def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
