@@ -7,7 +7,8 @@ Labels are drawn at random from at most 1 000 rows of a table. A share of them b
 ("random"), or the class that rows of theirs are nearest to ("confusable"). Found by: `wrong_label_probabilities` of
 `OTP()` (the order of `label_issues_`), cleanlab's label quality with the same probabilities, and cleanlab's usual
 pipeline, with probabilities from a forest and from logistic regression in five-fold cross-validation. Average
-precision, and precision at the number of wrong labels. Then the accuracy of the unlabelled rows without and with
+precision, and precision at the number of wrong labels. How many labels look wrong, how many of these are, and the mean
+probability of being wrong that is announced. Then the accuracy of the unlabelled rows without and with
 ``label_noise="auto"``.
 """
 
@@ -29,7 +30,7 @@ from sklearn.preprocessing import StandardScaler
 from active import read
 from common import RESULTS, argument_parser, mean, run_missing
 from otprop import OTP
-from otprop.loop.label_issues import wrong_label_probabilities
+from otprop.loop.label_issues import LOOKS_WRONG, wrong_label_probabilities
 
 TABLES = (
     *("iris", "heart", "ionosphere", "dermatology", "waveform", "digits"),
@@ -92,6 +93,11 @@ def run(table: str, n_labels: int, rate: float, kind: str, seed: int) -> dict[st
     careful = OTP(n_jobs=1, warm_start=True, label_noise="auto").take_geometry(model).fit(X, shown)
     given = np.flatnonzero(~left)
     is_wrong = np.isin(given, wrong)
+    looks = [issue for issue in model.label_issues_ if issue.probability >= LOOKS_WRONG]
+    line["look wrong"] = len(looks)
+    line["look wrong and are"] = int(np.isin([issue.row for issue in looks], wrong).sum())
+    codes = np.searchsorted(model.classes_, shown[model.held_out_rows_])
+    line["announced"] = f"{wrong_label_probabilities(model.held_out_proba_, codes).mean():.4f}"
     for name, doubt in doubts(X, shown, model).items() if len(wrong) else ():
         first = np.argsort(-doubt, kind="stable")[: len(wrong)]
         line[f"ap {name}"] = f"{average_precision_score(is_wrong, doubt):.4f}"
@@ -141,7 +147,8 @@ def summary(rows: list[dict[str, str]]) -> None:
 
 def attempt(*cell: Any) -> dict[str, Any]:
     """One run without the warnings of other packages."""
-    names = [f"{what} {one}" for one in FINDERS for what in ("ap", "precision")]
+    names = ["look wrong", "look wrong and are", "announced"]
+    names += [f"{what} {one}" for one in FINDERS for what in ("ap", "precision")]
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         return {**dict.fromkeys([*KEY, *names], ""), **run(*cell)}
@@ -150,12 +157,17 @@ def attempt(*cell: Any) -> dict[str, Any]:
 def main() -> None:
     parser = argument_parser(__doc__)
     parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--minutes", type=float, default=1e6, help="begin no run after so many minutes")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of wrong_labels.csv")
     parser.add_argument("--summary", action="store_true")
     options = parser.parse_args()
     wanted = [] if options.summary else cells(options.seeds)
-    summary(run_missing("wrong_labels.csv", attempt, wanted, 1, key=KEY, folder=options.out, minutes=options.minutes))
+    summary(
+        run_missing(
+            "wrong_labels.csv", attempt, wanted, options.jobs, key=KEY, folder=options.out, minutes=options.minutes
+        )
+    )
 
 
 if __name__ == "__main__":

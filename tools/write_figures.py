@@ -572,6 +572,29 @@ def label_noise() -> str:
 
 
 @figure
+def looks_wrong() -> str:
+    """How many labels look wrong, how many of them are, and the mean probability that is announced."""
+    rows, lines = read_results("wrong_labels.csv"), []
+    for rate in sorted({row["rate"] for row in rows}, key=float):
+        here = [row for row in rows if row["rate"] == rate]
+        labels, looks, right = (
+            sum(int(row[name]) for row in here) for name in ("labels", "look wrong", "look wrong and are")
+        )
+        n_wrong = sum(round(float(row["rate"]) * int(row["labels"])) for row in here)
+        found = f"{right / n_wrong:.0%}" if n_wrong else ""
+        lines.append(
+            [
+                f"{float(rate):.0%}",
+                f"{mean(here, 'announced'):.1%}",
+                f"{looks / labels:.1%}",
+                f"{right / max(looks, 1):.0%}",
+                found,
+            ]
+        )
+    return table(["labels wrong", "announced", "look wrong", "of these are", "of the wrong ones found"], lines)
+
+
+@figure
 def refit() -> str:
     """Seconds of a fit again."""
     names = ("refit", "fresh", "refit_cpu", "fresh_cpu")

@@ -12,10 +12,23 @@ from otprop.evidence.output import powered
 POWERS = Powers((0.5, 1.0, 2.0), start=1.0, penalty=0.5)
 
 
-def held_out_labels(codes):
+def held_out_labels(codes, weights=None):
     """All rows held out, in five folds."""
     n = len(codes)
-    return HeldOut(np.arange(n), np.arange(n) % 5, codes, 5, np.bincount(codes), np.ones(n, dtype=bool))
+    weights = np.ones(n) if weights is None else weights
+    return HeldOut(np.arange(n), np.arange(n) % 5, codes, 5, np.bincount(codes), np.ones(n, dtype=bool), weights)
+
+
+def test_labels_that_count_nothing_do_not_choose_the_setting():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, 60)
+    knows, guesses = binary(np.where(codes == 1, 0.8, 0.2)), binary(rng.uniform(0.2, 0.8, 60))
+    wrong = np.arange(60) < 20
+    codes[wrong] = 1 - codes[wrong]
+    found = fit_mixture([knows, guesses], held_out_labels(codes, np.where(wrong, 0.0, 1.0)), POWERS)
+    assert found.powers[0] == 2.0
+    assert found.weights[0] == 1.0
+    assert fit_mixture([knows, guesses], held_out_labels(codes), POWERS).powers[0] < 2.0
 
 
 def binary(shares_of_class_one):

@@ -73,3 +73,13 @@ def test_the_weights_maximise_the_penalised_likelihood():
     found = fit_weights(logs, codes, [0.6, 0.4], penalty=2.0)
     for step in ([0.02, 0], [-0.02, 0], [0, 0.02], [0, -0.02]):
         assert value(found) >= value(np.maximum(found + step, 0)) - 1e-9
+
+
+def test_a_label_of_weight_two_counts_as_two_and_one_of_weight_zero_as_none():
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 3, 30)
+    logs = [log_floored(rng.dirichlet(np.ones(3), 30), 0.01) for _ in range(2)]
+    weights = np.repeat([0.0, 1.0, 2.0], 10)
+    times = np.repeat(np.arange(30), weights.astype(int))
+    found = fit_weights(logs, codes, [0.5, 0.5], label_weights=weights)
+    np.testing.assert_allclose(found, fit_weights([one[times] for one in logs], codes[times], [0.5, 0.5]), atol=1e-4)

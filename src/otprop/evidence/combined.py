@@ -87,9 +87,12 @@ class Evidence:
         held_out = [output.held_out for output in outputs]
         cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]
         start = start_weights([source.name for source in sources])
-        weighting, true = self.held_out.weighting, self.held_out.codes
-        self.weights = fit_weights([logs[weighting] for logs in held_out], true[weighting], start)
-        self.cross_fitted_log_proba = cross_fitted_sum(cross_fitted, true, self.held_out.group, start, weighting)
+        weighting, true, counted = self.held_out.weighting, self.held_out.codes, self.held_out.weights
+        shown = [logs[weighting] for logs in held_out]
+        self.weights = fit_weights(shown, true[weighting], start, label_weights=counted[weighting])
+        self.cross_fitted_log_proba = cross_fitted_sum(
+            cross_fitted, true, self.held_out.group, start, weighting, counted
+        )
         self.contributions = [
             _contribution(source.name, weight, output, self.held_out)
             for source, weight, output in zip(sources, self.weights, outputs, strict=True)

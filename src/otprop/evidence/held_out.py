@@ -30,6 +30,7 @@ class HeldOut:
     n_folds : int
     counts : ndarray of int of shape (n_classes,), labels of each class in all
     drawn : ndarray of bool, whether the label was drawn at random, and not chosen
+    weights : ndarray, how much each label counts
     """
 
     rows: np.ndarray
@@ -38,6 +39,7 @@ class HeldOut:
     n_folds: int
     counts: np.ndarray
     drawn: np.ndarray
+    weights: np.ndarray
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -80,7 +82,13 @@ class HeldOut:
         return factors
 
 
-def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray | None = None) -> HeldOut:
+def make_folds(
+    codes: np.ndarray,
+    n_classes: int,
+    seed: int,
+    chosen: np.ndarray | None = None,
+    weights: np.ndarray | None = None,
+) -> HeldOut:
     """Choose the labels to hold out, among classes that keep at least one other label.
 
     Few labels are held out one at a time, many in folds stratified by class. With many rows, too, two folds of five
@@ -92,6 +100,7 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     n_classes : int
     seed : int
     chosen : ndarray of bool or None, the rows whose label was chosen and not drawn at random
+    weights : ndarray or None, how much the label of each row counts; None: all the same
 
     Returns
     -------
@@ -99,6 +108,8 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     """
     if chosen is None:
         chosen = np.zeros(len(codes), dtype=bool)
+    if weights is None:
+        weights = np.ones(len(codes))
     labeled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labeled], minlength=n_classes)
     rows = labeled[counts[codes[labeled]] >= 2]
@@ -107,7 +118,7 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     if len(rows) <= max(MAX_LEAVE_ONE_OUT, N_FOLDS * n_classes):
         if len(rows) > MAX_LEAVE_ONE_OUT_MANY_CLASSES:
             rows = rows[np.sort(rng.choice(len(rows), MAX_LEAVE_ONE_OUT_MANY_CLASSES, replace=False))]
-        return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts, ~chosen[rows])
+        return HeldOut(rows, np.arange(len(rows)), codes[rows], len(rows), counts, ~chosen[rows], weights[rows])
     fold = np.arange(len(rows)) % N_FOLDS
     n_folds = N_FOLDS
     if len(codes) > MANY_ROWS and len(rows) > MIN_LABELS_FEW_FOLDS:
@@ -116,4 +127,4 @@ def make_folds(codes: np.ndarray, n_classes: int, seed: int, chosen: np.ndarray 
     if len(rows) > MAX_HELD_OUT:
         kept = np.sort(rng.choice(len(rows), MAX_HELD_OUT, replace=False))
         rows, fold = rows[kept], fold[kept]
-    return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows])
+    return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows], weights[rows])

@@ -62,7 +62,7 @@ def fit_mixture(values: list[np.ndarray], held_out: HeldOut, powers: Powers) -> 
     -------
     Mixture
     """
-    likelihoods = _log_likelihoods(values, held_out.codes, powers)
+    likelihoods = held_out.weights * _log_likelihoods(values, held_out.codes, powers)
     group, weighting = held_out.group, held_out.weighting
     best, weights = _choose(likelihoods[:, :, weighting], powers)
     chosen = np.array(powers.values)[best]

@@ -11,7 +11,11 @@ PENALTY = 2.0  # in log-likelihood, for moving a weight by one from its start
 
 
 def fit_weights(
-    log_probabilities: Sequence[np.ndarray], codes: np.ndarray, start: Sequence[float], penalty: float = PENALTY
+    log_probabilities: Sequence[np.ndarray],
+    codes: np.ndarray,
+    start: Sequence[float],
+    penalty: float = PENALTY,
+    label_weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """Non-negative weights of the sources.
 
@@ -25,6 +29,7 @@ def fit_weights(
     codes : ndarray of int of shape (n_held_out,), the true classes
     start : sequence of float, one a source
     penalty : float
+    label_weights : ndarray of shape (n_held_out,) or None, how much each label counts; None: all the same
 
     Returns
     -------
@@ -35,6 +40,7 @@ def fit_weights(
         return origin
     logs = np.stack(log_probabilities)
     rows = np.arange(len(codes))
+    counted = np.ones(len(codes)) if label_weights is None else label_weights
 
     def loss(weights: np.ndarray) -> tuple[float, np.ndarray]:
         total = np.tensordot(weights, logs, 1)
@@ -42,9 +48,9 @@ def fit_weights(
         shares = np.exp(total)
         norm = shares.sum(axis=1, keepdims=True)
         shares /= norm
-        value = (np.log(norm[:, 0]) - total[rows, codes]).sum() + penalty * ((weights - origin) ** 2).sum()
-        slope = (shares * logs).sum(axis=(1, 2)) - logs[:, rows, codes].sum(axis=1) + 2 * penalty * (weights - origin)
-        return float(value), slope
+        value = counted @ (np.log(norm[:, 0]) - total[rows, codes]) + penalty * ((weights - origin) ** 2).sum()
+        slopes = (shares * logs).sum(axis=2) - logs[:, rows, codes]
+        return float(value), slopes @ counted + 2 * penalty * (weights - origin)
 
     return np.asarray(minimize(loss, origin, jac=True, bounds=[(0.0, None)] * len(origin), method="L-BFGS-B").x)
 
@@ -55,6 +61,7 @@ def cross_fitted_sum(
     group: np.ndarray,
     start: Sequence[float],
     weighting: np.ndarray,
+    label_weights: np.ndarray | None = None,
 ) -> np.ndarray:
     """The weighted sum of the sources for each held-out label, with weights fitted without the labels of its group.
 
@@ -63,6 +70,7 @@ def cross_fitted_sum(
     log_probabilities, codes, start : as in `fit_weights`
     group : ndarray of int of shape (n_held_out,)
     weighting : ndarray of bool of shape (n_held_out,), the labels that weights are fitted on
+    label_weights : as in `fit_weights`
 
     Returns
     -------
@@ -72,7 +80,9 @@ def cross_fitted_sum(
     for one in np.unique(group):
         here = group == one
         others = ~here & weighting
-        weights = fit_weights([logs[others] for logs in log_probabilities], codes[others], start)
+        counted = None if label_weights is None else label_weights[others]
+        shown = [logs[others] for logs in log_probabilities]
+        weights = fit_weights(shown, codes[others], start, label_weights=counted)
         found[here] = sum(weight * logs[here] for weight, logs in zip(weights, log_probabilities, strict=True))
     return found
 

@@ -14,7 +14,7 @@ SUREST = 0.2  # share of the labels, those with the surest class: what contradic
 MAX_WRONG = 0.4  # share of wrong labels that is believed
 NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to take off; the classifiers have smoothed away the rest
 LOOKS_WRONG = 0.3  # probability from which on a given label looks wrong; of such labels, most are
-DOWNWEIGHT_FROM = 0.05  # probability of being wrong from which on a label counts less
+DOWNWEIGHT_FROM = 0.2  # probability of being wrong from which on a label counts less
 MIN_SHARE_KEPT = 0.02  # of the probability of a class, when the share of wrong labels is taken off
 
 

@@ -92,7 +92,7 @@ class ClassLevelFit:
         self.evidence = Evidence(
             build_iterative_source(geometry, X.shape[0], n_classes, config),
             build_static_sources(X, geometry, labels.classes, n_labels, config),
-            make_folds(shown, n_classes, config.seed, chosen),
+            make_folds(shown, n_classes, config.seed, chosen, weights),
         )
         logits = self.evidence.fit(shown, weights, lambda name: self._progress(0, 0, f"source {name}"))
         reached = self.evidence.iterative.reached()
