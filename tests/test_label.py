@@ -113,6 +113,23 @@ def test_labels_can_go_into_the_target_itself(result: Any) -> None:
     assert "kind_label" not in filled
 
 
+@pytest.mark.parametrize("unlabeled", [-1, "-1", [-1], ["-1"], (-1.0,)])
+def test_a_number_that_marks_unlabelled_rows_is_given_as_it_is(unlabeled: Any) -> None:
+    frame = pd.DataFrame({"weight": [1.0, 1.2, 1.1, 9.0, 9.1, 9.3], "kind": [0, -1, -1, 1, -1, -1]})
+    result = otprop.label(frame, "kind", unlabeled=unlabeled)
+    assert result.table["kind_label"].tolist() == [0, 0, 0, 1, 1, 1]
+
+
+def test_the_result_keeps_the_rows_in_the_order_they_had() -> None:
+    frame = mixed_frame()
+    result = otprop.label(frame, "kind")
+    before = otprop.label(frame.copy(), "kind").table
+    frame["weight"] = 0.0
+    frame.index = frame.index[::-1]
+    assert result.table.equals(before)
+    assert len(result.suggest(3)) == 3
+
+
 def test_errors_name_the_parameter_and_no_flag() -> None:
     frame = mixed_frame()
     wrong: list[dict[str, Any]] = [
@@ -128,10 +145,9 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         {"target": "kind", "seed": "x"},
         {"target": "kind", "features": "weight"},
         {"target": "kind", "ignore": "weight"},
-        {"target": "kind", "unlabeled": "?"},
     ]
     names = ["target", "method", "features", "n_neighbors", "class_prior", "abstain_below", "embedding"]
-    names += ["target", "settings", "seed", "features", "ignore", "unlabeled"]
+    names += ["target", "settings", "seed", "features", "ignore"]
     for options, name in zip(wrong, names, strict=True):
         with pytest.raises(ParameterError) as caught:
             otprop.label(frame, **options)

@@ -290,3 +290,15 @@ def test_the_expected_error_counts_labels_drawn_at_random_alone(frame: Any, firs
     nothing_drawn = otprop.label(frame, "kind", settings=FAST, chosen=[True] * 90)
     assert nothing_drawn.outcome.n_hidden == 0
     assert nothing_drawn.outcome.error_range == (0.0, 1.0)
+
+
+def test_a_series_of_polars_has_a_label_for_every_row_or_none(frame: Any) -> None:
+    polars = pytest.importorskip("polars")
+    result = otprop.label(polars.from_pandas(frame), "kind", settings=FAST)
+    labels: list[str | None] = [None] * len(frame)
+    labels[20] = "c"
+    assert result.add(polars.Series(labels)).table["kind_source"].to_list()[20] == "corrected"
+    with pytest.raises(ParameterError, match="labels are a Series of 2 labels; the DataFrame has 90 rows"):
+        result.add(polars.Series(["a", "b"]))
+    with pytest.raises(ParameterError, match="drawn='no': must be True or False"):
+        result.add({20: "c"}, drawn="no")  # type: ignore[arg-type]

@@ -17,7 +17,7 @@ from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
 from otprop.table.errors import RequestError
-from otprop.table.frame import is_frame, table_of_frame
+from otprop.table.frame import is_frame, is_polars, table_of_frame
 
 
 def label(
@@ -95,7 +95,7 @@ def label(
         suggested rows with their labels filled in.
     chosen : str, sequence of bool, or None
         Which given labels were picked and not drawn at random: a column that says so (true, 1, yes, chosen, reviewed),
-        or a truth value for every row. Shares, confidence and expected error are learnt from the other labels.
+        or a truth value for every row. The expected error is learnt from the other labels.
     progress : callable
         Called with the work done, the work in all (0 where it is not known) and the current step.
 
@@ -145,8 +145,9 @@ def label(
         corrections=corrections,
         chosen=chosen,
     )
-    output, frame, table = OutputColumns(prefix, fill, probabilities), data if is_frame(data) else None, as_table(data)
-    job = prepare_job(table, request, output, read_corrections(corrections, table, request.target, frame=frame))
+    output, table = OutputColumns(prefix, fill, probabilities), as_table(data)
+    frame = _kept_frame(data)
+    job = prepare_job(table, request, output, _corrections(request, table, frame))
     job.keep_geometry()  # for LabelResult.add
     return run_job(job, output, progress, _python_call(data, request, output), frame)
 
@@ -203,7 +204,7 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data), data if is_frame(data) else None
+    table, frame = as_table(data), _kept_frame(data)
     if target is None and "label" in table.names:
         raise RequestError("target", "must name the column with the labels: the table has a column 'label' already.")
     request = Request(
@@ -218,7 +219,7 @@ def suggest(
         corrections=corrections,
         chosen=chosen,
     )
-    found = read_corrections(corrections, table, request.target, frame=frame)
+    found = _corrections(request, table, frame)
     job = prepare(table, request, allow_few=True, corrections=found)
     return rows_to_fill_in(job, suggest_next(job, n, random_share=random_share, progress=progress), frame)
 
@@ -235,6 +236,18 @@ def as_table(data: Any) -> Table:
             raise RequestError("data", "several files are labelled by the command `otprop label`, and not here.", path)
         return read_table(Path(data))
     raise TypeError(f"data must be a path, a DataFrame or a table of otprop.files; got {type(data).__name__}.")
+
+
+def _kept_frame(data: Any) -> Any:
+    """The DataFrame as it is now: rows that are sorted or dropped in place later do not change it; None for a file."""
+    if not is_frame(data):
+        return None
+    return data.clone() if is_polars(data) else data.copy(deep=False)
+
+
+def _corrections(request: Request, table: Table, frame: Any) -> Corrections:
+    """The corrections of a request."""
+    return read_corrections(request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled)
 
 
 def prepare_job(table: Table, request: Request, output: OutputColumns, corrections: Corrections | None = None) -> Job:

@@ -184,7 +184,9 @@ class LabelResult:
         LabelResult, a new one; this one stays as it is
         """
         table, target = self.job.table, self.job.request.target
-        later = read_corrections(labels, table, target, "labels", self.frame)
+        if not isinstance(drawn, bool):
+            raise RequestError("drawn", "must be True or False.", drawn)
+        later = read_corrections(labels, table, target, "labels", self.frame, self.job.request.unlabeled)
         if not later.labels:
             raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
         if drawn:

@@ -298,7 +298,7 @@ def test_bad_corrections_are_one_line_and_nothing_is_written(
     )
     path.write_text("row,colour\n20,a\n")
     assert label(lots, out, "--corrections", str(path)) == 2
-    assert "must have a column 'row' and its labels in 'label' or 'kind'" in capsys.readouterr().err
+    assert "must have a column 'row' and their labels in 'label' or 'kind'" in capsys.readouterr().err
     assert label(lots, out, "--corrections", str(path.with_name("none.csv"))) == 2
     assert "none.csv" in capsys.readouterr().err
     assert not out.exists()
@@ -362,10 +362,45 @@ def test_labels_that_look_wrong_come_with_the_command_that_lists_them(
     rows = read_rows(lots)
     for number, row in enumerate(rows[:60]):
         row["kind"] = kind_of(str(number + 1))
+    rows[49]["kind"] = "c"
     write_rows(lots, rows)
-    wrong = corrections(lots.with_name("corrections.csv"), lots, {50: "c"})
-    assert label(lots, out, "--corrections", str(wrong), "--ignore", "colour") == 0
+    right = corrections(lots.with_name("corrections.csv"), lots, {20: kind_of("20")})
+    assert label(lots, out, "--corrections", str(right), "--ignore", "colour") == 0
     said = next(line for line in capsys.readouterr().err.splitlines() if "wrong: otprop check" in line)
     command = shlex.split(said.partition(": otprop ")[2])
     assert main([*command, "--json"]) == 0
     assert 50 in [issue["row"] for issue in json.loads(capsys.readouterr().out)["label_issues"]]
+    confirmed = corrections(lots.with_name("confirmed.csv"), lots, {50: "c"})
+    command[command.index("--corrections") + 1 : command.index("--corrections") + 2] = [str(right), str(confirmed)]
+    assert main([*command, "--json"]) == 0
+    assert 50 not in [issue["row"] for issue in json.loads(capsys.readouterr().out)["label_issues"]]  # somebody looked
+
+
+def test_a_word_for_no_label_is_no_correction(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    rows = read_rows(lots)
+    row = next(number for number, one in enumerate(rows, start=1) if one["kind"])
+    path = corrections(lots.with_name("corrections.csv"), lots, {row: "NA", 100: "?", 101: "a"})
+    assert label(lots, out, "--corrections", str(path), "--unlabeled", "?", "--fill") == 0
+    assert "2 of 3 rows have no label and are not used" in capsys.readouterr().err
+    assert read_rows(out)[row - 1]["kind"] == rows[row - 1]["kind"]
+    corrections(path, lots, {row: "NA"})
+    assert label(lots, out, "--corrections", str(path), "--force") == 2
+    assert "hold no label: every label of" in capsys.readouterr().err
+
+
+def test_labels_that_a_fit_filled_in_are_no_sample(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    n_given = sum(bool(row["kind"]) for row in read_rows(lots))
+    assert label(lots, out, "--fill", "--abstain-below", "0.5") == 0
+    capsys.readouterr()
+    rows = read_rows(out)
+    rows[-1]["kind"] = ""
+    write_rows(out, rows)
+    assert run("label", out, "-o", str(out.with_name("next.csv")), "--chosen", "kind_source", "--prefix", "next_") == 0
+    judged = capsys.readouterr().err.partition("learnt from ")[2].split()[0]
+    assert int(judged) <= n_given
+
+
+def test_a_list_of_no_issues_is_no_error(lots: Path, out: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lots.with_name("none.csv")
+    path.write_text("row,label,given,suggested,probability,file_digest\n")
+    assert label(lots, out, "--corrections", str(path)) == 0, capsys.readouterr().err

@@ -230,7 +230,7 @@ def test_trees_that_point_out_of_bounds_are_refused(content):
 
 def test_a_forest_that_reads_past_the_row_is_refused(content):
     def change(text):
-        objects(text)["sklearn.extra_trees"]["state"]["n_features_in_"] = 3
+        objects(text)["sklearn.random_forest"]["state"]["n_features_in_"] = 3
 
     with pytest.raises(ModelError, match="forest whose trees expect other features"):
         loaded(edited(content, change))

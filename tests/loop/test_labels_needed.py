@@ -61,3 +61,9 @@ def test_a_fitted_model_says_how_many_labels_it_needs():
         with pytest.raises(ParameterError, match=r"^error must be"):
             model.labels_needed(wrong)
     assert not hasattr(OTP.paper(), "labels_needed")
+
+
+def test_no_more_labels_are_needed_only_where_the_expected_error_is_reached():
+    for expected in (0.1, 0.1436, 0.3):
+        assert estimate_labels_needed(0.99 * expected, expected, 50.0, 100, 10_000).value > 0
+        assert estimate_labels_needed(1.01 * expected, expected, 50.0, 100, 10_000).value == 0

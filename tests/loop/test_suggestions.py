@@ -126,3 +126,11 @@ def test_a_few_labels_drawn_at_random_do_not_decide_the_shares_of_a_model_with_m
     drawn, picked = [0, 200, 201, 202, 203, 204], [*range(1, 10), *range(210, 219)]
     shown[drawn + picked], chosen[picked] = y[drawn + picked], True
     assert 0.3 < OTP(evidence=None).fit(X, shown, chosen=chosen).class_prior_[0] < 0.7
+
+
+def test_more_rows_than_are_clustered(monkeypatch):
+    monkeypatch.setattr("otprop.loop.suggestions.MAX_CLUSTERED", 50)
+    X = np.random.default_rng(0).normal(size=(200, 3))
+    for n in (49, 50, 120, 200, 300):
+        found = [one.row for one in suggest_rows(X, np.arange(200), n)]
+        assert len(set(found)) == len(found) == min(n, 200)

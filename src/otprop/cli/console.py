@@ -138,21 +138,21 @@ class Messages:
         range_ = f"likely {needed.low} to {needed.high}"
         if needed.value == 0:
             unsure = f", as far as can be said ({range_} more labels)" if needed.high else ""
-            self._line(f"An expected error of {goal:.2g} is reached already{unsure}.")
+            self._line(f"An expected error of {goal:g} is reached already{unsure}.")
             return
         if needed.low == 0 and needed.value == needed.high > 0:  # anything from none to all rows
             self._line(
-                f"How many more labels an expected error of {goal:.2g} takes cannot be said yet ({range_}): labels of "
+                f"How many more labels an expected error of {goal:g} takes cannot be said yet ({range_}): labels of "
                 "rows drawn at random would tell."
             )
             return
         if needed.value == n_left:  # no estimate, but all that there are
             self._line(
-                f"An expected error of {goal:.2g} takes at least {counted(needed.low, 'more label')}; whether fewer "
+                f"An expected error of {goal:g} takes at least {counted(needed.low, 'more label')}; whether fewer "
                 f"than all {n_left} rows left will do cannot be said."
             )
             return
-        self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:.2g} ({range_}).")
+        self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:g} ({range_}).")
 
     def issues(self, outcome: Outcome, output: str | None) -> None:
         """The given labels that look wrong."""

@@ -2,7 +2,7 @@
 
 from otprop.files._arrow import Column
 from otprop.files._distinct import MISSING_MARKERS, Reading
-from otprop.files._errors import TableError, listed
+from otprop.files._errors import NoRowsError, TableError, listed
 from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
 from otprop.files._npz import read_arrays
 from otprop.files._output import write_arrow
@@ -14,6 +14,7 @@ __all__ = [
     "FORMATS",
     "MISSING_MARKERS",
     "Column",
+    "NoRowsError",
     "Reading",
     "Table",
     "TableError",

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files._errors import TableError, one_line
+from otprop.files._errors import NoRowsError, TableError, one_line
 from otprop.files._optional import pa, pandas, pc
 from otprop.files._table import Table, check_names
 from otprop.files._writers import is_text
@@ -30,7 +30,7 @@ class ArrowTable(Table):
         if not self.names:
             raise TableError(f"{self.origin} is empty: it has no columns", file=self.origin)
         if self.n_rows == 0:
-            raise TableError(f"{self.origin} has column names but no rows", file=self.origin)
+            raise NoRowsError(f"{self.origin} has column names but no rows", file=self.origin)
 
     def _typed(self, position: int) -> Any:
         column = self.table.column(position)

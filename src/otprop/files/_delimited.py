@@ -12,7 +12,7 @@ from otprop._validation import ParameterError
 from otprop.files._arrow import Column, exact_column, to_arrow
 from otprop.files._dialect import find_dialect, refuse_comments
 from otprop.files._encoding import Encoding, to_utf8
-from otprop.files._errors import TableError
+from otprop.files._errors import NoRowsError, TableError
 from otprop.files._input_file import InputFile
 from otprop.files._layout import Dialect, Layout, lay_out
 from otprop.files._numbers import find_decimal
@@ -58,7 +58,7 @@ class DelimitedTable(Table):
         self.n_rows = len(self.layout.starts) - 1
         self._find_names()
         if self.n_rows == 0:
-            raise TableError(f"{file.origin} has column names but no rows", file=file.origin)
+            raise NoRowsError(f"{file.origin} has column names but no rows", file=file.origin)
         if delimiter is None:
             self._refuse_other_delimiter()
         self.sign = decimal or self._find_sign()

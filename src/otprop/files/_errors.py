@@ -82,6 +82,10 @@ class TableError(ValueError):
         return _rebuild, (type(self), self.problem, self.advice, self.file, self.column, self.arguments)
 
 
+class NoRowsError(TableError):
+    """A file has column names but no rows."""
+
+
 def _rebuild(kind: type[TableError], problem: str, advice: str, file: Any, column: Any, arguments: Any) -> TableError:
     return kind(problem, advice, file=file, column=column, arguments=arguments)
 

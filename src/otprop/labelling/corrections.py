@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files import Table, listed, read_table
+from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
 from otprop.table.errors import Hint, RequestError, unknown_name
-from otprop.table.frame import is_frame, table_of_frame
-from otprop.table.target import same_number
+from otprop.table.frame import is_frame, is_polars, table_of_frame
+from otprop.table.target import means_unlabeled, same_number
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
@@ -22,7 +22,8 @@ WITH_LABEL = {ROW, LABEL, WAS, GIVEN, SUGGESTED, PROBABILITY, DIGEST}  # of the 
 RANDOM = "random"  # the reason of a row that was drawn, and not picked for what it is
 LISTED = 6
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
-_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "propagated", "abstained"}
+_YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
+_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,12 @@ class Corrections:
 
 
 def read_corrections(
-    given: Any, table: Table, target: str, parameter: str = "corrections", frame: Any = None
+    given: Any,
+    table: Table,
+    target: str,
+    parameter: str = "corrections",
+    frame: Any = None,
+    unlabeled: Sequence[str] = (),
 ) -> Corrections:
     """The corrections of a table.
 
@@ -63,6 +69,7 @@ def read_corrections(
     target : str
     parameter : str, for messages
     frame : DataFrame that the table was made from, or None
+    unlabeled : sequence of str, further texts that mean that there is no label, as in the target
 
     Returns
     -------
@@ -73,13 +80,15 @@ def read_corrections(
     notes: list[str] = []
     for part in given if isinstance(given, (list, tuple)) else [given]:
         rows = _rows_of(part, table, target, parameter, frame, notes)
-        if rows and all(_is_empty(label) for _, label, _ in rows):
-            where = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
-            raise RequestError(parameter, f"hold no label: every label of {where} is empty. Fill them in first.")
-        for row, label, is_drawn in rows:
+        with_label = [one for one in rows if not _is_empty(one[1], unlabeled)]
+        source = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
+        if rows and not with_label:
+            raise RequestError(parameter, f"hold no label: every label of {source} is empty. Fill them in first.")
+        if len(with_label) < len(rows):
+            n_empty = len(rows) - len(with_label)
+            notes.append(f"{source}: {n_empty} of {len(rows)} rows have no label and are not used")
+        for row, label, is_drawn in with_label:
             label = label.item() if isinstance(label, np.generic) else label
-            if _is_empty(label):
-                continue
             if row in found and str(found[row]) != str(label):
                 both = f"{str(found[row])!r} and {str(label)!r}"
                 raise RequestError(parameter, f"have two labels for row {row + 1} (counted from 1), {both}: keep one.")
@@ -94,7 +103,18 @@ def _rows_of(
 ) -> list[tuple[int, Any, bool]]:
     """Row from 0, label and whether it was drawn, for every label of a file, a DataFrame, a Series or a mapping."""
     if isinstance(part, (str, PathLike)):
-        return _read_rows(read_table(Path(part)), table, target, parameter, notes)
+        try:
+            source = read_table(Path(part))
+        except NoRowsError:  # a list of issues where none was found
+            notes.append(f"{part} has no rows: no labels are taken from it")
+            return []
+        return _read_rows(source, table, target, parameter, notes)
+    if is_polars(part) and not hasattr(part, "columns"):  # a Series of polars has no index: one label a row
+        if len(part) != table.n_rows:
+            raise RequestError(
+                parameter, f"are a Series of {len(part)} labels; {table.origin} has {table.n_rows} rows."
+            )
+        return [(row, label, False) for row, label in enumerate(part.to_list())]
     if is_frame(part):
         source = table_of_frame(part, f"the DataFrame of {parameter}")
         return _read_rows(source, table, target, parameter, notes)
@@ -113,9 +133,11 @@ def _rows_of(
     return [(row, label, False) for row, label in zip(rows, labels, strict=True)]
 
 
-def _is_empty(label: Any) -> bool:
-    """Whether a cell holds no label."""
-    return label is None or type(label).__name__ == "NAType" or bool(label != label) or not str(label).strip()
+def _is_empty(label: Any, unlabeled: Sequence[str]) -> bool:
+    """Whether a cell holds no label, as in the target."""
+    if label is None or type(label).__name__ == "NAType" or bool(label != label):
+        return True
+    return means_unlabeled(label, str(label), unlabeled)
 
 
 def _read_rows(
@@ -127,15 +149,15 @@ def _read_rows(
     if ROW not in names or column not in names or column == ROW:
         raise RequestError(
             parameter,
-            f"{source.origin} must have a column {ROW!r} and its labels in {LABEL!r} or {target!r}; it has "
+            f"must have a column {ROW!r} and their labels in {LABEL!r} or {target!r}; {source.origin} has "
             f"{listed(source.names)}.",
         )
     digests = {str(cell).strip() for cell in source.cells(DIGEST) if cell is not None} if DIGEST in names else set()
     if digests - {table.digest, ""}:
         raise RequestError(
             parameter,
-            f"{source.origin} was made from another file than {table.origin}, or from an earlier state of it: the "
-            "contents differ. Give the file that was labelled, unchanged.",
+            f"do not belong here: {source.origin} was made from another file than {table.origin}, or from an earlier "
+            "state of it, for the contents differ. Give what was labelled, unchanged.",
         )
     if not digests and source.path is not None:
         notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
@@ -143,11 +165,7 @@ def _read_rows(
     where = f" in {source.origin}" if source.path is not None else ""
     rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
-    found = list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
-    n_empty = sum(_is_empty(label) for _, label, _ in found)
-    if n_empty:
-        notes.append(f"{source.origin}: {n_empty} of {source.n_rows} rows have no label and are not used")
-    return found
+    return list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
 
 
 def has_index(frame: Any) -> bool:

@@ -52,6 +52,10 @@ class Request:
     corrections: Any = ()
     chosen: str | Sequence[Any] | None = None
 
+    def __post_init__(self) -> None:
+        words = [self.unlabeled] if isinstance(self.unlabeled, (str, int, float)) else self.unlabeled
+        object.__setattr__(self, "unlabeled", tuple(str(word) for word in words))
+
 
 @dataclass
 class Job:
@@ -209,6 +213,7 @@ class Job:
             label_issues=[
                 replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
                 for issue in getattr(fitted, "label_issues_", [])
+                if not (self.in_table[issue.row] and issue.row in self.corrections.labels)  # somebody has looked at it
             ],
             error=getattr(fitted, "error_", None),
             coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
@@ -235,7 +240,7 @@ def prepare(
     """
     _check_lists(request)
     if corrections is None:
-        corrections = read_corrections(request.corrections, table, request.target)
+        corrections = read_corrections(request.corrections, table, request.target, unlabeled=request.unlabeled)
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, allow_few, allow_complete)
     estimator = make_estimator(
         request.method,
@@ -247,7 +252,9 @@ def prepare(
         jobs=request.jobs,
         classes=target.classes,
     )
-    chosen = np.zeros(table.n_rows, dtype=bool) if request.chosen is None else chosen_rows(request.chosen, table)
+    chosen = np.zeros(table.n_rows, dtype=bool)
+    if request.chosen is not None:
+        chosen = chosen_rows(request.chosen, table) & target.given
     picked = [row for row in corrections.labels if not in_table[row] and row not in corrections.drawn]
     chosen[picked] = True  # a given label that was corrected was drawn, or not, before
     asked = set(request.features or ())
@@ -281,7 +288,7 @@ def prepare(
 
 def _check_lists(request: Request) -> None:
     """Refuse a text where a list of them is meant: its letters would be taken for names."""
-    for parameter in ("features", "ignore", "unlabeled"):
+    for parameter in ("features", "ignore"):
         value = getattr(request, parameter)
         if isinstance(value, str):
             raise RequestError(parameter, f"must be a list; write [{value!r}].", value)

@@ -13,7 +13,7 @@ PRIOR_WRONG, PRIOR_RIGHT = 1.0, 24.0  # Beta prior of the share of wrong labels:
 SUREST = 0.2  # share of the labels, those with the surest class: what contradicts it there is wrong rather than hard
 MAX_WRONG = 0.4  # share of wrong labels that is believed
 NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to take off; the classifiers have smoothed away the rest
-LOOKS_WRONG = 0.3  # probability from which on a given label looks wrong; of such labels, most are
+LOOKS_WRONG = 0.3  # probability from which on a given label looks wrong
 DOWNWEIGHT_FROM = 0.2  # probability of being wrong from which on a label counts less
 MIN_SHARE_KEPT = 0.02  # of the probability of a class, when the share of wrong labels is taken off
 
@@ -103,8 +103,6 @@ def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
 
 def _without_wrong_labels(as_given: np.ndarray, share: float, n_classes: int) -> np.ndarray:
     """Probability that the given class is the true one, each other class being written with probability `share`."""
-    if n_classes * share >= 1.0:
-        return as_given
     return np.clip((as_given - share) / (1.0 - n_classes * share), MIN_SHARE_KEPT * as_given, 1.0)
 
 

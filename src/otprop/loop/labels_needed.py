@@ -2,8 +2,8 @@
 
 With n labels the error is about e; with n + m of them about ``e * (n / (n + m)) ** slope``. The slope differs from
 table to table, and no single fit shows it: it has a Gamma distribution, learnt on development tables
-(``python benchmarks/active.py --summary``). The error itself is known by its range. The estimate is the median over
-both, and its range is wide.
+(``python benchmarks/active.py --summary``). The error itself is known by its range. The estimate is that of the
+expected error and of the median slope; its range, over both, is wide.
 """
 
 from __future__ import annotations
@@ -55,6 +55,10 @@ def estimate_labels_needed(
     errors = betaincinv(mean * concentration, (1.0 - mean) * concentration, levels) if known else np.array([mean])
     with np.errstate(over="ignore"):
         factors = np.maximum(errors[:, None] / goal, 1.0) ** (1.0 / slopes)
+        typical = np.float64(max(expected / goal, 1.0)) ** (
+            1.0 / np.median(slopes)
+        )  # 0 labels only where it is reached
     more = np.minimum(np.ceil(n_labels * (factors - 1.0)), n_rows)
-    low, value, high = np.quantile(more, (TAIL, 0.5, 1.0 - TAIL), method="inverted_cdf")
+    value = min(np.ceil(n_labels * (typical - 1.0)), n_rows)
+    low, high = np.quantile(more, (TAIL, 1.0 - TAIL), method="inverted_cdf")
     return LabelsNeeded(int(value), int(low) if known else 0, int(high) if known else n_rows)

@@ -88,7 +88,7 @@ def suggest_rows(
     rng = np.random.default_rng(seed)
     n = min(n, len(candidates))
     n_random = round(random_share * n)
-    uncertainty = np.ones(len(X) if not hasattr(X, "shape") else X.shape[0])
+    uncertainty = np.ones(X.shape[0])
     power = UNCERTAINTY_POWER
     if distributions is not None:
         uncertainty = label_uncertainty(distributions)
@@ -130,17 +130,16 @@ def _pick(
     """`n` of the candidates from different regions without a label, those with the largest weight first."""
     if n == 0:
         return np.empty(0, dtype=np.intp)
+    if n >= min(len(candidates), MAX_CLUSTERED):  # all of them, or too many for regions
+        value = _values(candidates, weights, typicality)
+        return candidates[np.argsort(-value, kind="stable")[:n]]
     if len(candidates) > MAX_CLUSTERED:
         half = MAX_CLUSTERED // 2
         order = np.argsort(-weights[candidates], kind="stable")
         candidates = np.concatenate(
             [candidates[order[:half]], rng.choice(candidates[order[half:]], half, replace=False)]
         )
-    value = np.sqrt(weights[candidates])
-    if typicality is not None:
-        value = value * _ranks(typicality[candidates])
-    if n >= len(candidates):
-        return candidates[np.argsort(-value, kind="stable")]
+    value = _values(candidates, weights, typicality)
     seed = int(rng.integers(2**31 - 1))
     rows = np.concatenate([candidates, labeled])
     n_regions = min(n + len(labeled), len(candidates))
@@ -157,6 +156,12 @@ def _pick(
     rest = np.setdiff1d(order, first)
     more = rest[np.argsort(-value[rest], kind="stable")]  # equal rows make fewer regions
     return candidates[np.concatenate([first, more])[:n]]
+
+
+def _values(candidates: np.ndarray, weights: np.ndarray, typicality: np.ndarray | None) -> np.ndarray:
+    """How much the label of each candidate is worth: more where it is uncertain, and typical."""
+    value = np.sqrt(weights[candidates])
+    return np.asarray(value if typicality is None else value * _ranks(typicality[candidates]))
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
