@@ -294,3 +294,16 @@ def test_a_table_without_columns_to_label_by_says_how_to_go_on(tmp_path: Path) -
 
 def test_shares_of_the_outcome_are_those_of_the_fit(result: Any) -> None:
     assert list(result.outcome.shares.values()) == result.model.class_prior_.tolist()
+
+
+def test_labels_of_a_complete_table_are_checked_as_by_the_command(tmp_path: Path) -> None:
+    frame = mixed_frame()
+    frame["kind"] = np.where(frame["kind"].isna(), otprop.label(frame, "kind").table["kind_label"], frame["kind"])
+    wrong = frame["kind"].iloc[7]
+    frame.loc[frame.index[7], "kind"] = next(kind for kind in frame["kind"].unique() if kind != wrong)
+    found = otprop.check(frame, "kind")
+    assert found.columns.tolist() == ["row", "label", "given", "suggested", "probability", "file_digest"]
+    assert 8 in found["row"].head(3).tolist()
+    assert found["label"].isna().all()
+    with pytest.raises(ParameterError, match="kindd"):
+        otprop.check(frame, "kindd")

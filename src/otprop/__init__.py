@@ -6,14 +6,14 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from otprop._label import label, suggest
+    from otprop._label import check, label, suggest
     from otprop._label_result import LabelResult
     from otprop._otp import OTP
     from otprop._progress import FitCancelledError
     from otprop.propagation.rounds import Round
 
 __version__ = "0.2.0"
-__all__ = ["OTP", "FitCancelledError", "LabelResult", "Round", "__version__", "label", "suggest"]
+__all__ = ["OTP", "FitCancelledError", "LabelResult", "Round", "__version__", "check", "label", "suggest"]
 
 _HOMES = {
     "FitCancelledError": "otprop._progress",
@@ -21,6 +21,7 @@ _HOMES = {
     "OTP": "otprop._otp",
     "Round": "otprop.propagation.rounds",
     "label": "otprop._label",
+    "check": "otprop._label",
     "suggest": "otprop._label",
 }
 

@@ -12,7 +12,7 @@ from typing import Any
 from otprop._label_result import LabelResult, check_output_columns, run_job
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, read_table
-from otprop.labelling.corrections import Corrections, read_corrections
+from otprop.labelling.corrections import Corrections, issues_to_correct, read_corrections
 from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
@@ -222,6 +222,65 @@ def suggest(
     found = _corrections(request, table, frame)
     job = prepare(table, request, allow_few=True, corrections=found)
     return rows_to_fill_in(job, suggest_next(job, n, random_share=random_share, progress=progress), frame)
+
+
+def check(
+    data: Any,
+    target: str,
+    *,
+    features: Sequence[str] | None = None,
+    ignore: Sequence[str] = (),
+    embedding: str | None = None,
+    unlabeled: Sequence[str] = (),
+    metric: str | None = None,
+    corrections: Any = (),
+    chosen: str | Sequence[bool] | None = None,
+    seed: int = 0,
+    jobs: int | None = None,
+    progress: ProgressCallback = no_progress,
+) -> Any:
+    """Given labels that the others contradict, as the command `otprop check` lists them; every row may have a label.
+
+    Parameters
+    ----------
+    data : str, path, Table or DataFrame
+        As in `otprop.label`.
+    target : str
+        The column with the labels.
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, seed, jobs, progress : as in `otprop.label`
+
+    Returns
+    -------
+    DataFrame
+        With `row` (counted from 1), an empty `label` to fill in, `given`, `suggested`, the `probability` that the given
+        label is wrong, and `file_digest`, the most doubtful first; filled in, it is what
+        ``otprop.label(corrections=...)`` takes.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import otprop
+    >>> weights = [number % 7 / 10 + (0 if number < 20 else 8) for number in range(40)]
+    >>> frame = pd.DataFrame({"weight": weights, "kind": ["light"] * 20 + ["heavy"] * 20})
+    >>> frame.loc[5, "kind"] = "heavy"  # wrong
+    >>> otprop.check(frame, "kind")[["row", "given", "suggested"]].head(1).to_dict("records")
+    [{'row': 6, 'given': 'heavy', 'suggested': 'light'}]
+    """
+    table = as_table(data)
+    request = Request(
+        str(target),
+        features=features,
+        ignore=ignore,
+        embedding=embedding,
+        unlabeled=unlabeled,
+        metric=metric,
+        seed=seed,
+        jobs=jobs,
+        corrections=corrections,
+        chosen=chosen,
+    )
+    job = prepare(table, request, allow_complete=True, corrections=_corrections(request, table, _kept_frame(data)))
+    return issues_to_correct(job.run(progress).label_issues, table)
 
 
 def as_table(data: Any) -> Table:

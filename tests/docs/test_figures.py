@@ -20,10 +20,10 @@ SETTINGS = {  # numbers that were chosen and not measured
     "docs/first-steps.md": {"3.11": "the Python it needs"},
     "docs/label.md": {"200 times": "a limit", "256 MiB": "a limit", "92 %": "an example", "2 %": "an example"},
     "docs/loop.md": {
-        **{"2 %": "a goal", "0.02": "a goal", "20 %": "a threshold", "95 %": "a goal", "30 %": "labels wrong"},
+        **{"2 %": "a goal", "0.02": "a goal", "95 %": "a goal", "30 %": "a threshold, and labels wrong", "4 %": "a prior"},
     },
     "docs/studio.md": {"127.0": "an address", "20 MB": "a limit"},
-    "docs/how-it-works.md": {"0.9": "the threshold of a round"},
+    "docs/how-it-works.md": {"0.9": "the threshold of a round", "15 %": "the least share of a round"},
     "docs/results.md": {"0.1": "a version", "35 %": "labels given", "1 %": "labels given"},
 }
 EVERYWHERE = {"90 %": "the level of the announced range"}

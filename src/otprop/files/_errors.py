@@ -83,7 +83,18 @@ class TableError(ValueError):
 
 
 class NoRowsError(TableError):
-    """A file has column names but no rows."""
+    """A file has column names but no rows.
+
+    Examples
+    --------
+    >>> from io import BytesIO
+    >>> from otprop.files import NoRowsError, read_table
+    >>> try:
+    ...     read_table(BytesIO(b"weight,kind"), format="csv", origin="lots.csv")
+    ... except NoRowsError as error:
+    ...     print(error)
+    lots.csv has column names but no rows.
+    """
 
 
 def _rebuild(kind: type[TableError], problem: str, advice: str, file: Any, column: Any, arguments: Any) -> TableError:
