@@ -117,7 +117,7 @@ def test_settings_of_the_diffusion_are_mixed_without_the_group_that_they_judge()
         unseen.append(fresh._held_out_values(setting, masses, hidden, 1))
     crossed = fresh.fit(codes, np.ones(120), hidden).cross_fitted
     here = hidden.group == 2
-    parts = {name: getattr(hidden, name)[~here] for name in ("rows", "fold", "codes", "drawn")}
+    parts = {name: getattr(hidden, name)[~here] for name in ("rows", "fold", "codes", "drawn", "weights")}
     others = fit_mixture([values[~here] for values in unseen], replace(hidden, **parts), diffusion.POWERS)
     expected = mix([values[here] for values in unseen], others.powers, others.weights)
     np.testing.assert_allclose(np.exp(crossed[here]), expected, atol=1e-6)
