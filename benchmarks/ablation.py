@@ -25,13 +25,18 @@ FILE, FILE_MIXED = "ablation.csv", "ablation_tables.csv"
 DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")
 PERCENTAGES = (5, 15)
 SPLITS = 3
-CLASSIFIERS = ("forest", "linear", "boosting", "gaussian")
+CLASSIFIERS = {
+    "forest": ("forest", "random_forest"),
+    "linear": ("linear",),
+    "boosting": ("boosting",),
+    "gaussian": ("gaussian",),
+}
 MIXED = ("titanic", "crx", "splice", "hr", "storms", "oj", "churn", "mushroom")
 N_LABELS, DRAWS = (50, 200), 2
 VARIANTS: dict[str, dict[str, Any]] = {
     "OTP()": {},
     "diffusion alone": {"evidence": None},
-    **{f"without {name}": {"evidence": [one for one in CLASSIFIERS if one != name]} for name in CLASSIFIERS},
+    **{f"without {name}": {"without": names} for name, names in CLASSIFIERS.items()},
     "one setting of the diffusion": {"n_neighbors": 10, "diffusion": 0.95},
     "one round": {"max_rounds": 1},
     "strength 0": {"marginal_strength": 0.0},
@@ -43,6 +48,15 @@ VARIANTS: dict[str, dict[str, Any]] = {
 }
 
 
+def fitted(X: Any, codes: np.ndarray, without: tuple[str, ...] = (), **parameters: Any) -> OTP:
+    """A variant of `OTP()`, or what `OTP()` uses without the classifiers of these names."""
+    model = OTP(n_jobs=1, **parameters).fit(X, codes)
+    if not without:
+        return model
+    kept = [source.name for source in model.evidence_[1:] if source.name not in without]  # the first is the diffusion
+    return OTP(n_jobs=1, evidence=kept, **parameters).fit(X, codes)
+
+
 def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
     """One line."""
     data = datasets.prepare(datasets.load(name))
@@ -52,7 +66,7 @@ def run(name: str, how: str, percent: int, split: int) -> dict[str, object]:
     line: dict[str, object] = {"dataset": name, "labels": how, "percent": percent, "split": split}
     for variant, parameters in VARIANTS.items():
         prior = {"class_prior": shares[variant]} if variant in shares else {}
-        model = OTP(n_jobs=1, **parameters, **prior).fit(data.X, codes)
+        model = fitted(data.X, codes, **parameters, **prior)
         line[variant] = f"{normalized_mutual_info_score(data.y[hidden], model.transduction_[hidden]):.4f}"
     return line | {"commit": commit()}
 
@@ -68,7 +82,7 @@ def run_mixed(name: str, n_labels: int, number: int) -> dict[str, object]:
         prior = {"class_prior": np.bincount(y[np.isin(y, y[rows])])} if variant == "true shares" else {}
         if prior or parameters or variant == "OTP()":
             prior = {name: value[np.unique(y[rows])] for name, value in prior.items()}
-            model = OTP(n_jobs=1, **parameters, **prior).fit(X, shown)
+            model = fitted(X, shown, **parameters, **prior)
             line[variant] = f"{(model.transduction_ == y)[shown < 0].mean():.4f}"
     return line | {"commit": commit()}
 

@@ -200,6 +200,7 @@ def variant_name(name: str) -> str:
     """A variant of `OTP()` in words."""
     words = {
         "without forest": "without the extra trees",
+        "random_forest": "the random forest",
         "gaussian": "the Gaussians",
     }
     return reduce(lambda text, one: text.replace(*one), words.items(), code(name))

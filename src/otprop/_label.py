@@ -12,7 +12,7 @@ from typing import Any
 from otprop._label_result import LabelResult, check_output_columns, run_job
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, read_table
-from otprop.labelling.corrections import Corrections, issues_to_correct, read_corrections
+from otprop.labelling.corrections import issues_to_correct
 from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
@@ -145,9 +145,8 @@ def label(
         corrections=corrections,
         chosen=chosen,
     )
-    output, table = OutputColumns(prefix, fill, probabilities), as_table(data)
-    frame = _kept_frame(data)
-    job = prepare_job(table, request, output, _corrections(request, table, frame))
+    output, frame = OutputColumns(prefix, fill, probabilities), _kept_frame(data)
+    job = prepare_job(as_table(data), request, output, frame)
     job.keep_geometry()  # for LabelResult.add
     return run_job(job, output, progress, _python_call(data, request, output), frame)
 
@@ -204,7 +203,7 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data), _kept_frame(data)
+    table, frame = as_table(data), data if is_frame(data) else None
     if target is None and "label" in table.names:
         raise RequestError("target", "must name the column with the labels: the table has a column 'label' already.")
     request = Request(
@@ -219,8 +218,7 @@ def suggest(
         corrections=corrections,
         chosen=chosen,
     )
-    found = _corrections(request, table, frame)
-    job = prepare(table, request, allow_few=True, corrections=found)
+    job = prepare(table, request, allow_few=True, frame=frame)
     return rows_to_fill_in(job, suggest_next(job, n, random_share=random_share, progress=progress), frame)
 
 
@@ -266,7 +264,6 @@ def check(
     >>> otprop.check(frame, "kind")[["row", "given", "suggested"]].head(1).to_dict("records")
     [{'row': 6, 'given': 'heavy', 'suggested': 'light'}]
     """
-    table = as_table(data)
     request = Request(
         str(target),
         features=features,
@@ -279,8 +276,8 @@ def check(
         corrections=corrections,
         chosen=chosen,
     )
-    job = prepare(table, request, allow_complete=True, corrections=_corrections(request, table, _kept_frame(data)))
-    return issues_to_correct(job.run(progress).label_issues, table)
+    job = prepare(as_table(data), request, allow_complete=True, frame=data if is_frame(data) else None)
+    return issues_to_correct(job.run(progress).label_issues, job.table)
 
 
 def as_table(data: Any) -> Table:
@@ -304,14 +301,9 @@ def _kept_frame(data: Any) -> Any:
     return data.clone() if is_polars(data) else data.copy(deep=False)
 
 
-def _corrections(request: Request, table: Table, frame: Any) -> Corrections:
-    """The corrections of a request."""
-    return read_corrections(request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled)
-
-
-def prepare_job(table: Table, request: Request, output: OutputColumns, corrections: Corrections | None = None) -> Job:
+def prepare_job(table: Table, request: Request, output: OutputColumns, frame: Any = None) -> Job:
     """Check everything that can be checked before the work begins."""
-    job = prepare(table, request, corrections=corrections)
+    job = prepare(table, request, frame=frame)
     check_output_columns(job, output)
     return job
 

@@ -77,7 +77,7 @@ def test_no_label_of_a_group_has_a_part_in_the_weights_that_judge_it(seed, one):
     other[group == one] = rng.integers(0, 3, 8)
     start = [0.5, 0.5, 0.5]
     found, changed = (
-        cross_fitted_sum(said, each, group, start, np.ones(len(each), dtype=bool))[group == one]
+        cross_fitted_sum(said, each, group, start, np.ones(len(each), dtype=bool), np.ones(len(each)))[group == one]
         for each in (codes, other)
     )
     np.testing.assert_array_equal(found, changed)
@@ -94,7 +94,10 @@ def test_sources_that_know_nothing_look_good_on_labels_that_weighed_them_and_not
         seen.append(np.mean(total.argmax(axis=1) == codes))
         crossed.append(
             np.mean(
-                cross_fitted_sum(said, codes, np.arange(30) % 5, start, np.ones(30, dtype=bool)).argmax(axis=1) == codes
+                cross_fitted_sum(said, codes, np.arange(30) % 5, start, np.ones(30, dtype=bool), np.ones(30)).argmax(
+                    axis=1
+                )
+                == codes
             )
         )
     assert np.mean(seen) > 0.65

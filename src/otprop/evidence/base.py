@@ -40,6 +40,10 @@ class IterativeSource(Source, Protocol):
         """Log-probabilities of all rows from the labels as they are now."""
         ...
 
+    def end_rounds(self) -> None:
+        """Prepare for the prediction of new rows, once all rows are labelled."""
+        ...
+
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""
         ...

@@ -53,7 +53,6 @@ class DiffusionSource:
     """Class probabilities of each row as a mixture over the settings of the diffusion."""
 
     name = "diffusion"
-    _unreached: np.ndarray | None = None  # rows that no given label reaches; models of version 0.1 do not know it
 
     def __init__(self, settings: list[Setting], n_classes: int, n_jobs: int | None = None) -> None:
         self.settings, self._n_classes, self._n_jobs = settings, n_classes, n_jobs
@@ -77,8 +76,7 @@ class DiffusionSource:
             setting.power, setting.weight = float(mixture.powers[number]), float(mixture.weights[number])
             setting.likelihood = float(mixture.likelihoods[number])
         self.settings = [setting for setting in self.settings if setting.weight > 0]
-        reached = self.reached()
-        self._unreached = None if reached.all() else np.flatnonzero(~reached)
+        self._unreached = ~self.reached()
         return SourceOutput(self._mixture(), np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
@@ -89,6 +87,12 @@ class DiffusionSource:
             setting.values = values
         return self._mixture()
 
+    def end_rounds(self) -> None:
+        """Forget the values where no given label reaches: rows labelled in rounds would only confirm themselves."""
+        for setting in self.settings:
+            if setting.values is not None:
+                setting.values[self._unreached] = 0.0
+
     def _of_each_setting(self, function: Callable[[Setting, int | None], np.ndarray]) -> list[np.ndarray]:
         """Call a function of a setting and a number of threads: one setting a thread where there are enough of them."""
         jobs = Jobs(self._n_jobs)
@@ -98,26 +102,18 @@ class DiffusionSource:
             return [function(setting, self._n_jobs) for setting in self.settings]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "held_out_reached"}
+        return {name: value for name, value in vars(self).items() if name not in ("held_out_reached", "_unreached")}
 
     def predict_log_proba(self, neighbors: Any) -> np.ndarray:
         """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches those."""
         total: np.ndarray | float = 0.0
         reached: Any = False
         for setting in self.settings:
-            values = setting.graph.extend(neighbors, self._values_from_given(setting))
+            assert setting.values is not None
+            values = setting.graph.extend(neighbors, setting.values)
             total = total + setting.weight * powered(values, setting.power)
             reached = reached | values.any(axis=1, keepdims=True)
         return np.where(reached, np.log(total), -np.inf)
-
-    def _values_from_given(self, setting: Setting) -> np.ndarray:
-        """The values, 0 where no given label reaches: there, rows labelled in rounds would only confirm themselves."""
-        assert setting.values is not None
-        if self._unreached is None:
-            return setting.values
-        values = setting.values.copy()
-        values[self._unreached] = 0.0
-        return values
 
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""

@@ -81,6 +81,9 @@ class NearnessSource:
         self._codes, self._weights = codes.copy(), weights.copy()
         return _normalised(np.logaddexp(self._given, self._joined + np.log(class_weights))).astype(np.float32)
 
+    def end_rounds(self) -> None:
+        """Nothing to forget: given labels reach every row."""
+
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""
         columns = self._cost.columns(self._labeled, rows)
@@ -134,7 +137,7 @@ class NearnessSource:
 
 def _choose_epsilon(logs: list[np.ndarray], held_out: HeldOut) -> tuple[int, np.ndarray]:
     """The number of the best factor, and the log-probabilities where it is chosen without the row's group."""
-    likelihoods = np.array([one[np.arange(len(held_out)), held_out.codes] for one in logs])
+    likelihoods = held_out.weights * np.array([one[np.arange(len(held_out)), held_out.codes] for one in logs])
     penalty = EPSILON_PENALTY * np.log(np.array(EPSILON_FACTORS) / START_FACTOR) ** 2
     group, weighting = held_out.group, held_out.weighting
     cross_fitted = np.empty_like(logs[0])

@@ -61,7 +61,7 @@ def cross_fitted_sum(
     group: np.ndarray,
     start: Sequence[float],
     weighting: np.ndarray,
-    label_weights: np.ndarray | None = None,
+    label_weights: np.ndarray,
 ) -> np.ndarray:
     """The weighted sum of the sources for each held-out label, with weights fitted without the labels of its group.
 
@@ -70,7 +70,7 @@ def cross_fitted_sum(
     log_probabilities, codes, start : as in `fit_weights`
     group : ndarray of int of shape (n_held_out,)
     weighting : ndarray of bool of shape (n_held_out,), the labels that weights are fitted on
-    label_weights : as in `fit_weights`
+    label_weights : ndarray of shape (n_held_out,), how much each label counts
 
     Returns
     -------
@@ -80,9 +80,8 @@ def cross_fitted_sum(
     for one in np.unique(group):
         here = group == one
         others = ~here & weighting
-        counted = None if label_weights is None else label_weights[others]
         shown = [logs[others] for logs in log_probabilities]
-        weights = fit_weights(shown, codes[others], start, label_weights=counted)
+        weights = fit_weights(shown, codes[others], start, label_weights=label_weights[others])
         found[here] = sum(weight * logs[here] for weight, logs in zip(weights, log_probabilities, strict=True))
     return found
 

@@ -83,7 +83,7 @@ class TableError(ValueError):
 
 
 class NoRowsError(TableError):
-    """A file has column names but no rows.
+    """A file has no rows, but perhaps column names.
 
     Examples
     --------

@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 from otprop.files._arrow import Column, as_json, fill_column, from_values
 from otprop.files._arrow_table import ArrowTable
 from otprop.files._encoding import to_utf8
-from otprop.files._errors import TableError, one_line
+from otprop.files._errors import NoRowsError, TableError, one_line
 from otprop.files._input_file import InputFile
 from otprop.files._optional import pa
 from otprop.files._writers import Writer
@@ -44,7 +44,7 @@ class JsonTable(ArrowTable):
         if records and not names:
             raise TableError(f"{self.origin} is empty: its objects have no keys", file=self.origin)
         if not records:
-            raise TableError(f"{self.origin} is empty: it has no rows", file=self.origin)
+            raise NoRowsError(f"{self.origin} is empty: it has no rows", file=self.origin)
         self._set_table(pa.table(columns, names=names))
 
     def _read_lines(self) -> list[tuple[dict[str, Any], int, int]]:

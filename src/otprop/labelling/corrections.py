@@ -14,7 +14,7 @@ from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
 from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, is_polars, table_of_frame
-from otprop.table.target import means_unlabeled, same_number
+from otprop.table.target import holds_no_label, same_number
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
@@ -80,7 +80,7 @@ def read_corrections(
     notes: list[str] = []
     for part in given if isinstance(given, (list, tuple)) else [given]:
         rows = _rows_of(part, table, target, parameter, frame, notes)
-        with_label = [one for one in rows if not _is_empty(one[1], unlabeled)]
+        with_label = [one for one in rows if not holds_no_label(one[1], unlabeled)]
         source = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
         if rows and not with_label:
             raise RequestError(parameter, f"hold no label: every label of {source} is empty. Fill them in first.")
@@ -131,13 +131,6 @@ def _rows_of(
     places = _positions(names, frame, parameter)
     rows = places if places is not None else [_checked_row(name, 0, table, parameter) for name in names]
     return [(row, label, False) for row, label in zip(rows, labels, strict=True)]
-
-
-def _is_empty(label: Any, unlabeled: Sequence[str]) -> bool:
-    """Whether a cell holds no label, as in the target."""
-    if label is None or type(label).__name__ == "NAType" or bool(label != label):
-        return True
-    return means_unlabeled(label, str(label), unlabeled)
 
 
 def _read_rows(

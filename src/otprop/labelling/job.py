@@ -232,15 +232,19 @@ def prepare(
     allow_complete: bool = False,
     corrections: Corrections | None = None,
     parameter: str = "corrections",
+    frame: Any = None,
 ) -> Job:
     """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError.
 
     `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
-    `corrections`: instead of those of the request, `parameter` being where they came from.
+    `corrections`: instead of those of the request, `parameter` being where they came from; `frame`: the DataFrame that
+    the table was made from, whose index names the rows of corrections.
     """
     _check_lists(request)
     if corrections is None:
-        corrections = read_corrections(request.corrections, table, request.target, unlabeled=request.unlabeled)
+        corrections = read_corrections(
+            request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled
+        )
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, allow_few, allow_complete)
     estimator = make_estimator(
         request.method,

@@ -55,9 +55,7 @@ def estimate_labels_needed(
     errors = betaincinv(mean * concentration, (1.0 - mean) * concentration, levels) if known else np.array([mean])
     with np.errstate(over="ignore"):
         factors = np.maximum(errors[:, None] / goal, 1.0) ** (1.0 / slopes)
-        typical = np.float64(max(expected / goal, 1.0)) ** (
-            1.0 / np.median(slopes)
-        )  # 0 labels only where it is reached
+        typical = np.maximum(expected / goal, 1.0) ** (1.0 / np.median(slopes))  # 1 only where the goal is reached
     more = np.minimum(np.ceil(n_labels * (factors - 1.0)), n_rows)
     value = min(np.ceil(n_labels * (typical - 1.0)), n_rows)
     low, high = np.quantile(more, (TAIL, 1.0 - TAIL), method="inverted_cdf")

@@ -119,6 +119,7 @@ class ClassLevelFit:
             max_iter=config.max_iter,
         )
         self.rounds.run(on_round, self.epsilon)
+        self.evidence.iterative.end_rounds()
         self._judge(labels, reached, drawn_counts, classes_complete=prior is not None)
         self.predictor = ClassLevelPredictor.from_fit(
             X,

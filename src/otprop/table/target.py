@@ -83,7 +83,7 @@ def read_target(
     if not cells:
         raise ColumnError(name, f"the target {name!r} has no cells: the table has no rows.")
     found = _different(cells, name)
-    empty = {key for key, text in found.items() if means_unlabeled(key, text, unlabeled)}
+    empty = {key for key in found if holds_no_label(key, unlabeled)}
     labels = _in_order({key: text for key, text in found.items() if key not in empty})
     number = {key: code for code, key in enumerate(labels)}
     codes = np.fromiter((number.get(_key(cell), -1) for cell in cells), dtype=np.intp, count=len(cells))
@@ -130,8 +130,10 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
     return {key: "" if key is None else str(key) for key in keys}
 
 
-def means_unlabeled(key: Any, text: str, unlabeled: Sequence[str]) -> bool:
-    """Whether a cell, and its text, holds no label: it is empty, or one of the words for that."""
+def holds_no_label(cell: Any, unlabeled: Sequence[str]) -> bool:
+    """Whether a cell is empty, or holds one of the words for that."""
+    key = _key(cell)
+    text = "" if key is None else str(key)
     if not text.strip() or text.strip() in MISSING_MARKERS or text in unlabeled or text.strip() in unlabeled:
         return True
     return isinstance(key, Real) and any(as_number(word) == key for word in unlabeled)
