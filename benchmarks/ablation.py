@@ -18,8 +18,9 @@ from sklearn.metrics import normalized_mutual_info_score
 
 import active
 from common import argument_parser, commit, run_missing
-from otprop import OTP, datasets
-from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
+from otprop import OTP
+from otprop_paper import datasets
+from otprop_paper.benchmark.protocol import LABEL_DRAWS, Cell, draw
 
 FILE, FILE_MIXED = "ablation.csv", "ablation_tables.csv"
 DATASETS = ("iris", "wine", "heart", "ionosphere", "dermatology")

@@ -22,8 +22,8 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
 import otprop
-from otprop import datasets
 from otprop.files.atomic import write_atomic
+from otprop_paper import datasets
 
 RESULTS = Path(__file__).parent / "results"
 PAPER_DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")

@@ -17,12 +17,12 @@ from collections.abc import Iterator
 
 import default
 from common import RESULTS, argument_parser, read_csv
-from otprop import datasets
-from otprop.benchmark.methods import find_method
-from otprop.benchmark.output import read_csv as read_results
-from otprop.benchmark.prepared import PreparedData
-from otprop.benchmark.protocol import Cell
-from otprop.benchmark.tasks import HIDDEN, TRUTH, CellTask, run_task
+from otprop_paper import datasets
+from otprop_paper.benchmark.methods import find_method
+from otprop_paper.benchmark.output import read_csv as read_results
+from otprop_paper.benchmark.prepared import PreparedData
+from otprop_paper.benchmark.protocol import Cell
+from otprop_paper.benchmark.tasks import HIDDEN, TRUTH, CellTask, run_task
 
 DATASETS = ("iris", "heart", "dermatology")
 PERCENTAGES = (5, 15)

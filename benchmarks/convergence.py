@@ -1,4 +1,4 @@
-"""Whether the solver reaches its tolerance in every round of `OTP.paper` on the paper's seven data sets.
+"""Whether the solver reaches its tolerance in every round of `PaperOTP` on the paper's seven data sets.
 
 Writes a line a cell to benchmarks/results/convergence.csv as soon as it is done; run again, it goes on with the
 cells that are missing. Digits and MNIST are followed for 20 rounds, the others to the end.
@@ -22,7 +22,7 @@ from common import (
     read_csv,
     write_csv,
 )
-from otprop import OTP
+from otprop import PaperOTP
 
 FACTORS = (0.01, 0.1, 1.0, 10.0)
 ROUND_LIMIT = {"digits": 20, "mnist10k": 20}
@@ -33,7 +33,7 @@ def cell(name: str, percent: int, factor: float) -> dict[str, object]:
     X, y = load(name)
     epsilon = factor * nearest_neighbor_cost(X)
     limit = ROUND_LIMIT.get(name)
-    model = OTP.paper(epsilon=epsilon, alpha=0.9)
+    model = PaperOTP(epsilon=epsilon, alpha=0.9)
     if limit is not None:
         model.set_params(callback=lambda round_: round_.number >= limit)
     start = time.perf_counter()

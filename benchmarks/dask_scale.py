@@ -25,7 +25,7 @@ import pandas as pd
 from sklearn.datasets import make_blobs
 
 from common import RESULTS, argument_parser, commit, peak_megabytes, read_csv, reset_peak_memory, stratified, write_csv
-from otprop import OTP, datasets
+from otprop import OTP
 from otprop.dask._estimator import fit_sample, sample_part
 from otprop.dask._folder import FolderRequest, label_folder
 from otprop.dask._inputs import inspect_file
@@ -34,6 +34,7 @@ from otprop.dask._manifest import State
 from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
 from otprop.labelling.job import Request
 from otprop.labelling.output_columns import OutputColumns
+from otprop_paper import datasets
 from scale import labelled
 
 LANDMARKS = (5_000, 20_000, 50_000, 0)  # 0: all rows

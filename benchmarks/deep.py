@@ -31,10 +31,11 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading
 
 from common import argument_parser, commit, read_csv, stratified, write_csv
-from otprop import OTP, datasets
+from otprop import OTP
 from otprop.deep import NetworkClassifier, NetworkRound, PseudoLabelTrainer, RandomAffine
 from otprop.files.atomic import write_atomic
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
+from otprop_paper import datasets
 
 FILE = "deep.csv"
 N_NEW = {"mnist70k": 10_000, "digits1797": 400, "covtype": 2_000}

@@ -1,7 +1,7 @@
 """`OTP()` with nothing tuned: beside the paper, beside its own limit without transport, and calibrated or not.
 
 Every cell (data set, way to draw labels, percentage, split) is run with `OTP()` and with its limit, one round at
-strength 0, on the same splits as `otprop benchmark`. A line a cell goes to benchmarks/results/default.csv as soon as it
+strength 0, on the same splits as `otprop-paper`. A line a cell goes to benchmarks/results/default.csv as soon as it
 is done; run again, it goes on with the cells that are missing. `--summary` only reads the file. The column "gain" of
 the summary is the NMI above that of the limit. Large data sets have fewer splits with the limit.
 
@@ -19,10 +19,11 @@ import numpy as np
 from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
 from common import PAPER_DATASETS, PERCENTAGES, argument_parser, commit, mean, run_missing
-from otprop import OTP, datasets
-from otprop.benchmark.paper import published_score
-from otprop.benchmark.protocol import LABEL_DRAWS, Cell, draw
-from otprop.benchmark.reliability import summarise
+from otprop import OTP
+from otprop_paper import datasets
+from otprop_paper.benchmark.paper import published_score
+from otprop_paper.benchmark.protocol import LABEL_DRAWS, Cell, draw
+from otprop_paper.benchmark.reliability import summarise
 
 FILE = "default.csv"
 LARGE = {"waveform": 3, "digits": 3, "mnist10k": 2}  # splits with random and equal labels, and with the limit

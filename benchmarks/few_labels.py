@@ -17,9 +17,10 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.semi_supervised import LabelSpreading
 
 from common import argument_parser, commit, read_csv, stratified, write_csv
-from otprop import OTP, datasets
+from otprop import OTP
 from otprop.geometry.diffusion import self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex
+from otprop_paper import datasets
 
 FILE = "few_labels.csv"
 LABELS = (70, 700)

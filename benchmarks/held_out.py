@@ -4,7 +4,7 @@
     python benchmarks/held_out.py
 
 writes each table as a CSV file to a scratch folder (categories as columns of zeros and ones, means for missing numbers)
-and runs `otprop benchmark` on them there, the peers tuned by hidden labels; results go to benchmarks/results/held-out,
+and runs `otprop-paper` on them there, the peers tuned by hidden labels; results go to benchmarks/results/held-out,
 and a run that was killed goes on where it stopped. The list below was fixed before any of them was looked at.
 """
 
@@ -20,7 +20,7 @@ from pathlib import Path
 import numpy as np
 
 from common import RESULTS, argument_parser
-from otprop.cli import main as otprop_command
+from otprop_paper._command import main as run_experiment
 
 TABLES = (
     *("australian", "bands", "contraceptive", "led7digit", "mammographic", "movement_libras", "phoneme"),
@@ -63,14 +63,14 @@ def main() -> None:
     with contextlib.chdir(out), tempfile.TemporaryDirectory(dir=".") as scratch, contextlib.chdir(scratch):
         for name in TABLES:
             write(Path(f"{name}.csv"), *table(folder() / f"{name}.dat"))
-        command = ["benchmark", "--datasets", *(f"{name}.csv" for name in TABLES), "--methods", *METHODS]
+        command = ["--datasets", *(f"{name}.csv" for name in TABLES), "--methods", *METHODS]
         command += ["--percent", "5", "15", "--splits", options.splits, "--jobs", options.jobs, "--out", ".."]
-        code = otprop_command(command)
+        code = run_experiment(command)
     sys.exit(code)
 
 
 def write(path: Path, X: np.ndarray, y: np.ndarray) -> None:
-    """A table as `otprop benchmark` reads it."""
+    """A table as `otprop-paper` reads it."""
     with path.open("w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow([*(f"x{number}" for number in range(X.shape[1])), "class"])

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from otprop.benchmark.methods import METHODS
-from otprop.benchmark.tables import TIE
+from otprop_paper.benchmark.methods import METHODS
+from otprop_paper.benchmark.tables import TIE
 from paper_questions import OTPS, Answer
 from paper_results import CELLS, SCORES, TUNINGS, Results, listed, markdown, mean, title
 

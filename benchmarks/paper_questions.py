@@ -12,9 +12,9 @@ from itertools import pairwise
 import numpy as np
 from scipy.stats import kendalltau, rankdata
 
-from otprop.benchmark.methods import METHODS
-from otprop.benchmark.paper import COLUMNS
-from otprop.benchmark.tables import TIE
+from otprop_paper.benchmark.methods import METHODS
+from otprop_paper.benchmark.paper import COLUMNS
+from otprop_paper.benchmark.tables import TIE
 from paper_results import (
     CELLS,
     DATASETS,

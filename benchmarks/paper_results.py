@@ -9,10 +9,10 @@ from pathlib import Path
 import numpy as np
 
 from common import PAPER_DATASETS, PERCENTAGES
-from otprop.benchmark.methods import METHODS
-from otprop.benchmark.output import read_csv
-from otprop.benchmark.paper import published_score
-from otprop.benchmark.tables import make_table
+from otprop_paper.benchmark.methods import METHODS
+from otprop_paper.benchmark.output import read_csv
+from otprop_paper.benchmark.paper import published_score
+from otprop_paper.benchmark.tables import make_table
 
 DATASETS = PAPER_DATASETS
 PERCENTS = tuple(map(float, PERCENTAGES))

@@ -15,9 +15,9 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 from sklearn.preprocessing import minmax_scale
 
 from common import PERCENTAGES, argument_parser, load, partly_labelled, write_csv
-from otprop import OTP
-from otprop.benchmark.paper import published_score
-from otprop.benchmark.released_code import algorithm1_rounds, as_printed, plain_sinkhorn
+from otprop import PaperOTP
+from otprop_paper.benchmark.paper import published_score
+from otprop_paper.benchmark.released_code import algorithm1_rounds, as_printed, plain_sinkhorn
 
 ALPHA = 0.9
 SETTINGS = {"iris": 0.016, "digits1797": 0.01}  # the authors' epsilons; their Digits are the 1797 rows, min-max scaled
@@ -44,7 +44,7 @@ def kernel_vote(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarra
 
 
 def solved_plan(X: np.ndarray, y: np.ndarray, epsilon: float) -> tuple[np.ndarray, int]:
-    model = OTP.paper(epsilon=epsilon, alpha=ALPHA).fit(X, y)
+    model = PaperOTP(epsilon=epsilon, alpha=ALPHA).fit(X, y)
     assert all(round_.converged for round_ in model.rounds_)
     return model.transduction_, 0
 

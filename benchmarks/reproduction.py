@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 from common import argument_parser
-from otprop.benchmark.methods import METHODS
+from otprop_paper.benchmark.methods import METHODS
 from paper_peers import peers_beside_otp
 from paper_questions import do_scores_grow, is_the_order_as_claimed, where_it_agrees, which_scoring_fits
 from paper_results import (

@@ -24,9 +24,10 @@ from sklearn.datasets import make_blobs
 from sklearn.neighbors import NearestNeighbors
 
 from common import RESULTS, argument_parser, commit, peak_megabytes, read_csv, reset_peak_memory, write_csv
-from otprop import OTP, datasets
+from otprop import OTP
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import Neighbors
+from otprop_paper import datasets
 
 FILE = "scale.csv"
 SIZES = {

@@ -1,6 +1,6 @@
 """Time and memory of the paper's rounds beside the same rounds over POT, in one run.
 
-For Digits and MNIST at 5 and 35 % labels and two epsilons: the first five rounds by `OTP.paper` and by the same loop
+For Digits and MNIST at 5 and 35 % labels and two epsilons: the first five rounds by `PaperOTP` and by the same loop
 over the fastest of POT's solvers that reaches the tolerance, with the threshold of POT's own that corresponds to it;
 the search for the fastest is not charged. A solver that needs longer than the limit is cut off and its time and error
 stand as a lower bound. Then Iris, and the import. Writes benchmarks/results/speed*.csv.
@@ -32,8 +32,8 @@ from common import (
     reset_peak_memory,
     write_csv,
 )
-from otprop import OTP
-from otprop.benchmark.released_code import algorithm1_rounds, as_printed
+from otprop import OTP, PaperOTP
+from otprop_paper.benchmark.released_code import algorithm1_rounds, as_printed
 
 TOL, ALPHA, N_ROUNDS = 1e-6, 0.9, 5
 POT_SOLVERS = ("sinkhorn", "sinkhorn_stabilized", "sinkhorn_log")
@@ -103,7 +103,7 @@ def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit:
 
 
 def our_rounds(X: np.ndarray, y: np.ndarray, epsilon: float) -> dict[str, object]:
-    model = OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=lambda round_: round_.number >= N_ROUNDS)
+    model = PaperOTP(epsilon=epsilon, alpha=ALPHA).set_params(callback=lambda round_: round_.number >= N_ROUNDS)
     solving = 0.0
 
     def timed_solve(*args, **kwargs):
@@ -147,7 +147,7 @@ def measure_memory(name: str, percent: int, epsilon: float) -> None:
         sizes.append(round_.n_labeled * round_.n_unlabeled)
         return round_.number >= N_ROUNDS
 
-    OTP.paper(epsilon=epsilon, alpha=ALPHA).set_params(callback=watch).fit(X, y)
+    PaperOTP(epsilon=epsilon, alpha=ALPHA).set_params(callback=watch).fit(X, y)
     above = peak_megabytes() - before - X.nbytes / 2**20  # a working copy of X is what X needs
     largest = 8 * max(sizes) / 2**20
     print(json.dumps({"above_X": above, "largest_cost": largest, "ratio": above / largest}))

@@ -16,7 +16,8 @@ import numpy as np
 from sklearn.semi_supervised import LabelSpreading
 
 from common import argument_parser, partly_labelled, write_csv
-from otprop import OTP, datasets
+from otprop import OTP
+from otprop_paper import datasets
 
 
 def timed(fit: Callable[[np.ndarray, np.ndarray], np.ndarray], X: np.ndarray, y: np.ndarray, percent: float) -> dict:

@@ -46,10 +46,10 @@ from skrub import TableVectorizer
 import held_out
 import otprop
 from common import RESULTS, argument_parser, mean, read_csv, tables_folder, write_csv
-from otprop.benchmark.methods import code_fingerprint
-from otprop.benchmark.reliability import summarise
-from otprop.benchmark.store import Store
 from otprop.cli import main as otprop_command
+from otprop_paper.benchmark.methods import code_fingerprint
+from otprop_paper.benchmark.reliability import summarise
+from otprop_paper.benchmark.store import Store
 
 LABELS = (20, 50, 200, 1000)
 DRAWS = 5

@@ -89,8 +89,9 @@ def run(table: str, n_labels: int, rate: float, kind: str, seed: int) -> dict[st
     others = (y[wrong] + rng.integers(1, y.max() + 1, len(wrong))) % (y.max() + 1)
     shown[wrong] = others if kind == "random" else nearest_other_class(X, y)[y[wrong]]
     left, line = shown < 0, dict(zip(KEY, (table, n_labels, rate, kind, seed), strict=True))
-    model = OTP(n_jobs=1, warm_start=True).fit(X, shown)
-    careful = OTP(n_jobs=1, warm_start=True, label_noise="auto").take_geometry(model).fit(X, shown)
+    geometry = OTP(n_jobs=1).prepare(X)
+    model = OTP(n_jobs=1).fit(X, shown, geometry=geometry)
+    careful = OTP(n_jobs=1, label_noise="auto").fit(X, shown, geometry=geometry)
     given = np.flatnonzero(~left)
     is_wrong = np.isin(given, wrong)
     looks = [issue for issue in model.label_issues_ if issue.probability >= LOOKS_WRONG]

@@ -1,4 +1,4 @@
-"""Random tables and parameters for `OTP`: sound results or a ValueError or TypeError that names what is wrong."""
+"""Random tables and parameters of both estimators: sound results, or a ValueError or TypeError that names the cause."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from sklearn.tree import DecisionTreeClassifier
 
 from harness import Run, check, no_foreign_warning
-from otprop import OTP
+from otprop import OTP, PaperOTP
 from otprop.geometry.pairwise import METRICS
 
 PARAMETERS = set(inspect.signature(OTP).parameters)
@@ -128,8 +128,8 @@ def make_classifiers(rng: Rng) -> Any:
     return [known[i] for i in rng.permutation(len(known))[: rng.integers(0, 3)]]
 
 
-def make_parameters(rng: Rng) -> dict[str, Any]:
-    """Parameters of OTP that may be used together; some do not fit and are refused."""
+def make_parameters(rng: Rng) -> tuple[Any, dict[str, Any]]:
+    """A class and parameters of it that may be used together; some do not fit and are refused."""
     found: dict[str, Any] = {"cost": "diffusion"}
 
     def sometimes(share: float, name: str, make: Any) -> None:
@@ -139,32 +139,28 @@ def make_parameters(rng: Rng) -> dict[str, Any]:
     if rng.random() < 0.5:
         found["cost"] = pick(rng, "graph", "precomputed", "sqeuclidean", "sqeuclidean", distance, *METRICS)
     featureless = isinstance(found["cost"], str) and found["cost"] in ("graph", "precomputed")
-    balanced = found["cost"] not in ("diffusion", "graph") and rng.random() < 0.5
-    if balanced:
-        found["marginals"] = "balanced"
+    kind = PaperOTP if found["cost"] not in ("diffusion", "graph") and rng.random() < 0.5 else OTP
     if found["cost"] == "diffusion":
         sometimes(0.3, "metric", lambda: pick(rng, "cosine", "inner", "manhattan", "chebyshev", distance, *METRICS))
         sometimes(0.2, "n_neighbors", lambda: int(rng.integers(1, 40)))
         sometimes(0.2, "diffusion", lambda: rng.uniform(0.01, 0.999))
-    if not balanced:
+    if kind is OTP:
         sometimes(0.5, "evidence", lambda: None if featureless or rng.random() < 0.5 else make_classifiers(rng))
         sometimes(0.3, "marginal_strength", lambda: pick(rng, 0, 1, 0.5, rng.random()))
         sometimes(0.2, "abstain_below", lambda: pick(rng, 0, 1, 0.5, 0.9))
         sometimes(0.1, "class_prior", lambda: "uniform")
-    else:
-        found["evidence"] = None
+        sometimes(0.1, "warm_start", lambda: True)
+        sometimes(0.2, "random_state", lambda: int(rng.integers(1000)))
     sometimes(0.2, "epsilon", lambda: 10 ** rng.uniform(-12, 6))
     sometimes(0.2, "alpha", lambda: pick(rng, 0, 1, 0.5, 0.9))
     sometimes(0.2, "max_rounds", lambda: pick(rng, 1, 2, 5, None))
     sometimes(0.1, "min_round_share", lambda: rng.random())
     sometimes(0.1, "tol", lambda: 10 ** rng.uniform(-12, 0))
     sometimes(0.1, "max_iter", lambda: int(rng.integers(1, 100)))
-    sometimes(0.1, "warm_start", lambda: True)
-    sometimes(0.2, "random_state", lambda: int(rng.integers(1000)))
     if rng.random() < 0.05:
-        name = pick(rng, *sorted(PARAMETERS - {"callback", "unlabeled"}))
+        name = pick(rng, *sorted(set(inspect.signature(kind).parameters) - {"callback", "unlabeled"}))
         found[name] = pick(rng, "nonsense", -1, np.nan, np.inf, None, [], {}, 0, 1.5, "", object(), np.array([1, 2]))
-    return found
+    return kind, found
 
 
 def pairwise(rows: np.ndarray, cost: Any, rng: Rng) -> Any:
@@ -179,15 +175,15 @@ def pairwise(rows: np.ndarray, cost: Any, rng: Rng) -> Any:
     return sp.csr_array(matrix) if cost == "graph" and rng.random() < 0.7 else matrix
 
 
-def make_fit(rng: Rng) -> tuple[dict[str, Any], Any, Any, np.ndarray, dict[str, Any], Any]:
-    """Parameters, X, y, where y is labelled, the other arguments of fit, and new rows."""
-    parameters, rows = make_parameters(rng), make_rows(rng)
+def make_fit(rng: Rng) -> tuple[Any, dict[str, Any], Any, Any, np.ndarray, dict[str, Any], Any]:
+    """A class, its parameters, X, y, where y is labelled, the other arguments of fit, and new rows."""
+    (kind, parameters), rows = make_parameters(rng), make_rows(rng)
     n = len(rows)
     y, given, marker = make_labels(n, rng)
     more: dict[str, Any] = {}
     if rng.random() < 0.2:
         more["sample_weight"] = 10.0 ** rng.uniform(-300, 300, n) if rng.random() < 0.3 else rng.random(n) + 1e-9
-    if rng.random() < 0.15 and "marginals" not in parameters:
+    if rng.random() < 0.15 and kind is OTP:
         more["chosen"] = rng.random(n) < 0.5
     if isinstance(parameters["cost"], str) and parameters["cost"] in ("graph", "precomputed"):
         X = pairwise(rows, parameters["cost"], rng)
@@ -208,7 +204,7 @@ def make_fit(rng: Rng) -> tuple[dict[str, Any], Any, Any, np.ndarray, dict[str, 
         X[0, 0] = pick(rng, np.nan, np.inf, -np.inf)
     if rng.random() < 0.02:
         y = y[:-1]
-    return {**parameters, **marker}, X, y, given, more, new
+    return kind, {**parameters, **marker}, X, y, given, more, new
 
 
 def check_probabilities(found: np.ndarray, n_classes: int) -> None:
@@ -222,7 +218,7 @@ def same_label(left: Any, right: Any) -> bool:
     return bool(left == right) or str(left) == str(right)
 
 
-def check_fitted(model: OTP, y: Any, given: np.ndarray, new: Any, rng: Rng) -> list[np.ndarray]:
+def check_fitted(model: OTP | PaperOTP, y: Any, given: np.ndarray, new: Any, rng: Rng) -> list[np.ndarray]:
     """Check all results of a fit; return those that must not depend on n_jobs."""
     n_classes = len(model.classes_)
     check_probabilities(model.label_distributions_, n_classes)
@@ -232,13 +228,15 @@ def check_fitted(model: OTP, y: Any, given: np.ndarray, new: Any, rng: Rng) -> l
     kept = all(same_label(model.transduction_[i], labels[i]) for i in np.flatnonzero(given))
     check(kept, "a given label was not kept")
     classes = set(model.classes_.tolist())
-    left = model.confidence_ < model.abstain_below if model.abstain_below is not None else np.zeros(len(given), bool)
+    left = np.zeros(len(given), bool)
+    if isinstance(model, OTP) and model.abstain_below is not None:
+        left = model.confidence_ < model.abstain_below
     check(set(model.transduction_[~left].tolist()) <= classes, "a label is no class")
     proba = model.predict_proba(new)
     check_probabilities(proba, n_classes)
     check(set(model.predict(new).tolist()) <= classes, "a predicted label is no class")
     found = [model.label_distributions_, model.certainty_, model.round_, proba]
-    if model.marginals == "class":
+    if isinstance(model, OTP):
         confidence = model.predict_confidence(new)
         for values in (confidence, model.confidence_, model.class_prior_, model.held_out_proba_):
             check(np.isfinite(values).all(), "confidence_, class_prior_ or held_out_proba_ is not finite")
@@ -264,14 +262,14 @@ def check_fitted(model: OTP, y: Any, given: np.ndarray, new: Any, rng: Rng) -> l
 
 def example(rng: Rng) -> str:
     """Fit one table and check all that comes of it."""
-    parameters, X, y, given, more, new = make_fit(rng)
+    kind, parameters, X, y, given, more, new = make_fit(rng)
     evidence = parameters.get("evidence")
     classifiers = isinstance(evidence, list) and any(not isinstance(source, str) for source in evidence)
     try:
         with no_foreign_warning(from_classifiers=classifiers):
-            model = OTP(**{"n_jobs": 1, **parameters}).fit(X, y, **more)
+            model = kind(**(parameters if kind is PaperOTP else {"n_jobs": 1, **parameters})).fit(X, y, **more)
             found = check_fitted(model, y, given, new, rng)
-            if "n_jobs" not in parameters and rng.random() < 0.5:
+            if kind is OTP and "n_jobs" not in parameters and rng.random() < 0.5:
                 other = OTP(**parameters, n_jobs=2).fit(X, y, **more)
                 for first, second in zip(found, check_fitted(other, y, given, new, rng), strict=True):
                     check(np.array_equal(first, second), "n_jobs changes the result")

@@ -29,7 +29,7 @@ from otprop.files import FORMATS, TableError, read_table
 CSV = b'a,b,"c d"\n1,"x ""q""",2024-01-01\n2,,2024-02-01\n'
 ODD_TEXTS = ("", " ", "a", "A", "ü", "x,y", 'q"q', "two\nlines", "=1+1", "\u202eabc", "\x1b[31m", "nan", "1,5", "-")
 ODD_NAMES = ("", " ", "x", "id", "a b", 'q"', "two\nlines", "=1", "\u202e", "😀", "1", "kind_label", "n" * 300, "ä")
-METHODS = ("otp", "otp", "ls", "lp", "1nn", "trees", "logistic", "lnp", "cnmf", "plcc", "vote")
+METHODS = ("otp", "otp-paper")
 ENDINGS = ("csv", "tsv", "json", "jsonl", "parquet", "feather", "xlsx", "npz", "csv.gz")
 Rng = np.random.Generator
 

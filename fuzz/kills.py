@@ -43,8 +43,8 @@ def make_input(path: Path) -> None:
 def start(folder: Path) -> subprocess.Popen[str]:
     names = {"-o": "out.csv", "--save": "out.model", "--report": "out.html"}
     outputs = [word for flag, name in names.items() for word in (flag, str(folder / name))]
-    command = [*SCRIPT, "label", str(folder / "in.csv"), "--target", "kind", "--method", "ls", "--force", *outputs]
-    return subprocess.Popen(command, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+    command = [*SCRIPT, "label", str(folder / "in.csv"), "--target", "kind", "--method", "otp-paper", "--force"]
+    return subprocess.Popen([*command, *outputs], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
 
 
 def wait_for_part(folder: Path, process: subprocess.Popen[str]) -> None:

@@ -5,7 +5,6 @@ The examples run in a process of their own with a limit of memory, so that a cra
 
 from __future__ import annotations
 
-import gzip
 import io
 import json
 import resource
@@ -26,27 +25,23 @@ from otprop.files import TableError, read_table
 from otprop.labelling.model import ModelError, load_model, predict_table
 from otprop.table.errors import ColumnError
 
-OLD_MODELS = Path(__file__).parents[1] / "tests" / "labelling" / "models_0_1"
+TABLE = Path(__file__).with_suffix(".csv")
 MORE_MEMORY = 1 << 30  # bytes beside those that the process has when the examples begin
 JUNK = (None, True, -1, 0, 1, 2**31, 2**63, 10**30, 1e308, -0.5, "", "a", "nan", [], {}, [[]], {"array": 0})
-NEW_MODELS: dict[str, dict[str, Any]] = {
+MODELS: dict[str, dict[str, Any]] = {
     "otp": {},
     "boosting": {"settings": {"evidence": ["boosting", "random_forest"]}},
-    "paper": {"settings": {"cost": "sqeuclidean", "evidence": None, "marginals": "balanced"}},
+    "paper": {"method": "otp-paper"},
     "inner": {"metric": "inner"},
-    "trees": {"method": "trees"},
 }
 Rng = np.random.Generator
 
 
 def make_models(folder: Path) -> None:
-    """Save a model of each kind, those of version 0.1.0 among them."""
-    text = (OLD_MODELS / "table.csv").read_text().splitlines()
-    target = text[0].split(",")[-1]
-    for name, how in NEW_MODELS.items():
-        label(OLD_MODELS / "table.csv", target, **how).save(folder / f"{name}.model")
-    for path in OLD_MODELS.glob("*.otprop.gz"):
-        (folder / f"old-{path.name.split('.')[0]}.model").write_bytes(gzip.decompress(path.read_bytes()))
+    """Save a model of each kind."""
+    target = TABLE.read_text().splitlines()[0].split(",")[-1]
+    for name, how in MODELS.items():
+        label(TABLE, target, **how).save(folder / f"{name}.model")
 
 
 def places(node: Any) -> Iterator[tuple[Any, Any]]:
@@ -160,7 +155,7 @@ def example(data: bytes, table: Any) -> str:
 def child(folder: str, seed: int, first: int) -> None:
     """Run examples until the process is ended; a line of standard output for each."""
     files = [path.read_bytes() for path in sorted(Path(folder).iterdir())]
-    table = read_table(OLD_MODELS / "table.csv")
+    table = read_table(TABLE)
     for data in files:
         check(example(data, table) == "labelled", "a sound model is refused")
     used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()

@@ -1,6 +1,6 @@
-"""Fuzzers: random tables, files, models and signals, for a given time and from a given seed.
+"""Fuzzers: random tables, files, models, signals, folders, sessions and requests, for a given time from a given seed.
 
-python fuzz/run.py --seconds 60 --seed 0                     all four, 60 seconds each
+python fuzz/run.py --seconds 60 --seed 0                     all of them, 60 seconds each
 python fuzz/run.py --only models --first 17 --examples 1     one example again
 """
 
@@ -18,7 +18,18 @@ from pathlib import Path
 for _threads in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS"):
     os.environ.setdefault(_threads, "1")
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1] / "benchmarks")]
-FUZZERS = ("estimators", "files", "models", "kills")
+FUZZERS = (
+    "estimators",
+    "files",
+    "models",
+    "kills",
+    "manifests",
+    "workbooks",
+    "checkpoints",
+    "corrections",
+    "sessions",
+    "studio_http",
+)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

@@ -1,4 +1,4 @@
-"""The ways of the one estimator, by short names, and labels to hide."""
+"""OTP in two settings that are quick, and labels to hide."""
 
 from __future__ import annotations
 
@@ -8,11 +8,6 @@ import numpy as np
 from sklearn.model_selection import train_test_split
 
 from otprop import OTP
-
-
-def balanced(**parameters: Any) -> OTP:
-    """The paper's way, squared Euclidean unless another cost is named."""
-    return OTP(**({"cost": "sqeuclidean", "evidence": None, "marginals": "balanced"} | parameters))
 
 
 def geometry(**parameters: Any) -> OTP:

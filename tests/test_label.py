@@ -42,7 +42,7 @@ def mixed_frame(n_rows: int = 90) -> Any:
     return frame
 
 
-@pytest.mark.parametrize("method", ["otp", "trees"])
+@pytest.mark.parametrize("method", ["otp", "otp-paper"])
 @pytest.mark.parametrize("make", [lambda frame: frame, lambda frame: pytest.importorskip("polars").from_pandas(frame)])
 def test_a_frame_gets_the_labels_that_the_command_gives_its_csv(tmp_path: Path, make: Any, method: str) -> None:
     frame, path, out = mixed_frame(), tmp_path / "lots.csv", tmp_path / "out.csv"
@@ -98,11 +98,11 @@ def test_the_model_the_page_and_the_table_are_written(result: Any, tmp_path: Pat
 
 
 def test_the_result_can_be_looked_at(result: Any) -> None:
-    assert result.model is result.job.estimator
-    assert result.coverage()[0].share == 1.0
+    assert result.estimator is result.job.estimator
+    assert result.coverage()["share"].iloc[0] == 1.0
     assert "12 labels given, 78 rows labelled; expected error" in repr(result)
     assert "<th>a</th>" in result._repr_html_()
-    odd = otprop.label(mixed_frame().replace({"kind": {"a": "<script>"}}), "kind", method="1nn")
+    odd = otprop.label(mixed_frame().replace({"kind": {"a": "<script>"}}), "kind", method="otp-paper")
     assert "<script>" not in odd._repr_html_()
     assert "&lt;script&gt;" in odd._repr_html_()
 
@@ -142,12 +142,12 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         {"target": "kind", "embedding": "e_"},
         {"target": None},
         {"target": "kind", "settings": "n"},
-        {"target": "kind", "seed": "x"},
+        {"target": "kind", "random_state": "x"},
         {"target": "kind", "features": "weight"},
         {"target": "kind", "ignore": "weight"},
     ]
     names = ["target", "method", "features", "n_neighbors", "class_prior", "abstain_below", "embedding"]
-    names += ["target", "settings", "seed", "features", "ignore"]
+    names += ["target", "settings", "random_state", "features", "ignore"]
     for options, name in zip(wrong, names, strict=True):
         with pytest.raises(ParameterError) as caught:
             otprop.label(frame, **options)
@@ -164,7 +164,7 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
 def test_cells_of_several_types_are_read_as_text_with_a_note() -> None:
     frame = mixed_frame()
     frame["odd"] = pd.Series([1, "a", 2.5] * 30, dtype=object)
-    found = otprop.label(frame, "kind", method="1nn")
+    found = otprop.label(frame, "kind", method="otp-paper")
     assert any("'odd' holds values of several or unusual types" in note for note in found.notes)
 
 
@@ -180,19 +180,19 @@ def test_columns_written_with_the_labels_are_named(tmp_path: Path, capsys: pytes
     frame = mixed_frame().assign(reviewer=lambda frame: frame["kind"].map({"a": "anna", "b": "ben", "c": "carl"}))
     path = tmp_path / "lots.csv"
     frame.to_csv(path, index=False)
-    assert main(["label", str(path), "--target", "kind", "--method", "1nn"]) == 0
+    assert main(["label", str(path), "--target", "kind", "--method", "otp-paper"]) == 0
     err = capsys.readouterr().err
     assert "note: 'reviewer' is filled only where the target is, as if written with the label, and is left out" in err
     assert "name it in --features" in err
     assert "left out: reviewer (filled only where the target is)" in err
-    plain = otprop.label(mixed_frame(), "kind", method="1nn")
-    found = otprop.label(frame, "kind", method="1nn")
+    plain = otprop.label(mixed_frame(), "kind", method="otp-paper")
+    found = otprop.label(frame, "kind", method="otp-paper")
     assert found.table["kind_label"].tolist() == plain.table["kind_label"].tolist()
 
 
 def test_a_stream_of_a_frame_is_no_part_of_the_result() -> None:
     buffer = io.BytesIO()
-    otprop.label(mixed_frame(30), "kind", method="1nn").job.table.write(buffer, {}, format="csv")
+    otprop.label(mixed_frame(30), "kind", method="otp-paper").job.table.write(buffer, {}, format="csv")
     assert buffer.getvalue().startswith(b"weight,count,colour")
 
 
@@ -302,8 +302,55 @@ def test_labels_of_a_complete_table_are_checked_as_by_the_command(tmp_path: Path
     wrong = frame["kind"].iloc[7]
     frame.loc[frame.index[7], "kind"] = next(kind for kind in frame["kind"].unique() if kind != wrong)
     found = otprop.check(frame, "kind")
-    assert found.columns.tolist() == ["row", "label", "given", "suggested", "probability", "file_digest"]
-    assert 8 in found["row"].head(3).tolist()
+    assert found.columns.tolist() == ["label", "given", "suggested", "probability", "file_digest"]
+    assert 7 in found.index[:3]
     assert found["label"].isna().all()
     with pytest.raises(ParameterError, match="kindd"):
         otprop.check(frame, "kindd")
+
+
+def test_old_names_of_arguments_are_taken_with_a_warning() -> None:
+    frame = mixed_frame(30)
+    with pytest.warns(FutureWarning, match="seed is now called random_state"):
+        old = otprop.label(frame, "kind", settings=FAST, seed=3)
+    assert old.call == "otprop.label(data, 'kind', settings={'evidence': None}, random_state=3)"
+    assert old.estimator.random_state == 3
+    with pytest.warns(FutureWarning, match="jobs is now called n_jobs"):
+        otprop.suggest(frame, "kind", 2, jobs=1)
+    with pytest.raises(TypeError, match=r"unexpected argument 'randm_state'; did you mean 'random_state'\?"):
+        otprop.label(frame, "kind", randm_state=3)
+
+
+def test_a_result_has_its_error_and_its_classes(result: Any) -> None:
+    assert result.expected_error == result.outcome.expected_error
+    assert result.error_range == result.outcome.error_range
+    assert result.classes == ["a", "b", "c"]
+    assert result.coverage().columns.tolist()[:2] == ["share", "n_rows"]
+
+
+def test_a_model_that_cannot_be_saved_says_what_can_be_done(tmp_path: Path) -> None:
+    import pickle
+
+    from sklearn.linear_model import LogisticRegression
+
+    class Own(LogisticRegression):
+        """A classifier that model files do not know."""
+
+    own = otprop.label(mixed_frame(), "kind", settings={"evidence": [("own", Own())]})
+    with pytest.raises(otprop.OtpropError, match=r"Own, which a model file cannot hold\. Fit it again .* pickle"):
+        own.save(tmp_path / "kinds.model")
+    assert not (tmp_path / "kinds.model").exists()
+    known = otprop.label(mixed_frame(30), "kind", settings={"evidence": [("own", LogisticRegression())]})
+    assert pickle.loads(pickle.dumps(known)).table.equals(known.table)
+
+
+def test_text_of_a_frame_is_read_as_the_cells_of_a_file(tmp_path: Path) -> None:
+    frame = mixed_frame()
+    frame.to_csv(tmp_path / "lots.csv", index=False)
+    as_text = otprop.label(pd.read_csv(tmp_path / "lots.csv", dtype=str), "kind", settings=FAST)
+    roles = {use.name: use.role for use in as_text.job.columns}
+    assert (roles["seen"], roles["weight"], roles["ripe"]) == ("date", "number", "boolean")
+    of_file = otprop.label(tmp_path / "lots.csv", "kind", settings=FAST)
+    np.testing.assert_array_equal(as_text.outcome.distributions, of_file.outcome.distributions)
+    kept = otprop.label(frame.assign(code=np.where(frame["ripe"], "007", "11")), "kind", settings=FAST)
+    assert {use.name: use.role for use in kept.job.columns}["code"] == "category"

@@ -34,7 +34,7 @@ def truth(rows: Any) -> Any:
 def filled(suggested: Any) -> Any:
     """Suggested rows with their labels filled in."""
     suggested = suggested.copy()
-    suggested["kind"] = truth(suggested["row"] - 1)
+    suggested["kind"] = truth(suggested.index)
     return suggested
 
 
@@ -53,7 +53,7 @@ def test_adding_labels_gives_what_a_fresh_run_with_them_gives(frame: Any, settin
     with_labels = frame.copy()
     with_labels.loc[list(labels), "kind"] = list(labels.values())
     fresh = otprop.label(with_labels, "kind", settings=settings, chosen=chosen)
-    for name in ("kind_label", "kind_certainty", "kind_confidence", "kind_round"):
+    for name in ("kind_label", "kind_certainty", "kind_confidence", "kind_novelty", "kind_round"):
         assert result.table[name].tolist() == fresh.table[name].tolist()
     assert result.outcome.expected_error == fresh.outcome.expected_error
     assert result.outcome.error_range == fresh.outcome.error_range
@@ -86,13 +86,13 @@ def test_mappings_and_label_issues_go_by_the_index_of_the_frame(frame: Any, tmp_
     frame = frame.assign(kind=frame["kind"].mask(frame.index == 1, "c"))  # the others say b
     named = frame.set_axis(np.arange(90)[::-1])  # row 1 is called 88
     result, plain = (otprop.label(one, "kind", settings=FAST) for one in (named, frame))
-    assert {issue.row for issue in result.label_issues} == {89 - issue.row for issue in plain.label_issues}
+    assert set(result.label_issues.index) == {89 - row for row in plain.label_issues.index}
     second = result.add({88: "b", 69: "a"})
     assert second.table["kind_label"].tolist()[1] == "b"
     assert second.table.loc[69, ["kind_label", "kind_source"]].tolist() == ["a", "corrected"]
     frame.to_csv(tmp_path / "lots.csv", index=False)
     of_file = otprop.label(tmp_path / "lots.csv", "kind", settings=FAST)  # no index: counted from 0
-    assert [issue.row for issue in of_file.label_issues] == [issue.row for issue in plain.label_issues]
+    assert of_file.label_issues.index.tolist() == plain.label_issues.index.tolist()
     assert of_file.add({1: "b"}).table["kind_label"].tolist()[1] == "b"
     for wrong in (90, -1, "x", 1.5):
         with pytest.raises(ParameterError, match=f"labels name the row {wrong!r}: .* has 90 rows, counted from 0"):
@@ -105,8 +105,8 @@ def test_mappings_and_label_issues_go_by_the_index_of_the_frame(frame: Any, tmp_
 
 def test_a_result_says_how_many_labels_it_needs(first: Any, frame: Any) -> None:
     assert first.labels_needed(0.1) == first.model.labels_needed(0.1)
-    with pytest.raises(ParameterError, match="method '1nn' does not estimate its error"):
-        otprop.label(frame, "kind", method="1nn").labels_needed(0.1)
+    with pytest.raises(ParameterError, match="method 'otp-paper' does not estimate its error"):
+        otprop.label(frame, "kind", method="otp-paper").labels_needed(0.1)
 
 
 def test_a_target_that_is_nearly_a_column_is_a_mistake(frame: Any) -> None:
@@ -119,11 +119,13 @@ def test_a_target_that_is_nearly_a_column_is_a_mistake(frame: Any) -> None:
 
 def test_suggested_rows_that_are_filled_in_are_added(frame: Any, first: Any) -> None:
     suggested = first.suggest(10, random_share=0.3)
-    assert list(suggested.columns) == ["row", "reason", "kind", *frame.columns.drop("kind"), "file_digest"]
+    assert list(suggested.columns) == ["reason", "kind", *frame.columns.drop("kind"), "file_digest"]
     assert suggested["kind"].isna().all()
     assert (suggested["reason"] == "random").sum() == 3
-    assert suggested.index.tolist() == (suggested["row"] - 1).tolist()
-    pd.testing.assert_frame_equal(suggested[["weight", "note"]], frame.loc[suggested.index, ["weight", "note"]])
+    assert suggested.index.name == "index"
+    pd.testing.assert_frame_equal(
+        suggested[["weight", "note"]], frame.loc[suggested.index, ["weight", "note"]], check_names=False
+    )
     second = first.add(filled(suggested))
     is_drawn = suggested["reason"] == "random"
     assert not second.job.chosen[suggested.index[is_drawn]].any()
@@ -136,7 +138,7 @@ def test_rows_are_suggested_without_any_label(frame: Any) -> None:
     unlabelled = frame.drop(columns="kind")
     suggested = otprop.suggest(unlabelled, "kind", 9, random_share=0)
     assert set(suggested["reason"]) == {"typical"}
-    assert len(set(suggested["row"])) == 9
+    assert suggested.index.nunique() == 9
     result = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested))
     assert result.table["kind_source"].tolist().count("corrected") == 9
     assert (result.table["kind_label"] == truth(np.arange(90))).mean() > 0.5
@@ -152,8 +154,8 @@ def test_typical_rows_of_different_regions_come_first() -> None:
     centres = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])
     spots = pd.DataFrame(np.vstack([centre + rng.normal(size=(25, 2)) for centre in centres]), columns=["x", "y"])
     found = otprop.suggest(spots, n=4, random_share=0)
-    assert sorted((found["row"] - 1) // 25) == [0, 1, 2, 3]
-    far = np.linalg.norm(found[["x", "y"]].to_numpy() - centres[(found["row"] - 1) // 25], axis=1)
+    assert sorted(found.index // 25) == [0, 1, 2, 3]
+    far = np.linalg.norm(found[["x", "y"]].to_numpy() - centres[found.index // 25], axis=1)
     assert far.max() < 1.5
 
 
@@ -161,11 +163,11 @@ def test_polars_frames_go_through_the_loop(frame: Any) -> None:
     polars = pytest.importorskip("polars")
     result = otprop.label(polars.from_pandas(frame), "kind", settings=FAST)
     suggested = result.suggest(4, random_share=0)
-    labels = polars.Series(truth(suggested["row"].to_numpy() - 1).tolist())
+    labels = polars.Series(truth(suggested["index"].to_numpy()).tolist())
     second = result.add(suggested.with_columns(labels.alias("kind")))
     assert second.table["kind_source"].to_list().count("corrected") == 4
     expected = otprop.label(frame, "kind", settings=FAST).add(
-        dict(zip((suggested["row"].to_numpy() - 1).tolist(), labels.to_list(), strict=True))
+        dict(zip(suggested["index"].to_list(), labels.to_list(), strict=True))
     )
     assert second.table["kind_label"].to_list() == expected.table["kind_label"].tolist()
 
@@ -176,7 +178,7 @@ def test_labels_of_other_types_become_those_of_the_target() -> None:
         frame["kind"] = mixed_frame()["kind"].map({"a": 1, "b": 2, "c": 3}).astype(dtype)
         result = otprop.label(frame, "kind", settings=FAST, corrections={20: "3", 21: 2, 22: "4"})
         assert result.table["kind_label"].tolist()[20:23] == [3, 2, new]
-        with pytest.raises(ParameterError, match=r"labels have the label 'red' for row 31 .*'kind' holds (int|float)s"):
+        with pytest.raises(ParameterError, match=r"labels have the label 'red' for row 30; 'kind' holds (int|float)s"):
             result.add({30: "red"})
 
 
@@ -186,13 +188,14 @@ def test_given_labels_that_are_wrong_are_found() -> None:
     frame["kind"] = np.where(np.arange(300) < 90, truth(np.arange(300)), None)
     frame.loc[[10, 40], "kind"] = ["c", "a"]  # b and b
     result = otprop.label(frame, "kind", settings=FAST, features=["weight"])
-    assert {issue.row for issue in result.label_issues[:2]} == {10, 40}
-    assert {(issue.given, issue.suggested) for issue in result.label_issues[:2]} == {("c", "b"), ("a", "b")}
+    worst = result.label_issues.head(2)
+    assert set(worst.index) == {10, 40}
+    assert set(zip(worst["given"], worst["suggested"], strict=True)) == {("c", "b"), ("a", "b")}
     better = result.add({10: "b", 40: "b"})
-    assert not {10, 40} & {issue.row for issue in better.label_issues}
+    assert not {10, 40} & set(better.label_issues.index)
     assert better.table.loc[[10, 40], "kind"].tolist() == ["c", "a"]  # the cells of the table stay
     assert better.table.loc[[10, 40], "kind_label"].tolist() == ["b", "b"]
-    assert any("replace the given label of rows 11, 41" in note for note in better.notes)
+    assert any("replace the given label of rows 10, 40" in note for note in better.notes)
     filled_in = otprop.label(frame, "kind", settings=FAST, fill=True, corrections={10: "b"}).table
     assert filled_in["kind"].tolist()[10] == "b"
 
@@ -217,15 +220,15 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         ({-1: "a", "x": "a", 1.5: "a"}, r"does not have: -1, 'x', 1\.5\."),
         (row(91), r"labels name the row 91: .* counted from 1, without the header\."),
         (row(0), "labels name the row 0"),
-        ([{3: "a"}, {3: "b"}], r"labels have two labels for row 4 \(counted from 1\), 'a' and 'b': keep one\."),
+        ([{3: "a"}, {3: "b"}], r"labels have two labels for row 3, 'a' and 'b': keep one\."),
         (row(5, file_digest="0" * 64), "was made from another file than the DataFrame"),
-        (pd.DataFrame({"rows": [1], "label": ["a"]}), "must have a column 'row'"),
+        (pd.DataFrame({"rows": [1], "label": ["a"]}), "a column 'row' counted from 1 or an index 'index'"),
         (pd.Series({"lot 3": "a"}), "index of the DataFrame does not have: 'lot 3'"),
         ({}, "labels hold no label"),
         ({3: None, 4: " "}, "labels hold no label: every label of the dict is empty"),
         (row(5, label=""), "labels hold no label: every label of the DataFrame is empty"),
         (7, "labels must say which row gets which label: a mapping such as .*; got 7 of type int"),
-        ([1, 2], "labels must say which row gets which label: a mapping such as .*; got 1 of type int"),
+        ([1, 2], "labels must say which row gets which label: a mapping such as .*; got \\[1, 2\\] of type list"),
     ]
     for labels, sentence in wrong:
         with pytest.raises(ParameterError, match=sentence) as caught:
@@ -262,24 +265,24 @@ def test_a_column_says_which_labels_were_chosen(frame: Any) -> None:
     assert result.table["kind_confidence"].tolist() == plain.table["kind_confidence"].tolist()  # it is no feature
     again = otprop.label(result.table.drop(columns="how"), "kind", settings=FAST, chosen="kind_source", prefix="next_")
     assert not again.job.chosen.any()
-    other = otprop.label(reviewed, "kind", method="1nn", chosen="how")
+    other = otprop.label(reviewed, "kind", method="otp-paper", chosen="how")
     assert any(note.startswith("without effect: chosen") for note in other.notes)
 
 
 def test_methods_without_a_geometry_take_labels_too(frame: Any) -> None:
-    result = otprop.label(frame, "kind", method="1nn").add({20: "c"})
+    result = otprop.label(frame, "kind", method="otp-paper").add({20: "c"})
     assert result.table["kind_source"].tolist()[20] == "corrected"
     assert len(result.suggest(4)) == 4
-    assert result.label_issues == []
+    assert len(result.label_issues) == 0
 
 
 def test_the_call_that_repeats_it_leaves_data_out(frame: Any, tmp_path: Path) -> None:
-    result = otprop.label(frame, "kind", method="1nn", corrections={20: "c"}, chosen=[False] * 90)
-    assert result.call == "otprop.label(data, 'kind', method='1nn', corrections=..., chosen=...)"
+    result = otprop.label(frame, "kind", method="otp-paper", corrections={20: "c"}, chosen=[False] * 90)
+    assert result.call == "otprop.label(data, 'kind', method='otp-paper', corrections=..., chosen=...)"
     assert result.add({21: "a"}).add({22: "b"}).call.endswith("chosen=...).add(...)")
     path = tmp_path / "more.csv"
     path.write_text("row,label\n21,c\n")
-    assert "corrections=['more.csv']" in otprop.label(frame, "kind", method="1nn", corrections=[str(path)]).call
+    assert "corrections=['more.csv']" in otprop.label(frame, "kind", method="otp-paper", corrections=[str(path)]).call
 
 
 def test_the_expected_error_counts_labels_drawn_at_random_alone(frame: Any, first: Any) -> None:

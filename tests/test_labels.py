@@ -145,3 +145,13 @@ def test_classes_of_dates_can_be_named_in_class_prior():
     np.testing.assert_allclose(model.fit(X, dates).class_prior_, [0.25, 0.75])
     with pytest.raises(ValueError, match=r"class_prior lacks .*datetime64\('2021-01-01"):
         OTP(class_prior={np.datetime64("2020"): 1.0}).fit(X, dates)
+
+
+@pytest.mark.parametrize("entry", [["a"], {"a": 1}, {"a"}, np.array([1, 2])])
+def test_labels_that_hold_several_values_are_refused_by_their_place(entry):
+    y = np.empty(3, dtype=object)
+    y[:] = ["a", None, None]
+    y[1] = entry
+    for labels in (y, pytest.importorskip("pandas").Series(list(y))):
+        with pytest.raises(TypeError, match=f"got a {type(entry).__name__} in place 1"):
+            encode_labels(labels)

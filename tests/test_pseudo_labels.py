@@ -10,7 +10,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.linear_model import LogisticRegression
 
-from tests.estimators import balanced, geometry
+from otprop import PaperOTP
+from tests.estimators import geometry
 
 
 @pytest.fixture
@@ -50,7 +51,7 @@ def test_a_classifier_learns_from_them(blobs):
 
 def test_the_paper_s_way_weighs_by_certainty(blobs):
     X, y = blobs
-    model = balanced().fit(X, y)
+    model = PaperOTP().fit(X, y)
     rows, labels, weight = model.pseudo_labels()
     np.testing.assert_array_equal(rows, X)
     few = labels == "few"

@@ -11,8 +11,7 @@ from hypothesis import strategies as st
 from scipy.stats import ortho_group
 from sklearn.exceptions import ConvergenceWarning
 
-from otprop import OTP
-from tests.estimators import balanced
+from otprop import OTP, PaperOTP
 from tests.strategies import tables
 
 # y of -1 and 1 only is warned of, rightly
@@ -38,7 +37,7 @@ def test_any_finite_table_and_any_pattern_of_labels_is_labelled(table, alpha):
     X, y = table
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        model = balanced(alpha=alpha).fit(X, y)
+        model = PaperOTP(alpha=alpha).fit(X, y)
     check(model, X, y)
     resolvable = np.ptp(X, axis=0).max() ** 2 < 1e8 * model.epsilon_  # else rounding alone may exceed the tolerance
     assert all(round_.converged for round_ in model.rounds_) or not resolvable
@@ -52,7 +51,7 @@ def test_any_epsilon_ends_with_finite_answers_converged_or_not(table, exponent):
     epsilon = min(max(10.0**exponent * spread**2, 1e-300), 1e300)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)
-        check(OTP.paper(epsilon=epsilon).fit(X, y), X, y)
+        check(PaperOTP(epsilon=epsilon).fit(X, y), X, y)
 
 
 @pytest.mark.parametrize(
@@ -71,7 +70,7 @@ def test_any_epsilon_ends_with_finite_answers_converged_or_not(table, exponent):
 )
 def test_awkward_tables_are_labelled(X, y):
     X, y = np.array(X), np.array(y)
-    check(balanced().fit(X, y), X, y)
+    check(PaperOTP().fit(X, y), X, y)
 
 
 def test_a_far_outlier_does_not_change_the_labels_of_the_others():
@@ -80,7 +79,7 @@ def test_a_far_outlier_does_not_change_the_labels_of_the_others():
     y = np.full(20, -1)
     y[[0, 10]] = [0, 1]
     X[-1] = 1e5
-    model = balanced().fit(X, y)
+    model = PaperOTP().fit(X, y)
     assert (model.transduction_[:-1] == np.repeat([0, 1], 10)[:-1]).mean() > 0.9
 
 
@@ -88,7 +87,7 @@ def test_a_far_outlier_does_not_change_the_labels_of_the_others():
 def test_where_all_rows_repeat_labelled_ones_scale_does_not_matter(scale):
     X = np.random.default_rng(0).integers(0, 2, (60, 3)).astype(float)
     y = np.where(np.arange(60) < 30, X[:, 0].astype(int), -1)
-    plain, scaled = balanced().fit(X, y), balanced().fit(X * scale, y)
+    plain, scaled = PaperOTP().fit(X, y), PaperOTP().fit(X * scale, y)
     assert scaled.epsilon_ == pytest.approx(plain.epsilon_ * scale**2)
     np.testing.assert_allclose(scaled.certainty_, plain.certainty_, atol=1e-5)
 
@@ -97,7 +96,7 @@ def test_a_thousand_classes_with_one_label_each():
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1500, 3))
     y = np.where(np.arange(1500) < 1000, np.arange(1500), -1)
-    model = balanced().fit(X, y)
+    model = PaperOTP().fit(X, y)
     check(model, X, y)
 
 
@@ -126,7 +125,7 @@ def same(first, second, order=slice(None)):
 def test_the_order_of_the_rows_does_not_matter(data, epsilon):
     X, y, rng = data
     order = rng.permutation(len(X))
-    same(balanced(epsilon=epsilon).fit(X, y), balanced(epsilon=epsilon).fit(X[order], y[order]), order)
+    same(PaperOTP(epsilon=epsilon).fit(X, y), PaperOTP(epsilon=epsilon).fit(X[order], y[order]), order)
 
 
 @SETTINGS
@@ -134,8 +133,8 @@ def test_the_order_of_the_rows_does_not_matter(data, epsilon):
 def test_the_names_and_the_order_of_the_classes_do_not_matter(data, epsilon):
     X, y, _ = data
     names = np.array(["zebra", "mole", "ant"], dtype=object)
-    first = balanced(epsilon=epsilon).fit(X, y)
-    second = balanced(epsilon=epsilon).fit(X, np.where(y == -1, None, names[y]))
+    first = PaperOTP(epsilon=epsilon).fit(X, y)
+    second = PaperOTP(epsilon=epsilon).fit(X, np.where(y == -1, None, names[y]))
     gaps = [min(round_.threshold_gap, round_.class_gap) for round_ in first.rounds_]
     assume(min(gaps) > 1e-6)
     assert (second.transduction_ == names[first.transduction_]).all()
@@ -146,7 +145,7 @@ def test_the_names_and_the_order_of_the_classes_do_not_matter(data, epsilon):
 @given(data=blobs(), spreads=st.sampled_from([1.0, 1e3, 1e6]))
 def test_moving_all_rows_does_not_matter(data, spreads):
     X, y, _ = data
-    same(balanced().fit(X, y), balanced().fit(X + spreads * np.ptp(X), y))
+    same(PaperOTP().fit(X, y), PaperOTP().fit(X + spreads * np.ptp(X), y))
 
 
 @SETTINGS
@@ -154,14 +153,14 @@ def test_moving_all_rows_does_not_matter(data, spreads):
 def test_turning_all_rows_does_not_matter(data):
     X, y, rng = data
     rotation = ortho_group.rvs(3, random_state=int(rng.integers(1000)))
-    same(balanced().fit(X, y), balanced().fit(X @ rotation, y))
+    same(PaperOTP().fit(X, y), PaperOTP().fit(X @ rotation, y))
 
 
 @SETTINGS
 @given(data=blobs(), exponent=st.floats(-100, 100))
 def test_scaling_the_rows_does_not_matter_with_automatic_epsilon(data, exponent):
     X, y, _ = data
-    same(balanced().fit(X, y), balanced().fit(X * 10.0**exponent, y))
+    same(PaperOTP().fit(X, y), PaperOTP().fit(X * 10.0**exponent, y))
 
 
 @SETTINGS
@@ -169,4 +168,36 @@ def test_scaling_the_rows_does_not_matter_with_automatic_epsilon(data, exponent)
 def test_scaling_the_rows_and_epsilon_by_the_square_does_not_matter(data, exponent):
     X, y, _ = data
     scale = 10.0**exponent
-    same(balanced(epsilon=0.2).fit(X, y), balanced(epsilon=0.2 * scale**2).fit(X * scale, y))
+    same(PaperOTP(epsilon=0.2).fit(X, y), PaperOTP(epsilon=0.2 * scale**2).fit(X * scale, y))
+
+
+@pytest.mark.parametrize(
+    ("change", "options"),
+    [
+        (lambda X: np.column_stack([X, np.full(len(X), 1e308)]), {}),
+        (lambda X: X * 1e-320, {"evidence": None}),
+        (lambda X: X * np.array([1e-300, 1.0]), {}),
+        (lambda X: X, {"metric": "correlation"}),
+    ],
+    ids=["a constant column of 1e308", "tiny", "a tiny column", "an angle"],
+)
+@pytest.mark.parametrize("seed", range(3))
+def test_training_rows_keep_their_labels_where_other_rows_are_at_a_distance_of_zero(change, options, seed):
+    rng = np.random.default_rng(seed)
+    truth = np.arange(60) % 3
+    X = change(rng.normal(size=(60, 2)) + truth[:, None])
+    X = X[np.sort(np.unique(X, axis=0, return_index=True)[1])]
+    y = np.where(rng.random(len(X)) < 0.4, truth[: len(X)], -1)
+    y[:3] = [0, 1, 2]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        model = OTP(n_jobs=1, **options).fit(X, y)
+    np.testing.assert_array_equal(model.predict(X), model.transduction_)
+
+
+def test_a_search_among_the_largest_numbers_warns_of_nothing():
+    X = np.full((20, 2), 1.7e308)
+    X[::2] *= 0.5
+    y = np.full(20, -1)
+    y[:2] = [0, 1]
+    assert (OTP(evidence=None).fit(X, y).transduction_ == np.arange(20) % 2).all()

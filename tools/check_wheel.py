@@ -2,7 +2,7 @@
 
     python tools/check_wheel.py dist
 
-The wheel must hold every file of src/otprop, the sdist the tests, examples and documentation. The wheel is then
+The wheel must hold every file of src/otprop; the sdist also tests, examples, docs and paper/. The wheel is then
 installed into a new virtual environment outside the checkout: first alone, where the estimator must work, then with
 the extra ``files``, where ``otprop label`` labels examples/orchard.csv and writes its page.
 """
@@ -57,10 +57,12 @@ def check_wheel_files(wheel: Path) -> None:
 
 
 def check_sdist_files(sdist: Path) -> None:
-    """Tests, examples and documentation are in the sdist."""
+    """Tests, examples, documentation and the experiment are in the sdist."""
     with tarfile.open(sdist) as archive:
         found = {name.partition("/")[2] for name in archive.getnames()}
-    listed = subprocess.run(["git", "ls-files", "tests", "examples", "docs"], cwd=ROOT, capture_output=True, text=True)
+    listed = subprocess.run(
+        ["git", "ls-files", "tests", "examples", "docs", "paper"], cwd=ROOT, capture_output=True, text=True
+    )
     expected = set(listed.stdout.split()) | {"README.md", "LICENSE", "CHANGELOG.md", "CITATION.cff", "pyproject.toml"}
     expected = {name for name in expected if (ROOT / name).exists()}
     _demand(not expected - found, f"the sdist lacks {sorted(expected - found)}; see MANIFEST.in")

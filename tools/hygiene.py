@@ -1,16 +1,51 @@
-"""Check text files: no blanks at the end of a line, one newline at the end, no conflict marks, none too large.
+"""Check text files: blanks at the end of a line, the last newline, conflict marks, size, and plain words.
 
 python tools/hygiene.py FILE ...
 """
 
 from __future__ import annotations
 
+import ast
+import re
 import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+ROOT = Path(__file__).resolve().parents[1]
 LARGEST = 1_000_000  # bytes
 MARKS = (b"<<<<<<< ", b">>>>>>> ")
+
+# Files whose words are checked: the text of pages, the docstrings of modules.
+PACKAGES = ("geometry", "transport", "evidence", "propagation", "loop", "deep")
+MODULES = [
+    "_base",
+    "_labels",
+    "_otp",
+    "_paper_otp",
+    "_parameters",
+    "_saving",
+    "_transport_base",
+    "_validation",
+    "model_selection",
+]
+PLAIN = (
+    "README.md",
+    "docs/*.md",
+    *(f"src/otprop/{name}.py" for name in MODULES),
+    *(f"src/otprop/{name}/*.py" for name in PACKAGES),
+)
+UNEDITED = ("loop.md", "protocol.md", "studio.md", "trust.md")  # pages still to be edited
+_COUNT = r"(?:one|two|three|four|five|ten|\d+|number|numbers|value|values|entry|output)(?: labels?| rows?| trees?)?"
+_PLACE = r"(?:row|class|line|file|fold|round|table|column|source|setting|node|processor|worker)"
+WORDS = (
+    (re.compile(r"\bmend(?:s|ed|ing)?\b", re.IGNORECASE), "fix"),
+    (re.compile(r"\b(?:begin|start)(?:s|ning|ing)?\s+anew\b", re.IGNORECASE), "start over"),
+    (re.compile(rf"\b{_COUNT}\s+an?\s+{_PLACE}\b".replace(" ", r"\s+"), re.IGNORECASE), "per, as in 'one per row'"),
+    (
+        re.compile(r"(?<!\bthere\s)\b(?:is|are)\s+no\s+(?!longer\b|more\b|less\b|fewer\b)[a-z]+", re.IGNORECASE),
+        "is not",
+    ),
+)
 
 
 def problems(path: Path) -> Iterator[str]:
@@ -27,9 +62,42 @@ def problems(path: Path) -> Iterator[str]:
             yield f"{path}:{number}: a conflict mark"
 
 
+def plain_files() -> set[Path]:
+    """The files whose words are checked."""
+    return {path for pattern in PLAIN for path in ROOT.glob(pattern) if path.name not in UNEDITED}
+
+
+def wording(path: Path) -> Iterator[str]:
+    """Phrases of a page or of the docstrings of a module that have a plainer form."""
+    text = path.read_text(encoding="utf-8")
+    passages = docstrings(text) if path.suffix == ".py" else [(1, prose(text))]
+    for first, passage in passages:
+        for pattern, plain in WORDS:
+            for found in pattern.finditer(passage):
+                line = first + passage.count("\n", 0, found.start())
+                yield f"{path}:{line}: {' '.join(found[0].split())!r}, write: {plain}"
+
+
+def prose(page: str) -> str:
+    """A page with empty lines in place of its code blocks and generated figures."""
+    blocks = re.compile(r"^```.*?^```|<!-- figures: .*?<!-- /figures -->", re.MULTILINE | re.DOTALL)
+    return blocks.sub(lambda block: "\n" * block[0].count("\n"), page)
+
+
+def docstrings(source: str) -> Iterator[tuple[int, str]]:
+    """The docstrings of a module, each with the line it starts in."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            text = ast.get_docstring(node, clean=False)
+            if text is not None:
+                yield node.body[0].lineno, text
+
+
 def main() -> int:
     """Print the problems of the files named on the command line."""
-    found = [problem for name in sys.argv[1:] for problem in problems(Path(name))]
+    paths = [Path(name).resolve() for name in sys.argv[1:]]
+    found = [problem for path in paths for problem in problems(path)]
+    found += [problem for path in plain_files().intersection(paths) for problem in wording(path)]
     for problem in found:
         print(problem)
     return bool(found)

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import numpy as np
 
-from otprop.benchmark.paper import published_score
+from otprop_paper.benchmark.paper import published_score
 
 ROOT = Path(__file__).resolve().parent.parent
 RESULTS = ROOT / "benchmarks" / "results"
@@ -286,6 +286,94 @@ def announced_error() -> str:
         for row in found
     ]
     return table(["labels", "runs", "announced error", "real error", "mean distance", "range holds"], rows)
+
+
+# trust.csv and trust_apart.csv: labels that were not drawn at random
+
+SCENARIOS = {
+    "random": "drawn at random",
+    "suggest": "20 at random, then those of `suggest`",
+    "groups_named": "whole natural groups, passed as `groups`",
+    "groups_out": "whole natural groups, not passed",
+    "groups_in": "the same, the group column is a feature",
+    "patients_named": "rows measured eight times, passed as `groups`",
+    "patients": "rows measured eight times, not passed",
+    "first": "the first rows of the file",
+    "sorted": "the first rows of a sorted file",
+    "easy": "easy rows",
+    "hard": "hard rows",
+    "equal": "as many of each class",
+    "missing5": "no label of a class with 5 % of the rows",
+    "missing20": "no label of a class with 20 %",
+    "missing40": "no label of a class with 40 %",
+    "wrong10": "10 % of the labels wrong",
+    "wrong20": "20 % of the labels wrong",
+    "copies": "each row ten times, labels at random",
+    "later": "at random; `predict` on later rows of the file",
+}
+
+
+def trust_runs(name: str = "trust.csv", *scenarios: str) -> list[Row]:
+    """The runs of some scenarios, or of all; draws that were left out have none."""
+    rows = [row for row in read_results(name) if row["real_error"]]
+    return [row for row in rows if not scenarios or row["scenario"] in scenarios]
+
+
+def trust_table(name: str) -> str:
+    """Announced and real error by scenario, ours and that of a forest."""
+    rows = []
+    for scenario, words in SCENARIOS.items():
+        if here := trust_runs(name, scenario):
+            either = [max(float(row["range_holds"]), float(row["warned"])) for row in here]
+            held = [mean(here, "range_holds"), float(np.mean(either)), mean(here, "cv_holds")]
+            errors = [mean(here, column) for column in ("announced_error", "real_error", "forest", "logistic")]
+            announced, real, *others = (f"{error:.3f}" for error in errors)
+            shares = (f"{100 * share:.0f} %" for share in held)
+            rows.append([words, str(len(here)), announced, real, *shares, *others])
+    head = ["how the labels came about", "runs", "announced error", "real error", "range holds", "holds or warned"]
+    return table([*head, "forest: interval holds", "forest: real error", "logistic: real error"], rows)
+
+
+@figure
+def trust() -> str:
+    """Labels that were not drawn at random, development tables."""
+    return trust_table("trust.csv")
+
+
+@figure
+def trust_apart() -> str:
+    """The same on tables that had no part in shift, groups and novelty."""
+    return trust_table("trust_apart.csv")
+
+
+@figure
+def trust_harm() -> str:
+    """How often the labels are far worse than those of both others, and the mean errors."""
+    parts = []
+    for name, where in (("trust.csv", "development tables"), ("trust_apart.csv", "tables kept apart")):
+        rows = trust_runs(name)
+        ours, forest, linear = (np.array([float(row[c]) for row in rows]) for c in ("real_error", "forest", "logistic"))
+        harmed = int((ours > np.maximum(forest, linear) + 0.1).sum())
+        best = np.minimum(forest, linear).mean()
+        parts.append(
+            f"{harmed} of {thousands(len(rows))} runs on the {where} (mean error {ours.mean():.3f}; a forest "
+            f"{forest.mean():.3f}, logistic regression {linear.mean():.3f}, the better of both in each run {best:.3f})"
+        )
+    return " and ".join(parts)
+
+
+@figure
+def trust_novelty() -> str:
+    """How well rows of a class without a label are found."""
+    rows = trust_runs("trust.csv", "missing5", "missing20", "missing40")
+    none = trust_runs("trust.csv", "random")
+    found, doubt = mean(rows, "auroc_novelty"), mean(rows, "auroc_doubt")
+    share, true_share = mean(rows, "novel_share"), mean(rows, "true_novel_share")
+    return (
+        f"AUROC {found:.2f} in the mean of {len(rows)} runs, where `1 - confidence_` has {doubt:.2f}; the mean "
+        f"`novel_share_` is {share:.3f} where {true_share:.3f} of the rows belong to the class, and "
+        f"{mean(none, 'novel_share'):.3f} with random labels"
+    )
 
 
 # default.csv and paper/: the paper's experiment
@@ -596,6 +684,22 @@ def looks_wrong() -> str:
 
 
 @figure
+def votes() -> str:
+    """Accuracy with votes by number of labels and of voters."""
+    names = {
+        "alone": "labels alone", "majority": "majority of votes", "dawid_skene": "Dawid and Skene",
+        "columns": "votes as columns", "otprop": "`votes=`",
+    }  # fmt: skip
+    rows, lines = read_results("votes.csv"), []
+    for labels in sorted({row["labels"] for row in rows}, key=int):
+        for voters in sorted({row["voters"] for row in rows}, key=int):
+            here = [row for row in rows if (row["labels"], row["voters"]) == (labels, voters)]
+            figures = ["" if here[0][name] == "nan" else f"{mean(here, name):.3f}" for name in names]
+            lines.append([labels, voters, str(len(here)), *figures])
+    return table(["labels", "voters", "draws", *names.values()], lines)
+
+
+@figure
 def refit() -> str:
     """Seconds of a fit again."""
     names = ("refit", "fresh", "refit_cpu", "fresh_cpu")
@@ -790,6 +894,44 @@ def solver_speed() -> str:
         rows.append([*case, row["otprop_seconds"], pot, *ratios])
     head = ["data", "labelled", "epsilon / nn", "otprop", "POT", "all", "solver", "peak memory / largest cost"]
     return table(head, rows)
+
+
+# pictures.csv and cells.csv
+
+
+@figure
+def pictures() -> str:
+    """Accuracy on folders of pictures."""
+    rows = read_results("pictures.csv")
+    lines = []
+    for name in dict.fromkeys(row["set"] for row in rows):
+        here = [row for row in rows if row["set"] == name]
+        scores = [f"{mean(here, column):.3f}" for column in ("otprop", "raw_pixels", "announced_error")]
+        lines.append([name, here[0]["pictures"], here[0]["classes"], str(len(here)), *scores])
+    return table(["set", "pictures", "classes", "draws", "otprop", "raw pixels", "announced error"], lines)
+
+
+@figure
+def cells() -> str:
+    """Accuracy on cell types."""
+    rows = read_results("cells.csv")
+    lines = []
+    for name in dict.fromkeys(row["method"] for row in rows):
+        here = [row for row in rows if row["method"] == name]
+        columns = ("accuracy", "balanced_accuracy", "rare_accuracy")
+        lines.append([name, str(len(here)), *(f"{mean(here, column):.3f}" for column in columns)])
+    return table(["method", "draws", "accuracy", "mean over types", "rare types"], lines)
+
+
+@figure
+def cells_confidence() -> str:
+    """Announced error, and the error of the confident cells."""
+    rows = [row for row in read_results("cells.csv") if row["method"] == "otprop"]
+    announced, share, wrong = (mean(rows, name) for name in ("announced_error", "confident_share", "confident_error"))
+    return (
+        f"otprop announced an error of {announced:.3f}, the real one was {1 - mean(rows, 'accuracy'):.3f}; of the "
+        f"{100 * share:.0f} % of the cells with a confidence of 0.8 or more, {100 * wrong:.1f} % were wrong."
+    )
 
 
 def main() -> int:

@@ -4,7 +4,8 @@ The published method, solved
 
 The algorithm of the paper on Iris with the epsilon of its authors: solved to its tolerance in every round, as their
 released loop runs it on POT, and as a vote with the kernel alone. In their loop the solver underflows and leaves the
-vote behind; see :doc:`/published-method`.
+vote behind; see :doc:`/published-method`. The loop and the vote are in ``otprop_paper``, the folder
+``paper`` of the source.
 """
 
 import matplotlib.pyplot as plt
@@ -13,14 +14,14 @@ from sklearn.datasets import load_iris
 from sklearn.metrics import normalized_mutual_info_score
 from sklearn.model_selection import train_test_split
 
-from otprop import OTP
-from otprop.baselines import KernelVote
-from otprop.benchmark.released_code import released_loop, squared_costs
+from otprop import OTP, PaperOTP
+from otprop_paper.baselines import KernelVote
+from otprop_paper.benchmark.released_code import released_loop, squared_costs
 
 EPSILON = 0.016
 X, truth = load_iris(return_X_y=True)
 methods = {
-    "OTP.paper, every plan solved": lambda y: OTP.paper(EPSILON, alpha=0.9).fit(X, y).transduction_,
+    "PaperOTP, every plan solved": lambda y: PaperOTP(EPSILON, alpha=0.9).fit(X, y).transduction_,
     "the released loop on POT": lambda y: released_loop(squared_costs(X), y, EPSILON),
     "kernel vote, no transport": lambda y: KernelVote(EPSILON).fit(X, y).transduction_,
     "OTP()": lambda y: OTP().fit(X, y).transduction_,

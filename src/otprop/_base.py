@@ -8,12 +8,13 @@ import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from otprop._labels import Labels, encode_labels
+from otprop._labels import Labels, encode_labels, find_unlabeled
+from otprop._validation import ParameterError
 from otprop.geometry.scaling import narrow_indices
 
 
 class Propagator(ClassifierMixin, BaseEstimator):
-    """Base of all estimators here: fit on rows of which some are unlabelled, label every one.
+    """Base of all estimators: fit on partly labelled rows and label every row.
 
     A subclass has a parameter `unlabeled`, calls `_read` and `_set_labels` in `fit` and defines
     `predict_proba`.
@@ -53,7 +54,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
                 raise
             raise (ValueError if isinstance(error, ValueError) else TypeError)(
                 f"X must be numbers; {found}. Turn it into numbers (OneHotEncoder, or skrub's TableVectorizer for a "
-                "whole table), leave it out, or use the command `otprop label`, which does so itself."
+                "whole table), leave it out, or give the table to otprop.label, which does so itself."
             ) from error
 
     def _set_labels(self, labels: Labels, codes: np.ndarray, distributions: np.ndarray) -> Self:
@@ -85,9 +86,32 @@ class Propagator(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         return self.classes_[np.argmax(self.predict_proba(X), axis=1)]
 
+    def score(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Accuracy of `predict`; every row needs its true label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_rows, n_features)
+        y : array-like of shape (n_rows,), without a marker of unlabelled rows
+        sample_weight : array-like of shape (n_rows,) or None
+
+        Returns
+        -------
+        float
+        """
+        missing = find_unlabeled(y, self.unlabeled)[1]
+        if missing.any():
+            raise ParameterError(
+                "y",
+                f"holds {missing.sum()} of {len(missing)} rows without a label, which no prediction can be compared "
+                "with. Score labelled rows only: cross_val_score(..., cv=HiddenLabelSplit()) and HiddenLabelSearch of "
+                "otprop.model_selection do.",
+            )
+        return float(super().score(X, y, sample_weight))
+
 
 def _first_text(X: Any) -> str | None:
-    """A description of the first cell of X that is not a number; None where there is none."""
+    """A description of the first cell of X that is not a number; None if all are numbers."""
     if hasattr(X, "columns") and hasattr(X, "__getitem__"):
         columns = [(f"the column {name!r}", X[name]) for name in X.columns]
     elif isinstance(X, np.ndarray) and X.ndim == 2 and X.dtype.kind in "OUS":

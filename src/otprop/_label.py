@@ -1,28 +1,36 @@
-"""`otprop.label`: the whole sequence of the command `otprop label`, for a file or a DataFrame."""
+"""`otprop.label`, `suggest` and `check`: the sequence of the commands, for a file or a DataFrame."""
 
 from __future__ import annotations
 
-import glob
-import os
+import warnings
 from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
 from os import PathLike
 from pathlib import Path
 from typing import Any
 
 from otprop._label_result import LabelResult, check_output_columns, run_job
+from otprop._notebook import shown_progress
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, read_table
-from otprop.labelling.corrections import issues_to_correct
+from otprop._validation import did_you_mean
+from otprop.files import Table
 from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
+from otprop.loop.suggestions import Suggestion
+from otprop.table.cells import is_anndata
 from otprop.table.errors import RequestError
-from otprop.table.frame import is_frame, is_polars, table_of_frame
+from otprop.table.frame import is_frame, is_polars
+from otprop.table.opening import as_table, refuse_unlabelled
+
+_OLD_NAMES = {"seed": "random_state", "jobs": "n_jobs"}  # of 0.2, accepted until 0.4
+_FIELDS = {"random_state": "seed", "n_jobs": "jobs"}  # of a request, named after the options of the command
+_ARGUMENTS = {field: name for name, field in _FIELDS.items()}
 
 
 def label(
     data: Any,
-    target: str,
+    target: str | None = None,
     *,
     method: str = "otp",
     settings: Mapping[str, Any] | None = None,
@@ -30,20 +38,29 @@ def label(
     ignore: Sequence[str] = (),
     embedding: str | None = None,
     text_model: Any = None,
+    image_model: Any = None,
+    labels: Any = None,
+    use_rep: str | None = None,
+    vectors: Any = None,
     unlabeled: Sequence[str] = (),
     merge_labels: bool = False,
     numeric_classes: bool = False,
     abstain_below: float | None = None,
     class_prior: str | Mapping[Any, float] | None = None,
+    objective: str | Mapping[tuple[Any, Any], float] | None = None,
     metric: str | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
+    random_state: int = 0,
+    n_jobs: int | None = None,
     prefix: str | None = None,
     fill: bool = False,
     probabilities: bool = False,
     corrections: Any = (),
     chosen: str | Sequence[bool] | None = None,
-    progress: ProgressCallback = no_progress,
+    groups: str | Sequence[Any] | None = None,
+    votes: Sequence[str] | Mapping[str, Any] = (),
+    new_classes: bool = False,
+    progress: ProgressCallback | None = None,
+    **old_names: Any,
 ) -> LabelResult:
     """Label the rows of a table whose target is empty, as the command `otprop label` does.
 
@@ -51,11 +68,12 @@ def label(
     ----------
     data : str, path, Table or DataFrame
         A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or
-        polars.
-    target : str
-        The column with the labels; empty cells get one.
+        polars, which may have columns of paths of pictures; a folder of pictures; or an AnnData object or an ``.h5ad``
+        file of cells.
+    target : str or None
+        The column with the labels; empty cells get one. Not needed for a folder of pictures.
     method : str
-        "otp", "otp-paper", or another method of the benchmark: "ls", "trees", ...
+        "otp", or "otp-paper" for the algorithm of the paper.
     settings : mapping of str to object or None
         Parameters of the method, as in ``{"n_neighbors": 15}``.
     features : sequence of str or None
@@ -68,6 +86,17 @@ def label(
         What makes vectors of text: the folder of a local sentence-transformers model, an ``.onnx`` file with its
         ``tokenizer.json`` beside it, a scikit-learn transformer (fitted, or fitted here on the texts), or a function
         from a list of texts to a 2-D array. None for words and pieces of words. Nothing is downloaded.
+    image_model : str, path, callable or None
+        What makes vectors of pictures: an ``.onnx`` or TorchScript file that takes a batch of shape (n, 3, height,
+        width), or a function from a list of RGB images of Pillow, of at most 1024 pixels a side, to a 2-D array. None
+        for gradients, thumbnails and colours. Nothing is downloaded.
+    labels : path, DataFrame, mapping of names to labels, or None
+        The labels of a folder of pictures; None for the names of the sub-folders that the pictures are in.
+    use_rep : str or None
+        Of an AnnData object or an ``.h5ad`` file, the matrix of ``obsm`` with the vectors of the cells, or "X"; None
+        for "X_pca" where there is one, else "X", log-normalised and reduced.
+    vectors : path or None
+        A ``.npy`` file with a vector for each row of the file in `data`, used beside its columns.
     unlabeled : sequence of str
         Cells with one of these texts are unlabelled, beside the empty ones.
     merge_labels : bool
@@ -79,10 +108,13 @@ def label(
         Rows with less confidence than this stay unlabelled. ``outcome.expected_error`` is that of the rows that got a
         label, ``model.expected_error_`` that of all unlabelled rows.
     class_prior : "uniform", mapping of every class to its share of all rows, or None
+    objective : "accuracy", "balanced", mapping of pairs (true class, label given) to costs, or None
+        Which errors count, as in `OTP`; None for "accuracy".
     metric : str or None
         The distance between rows: "euclidean", "cosine", "manhattan", ...
-    seed : int
-    jobs : int or None
+    random_state : int
+        The seed: the same table and seed give the same labels.
+    n_jobs : int or None
         The number of threads; None for all.
     prefix : str or None
         Of the names of the added columns; None for the target and an underscore.
@@ -96,8 +128,21 @@ def label(
     chosen : str, sequence of bool, or None
         Which given labels were picked and not drawn at random: a column that says so (true, 1, yes, chosen, reviewed),
         or a truth value for every row. The expected error is learnt from the other labels.
-    progress : callable
-        Called with the work done, the work in all (0 where it is not known) and the current step.
+    groups : str, sequence, or None
+        The group of each row, such as the patient or the site, where whole groups were labelled: a column, which is
+        not used as a feature, or a value for every row. The expected error is then that of rows of other groups.
+    votes : sequence of str, or mapping of str to values or functions
+        Columns with what a language model, annotators or rules say about the class of each row, empty where one is
+        silent; they are not features. Or, by the name of the voter, one label or None per row, or a function of the
+        DataFrame that returns such. How far each voter is believed is learnt from the labels: `outcome.voters`.
+        Without any label the votes alone decide, and the error cannot be checked.
+    new_classes : bool
+        A label of the corrections that looks like a typing error of a class is a class of its own.
+    progress : callable or None
+        Called with the work done, the work in all (0 where it is not known) and the current step; None for a bar in a
+        notebook, and nothing elsewhere.
+    **old_names : object
+        `seed` and `jobs`, as `random_state` and `n_jobs` were called in 0.2; with a FutureWarning.
 
     Returns
     -------
@@ -105,10 +150,9 @@ def label(
 
     Raises
     ------
-    ParameterError
-        A parameter cannot be used with this table; its name is the attribute `parameter`.
-    ValueError
-        The table cannot be labelled; the message is one line.
+    OtpropError
+        A parameter cannot be used with this table, or the table cannot be labelled; also a ValueError. The message is
+        one line; the attributes `parameter` and `hint` say what it is about and what to do, where that is known.
 
     Examples
     --------
@@ -124,31 +168,13 @@ def label(
     >>> result.table["kind_label"].tolist()
     ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
     """
-    if target is None:
-        raise RequestError("target", "must name the column with the labels.", target)
-    request = Request(
-        str(target),
-        method=method,
-        settings=settings or {},
-        features=features,
-        ignore=ignore,
-        embedding=embedding,
-        text_model=text_model,
-        unlabeled=unlabeled,
-        merge_labels=merge_labels,
-        numeric_classes=numeric_classes,
-        abstain_below=abstain_below,
-        class_prior=class_prior,
-        metric=metric,
-        seed=seed,
-        jobs=jobs,
-        corrections=corrections,
-        chosen=chosen,
-    )
-    output, frame = OutputColumns(prefix, fill, probabilities), _kept_frame(data)
-    job = prepare_job(as_table(data), request, output, frame)
-    job.keep_geometry()  # for LabelResult.add
-    return run_job(job, output, progress, _python_call(data, request, output), frame)
+    request = _request(locals())
+    output, frame, opening = OutputColumns(prefix, fill, probabilities), _kept_frame(data), _opening(locals())
+    with shown_progress(progress) as report:
+        table = as_table(data, target=target, progress=report, **opening)
+        request = _with_target(request, table)
+        job = prepare_job(table, request, output, frame)
+        return run_job(job, output, report, _python_call(data, request, output, opening), frame)
 
 
 def suggest(
@@ -164,9 +190,12 @@ def suggest(
     metric: str | None = None,
     corrections: Any = (),
     chosen: str | Sequence[bool] | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    progress: ProgressCallback = no_progress,
+    groups: str | Sequence[Any] | None = None,
+    votes: Sequence[str] | Mapping[str, Any] = (),
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: ProgressCallback | None = None,
+    **old_names: Any,
 ) -> Any:
     """Rows of a table to label next, as the command `otprop suggest` finds them.
 
@@ -178,18 +207,21 @@ def suggest(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels, which need not exist yet; None for a new column `label`.
+        The column with the labels, which need not exist yet; None for that of a folder of pictures, else a new column
+        `label`.
     n : int
         How many rows at most.
     random_share : float in [0, 1]
         The share that is drawn at random.
-    features, ignore, embedding, unlabeled, metric, corrections, chosen, seed, jobs, progress : as in `otprop.label`
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes : as in `otprop.label`
+    random_state, n_jobs, progress, **old_names : as in `otprop.label`
 
     Returns
     -------
     DataFrame
-        With the columns of the table, an empty target to fill in, `row` (counted from 1), `reason` and `file_digest`;
-        filled in, it is what ``otprop.label(corrections=...)`` takes.
+        Rows of the table by its index (counted from 0 for a file; a column `index` in polars), with an empty target to
+        fill in, `reason` and `file_digest`; filled in, also in a file that was written with the index, it is what
+        ``otprop.label(corrections=...)`` takes.
 
     Examples
     --------
@@ -198,33 +230,28 @@ def suggest(
     >>> frame = pd.DataFrame({"weight": [1.0, 1.2, 1.1, 9.0, 9.1, 9.3]})
     >>> rows = otprop.suggest(frame, "kind", n=2)
     >>> list(rows.columns), len(rows)
-    (['row', 'reason', 'kind', 'weight', 'file_digest'], 2)
+    (['reason', 'kind', 'weight', 'file_digest'], 2)
     >>> rows["kind"] = ["heavy" if weight > 5 else "light" for weight in rows["weight"]]
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data), data if is_frame(data) else None
-    if target is None and "label" in table.names:
-        raise RequestError("target", "must name the column with the labels: the table has a column 'label' already.")
-    request = Request(
-        "label" if target is None else str(target),
-        features=features,
-        ignore=ignore,
-        embedding=embedding,
-        unlabeled=unlabeled,
-        metric=metric,
-        seed=seed,
-        jobs=jobs,
-        corrections=corrections,
-        chosen=chosen,
-    )
-    job = prepare(table, request, allow_few=True, frame=frame)
-    return rows_to_fill_in(job, suggest_next(job, n, random_share=random_share, progress=progress), frame)
+    table, frame = as_table(data, target=target), data if is_frame(data) else None
+    target = table.default_target if target is None else target
+    if target is None:
+        if "label" in table.names:
+            raise RequestError(
+                "target", "must name the column with the labels: the table has a column 'label' already."
+            )
+        target = "label"
+    request = _request(locals())
+    with shown_progress(progress) as report:
+        job, found = suggest_table(table, request, n, random_share=random_share, progress=report, frame=frame)
+    return rows_to_fill_in(job, found, frame, numbered=False)
 
 
 def check(
     data: Any,
-    target: str,
+    target: str | None = None,
     *,
     features: Sequence[str] | None = None,
     ignore: Sequence[str] = (),
@@ -233,9 +260,12 @@ def check(
     metric: str | None = None,
     corrections: Any = (),
     chosen: str | Sequence[bool] | None = None,
-    seed: int = 0,
-    jobs: int | None = None,
-    progress: ProgressCallback = no_progress,
+    groups: str | Sequence[Any] | None = None,
+    votes: Sequence[str] | Mapping[str, Any] = (),
+    random_state: int = 0,
+    n_jobs: int | None = None,
+    progress: ProgressCallback | None = None,
+    **old_names: Any,
 ) -> Any:
     """Given labels that the others contradict, as the command `otprop check` lists them; every row may have a label.
 
@@ -243,16 +273,17 @@ def check(
     ----------
     data : str, path, Table or DataFrame
         As in `otprop.label`.
-    target : str
-        The column with the labels.
-    features, ignore, embedding, unlabeled, metric, corrections, chosen, seed, jobs, progress : as in `otprop.label`
+    target : str or None
+        The column with the labels. Not needed for a folder of pictures.
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes : as in `otprop.label`
+    random_state, n_jobs, progress, **old_names : as in `otprop.label`
 
     Returns
     -------
     DataFrame
-        With `row` (counted from 1), an empty `label` to fill in, `given`, `suggested`, the `probability` that the given
-        label is wrong, and `file_digest`, the most doubtful first; filled in, it is what
-        ``otprop.label(corrections=...)`` takes.
+        The most doubtful first, by the index of the table (counted from 0 for a file or polars): an empty `label` to
+        fill in, `given`, `suggested`, the `probability` that the given label is wrong, and `file_digest`; filled in, it
+        is what ``otprop.label(corrections=...)`` takes.
 
     Examples
     --------
@@ -261,75 +292,122 @@ def check(
     >>> weights = [number % 7 / 10 + (0 if number < 20 else 8) for number in range(40)]
     >>> frame = pd.DataFrame({"weight": weights, "kind": ["light"] * 20 + ["heavy"] * 20})
     >>> frame.loc[5, "kind"] = "heavy"  # wrong
-    >>> otprop.check(frame, "kind")[["row", "given", "suggested"]].head(1).to_dict("records")
-    [{'row': 6, 'given': 'heavy', 'suggested': 'light'}]
+    >>> otprop.check(frame, "kind")[["given", "suggested"]].head(1).to_dict("index")
+    {5: {'given': 'heavy', 'suggested': 'light'}}
     """
-    request = Request(
-        str(target),
-        features=features,
-        ignore=ignore,
-        embedding=embedding,
-        unlabeled=unlabeled,
-        metric=metric,
-        seed=seed,
-        jobs=jobs,
-        corrections=corrections,
-        chosen=chosen,
-    )
-    job = prepare(as_table(data), request, allow_complete=True, frame=data if is_frame(data) else None)
-    return issues_to_correct(job.run(progress).label_issues, job.table)
+    request, frame = _request(locals()), data if is_frame(data) else None
+    with shown_progress(progress) as report:
+        table = as_table(data, target=target, progress=report)
+        return check_table(table, _with_target(request, table), progress=report, frame=frame).label_issues
 
 
-def as_table(data: Any) -> Table:
-    """The table of a path, a DataFrame or a table."""
-    if isinstance(data, Table):
-        return data
-    if is_frame(data):
-        return table_of_frame(data)
-    if isinstance(data, (str, PathLike)):
-        path = str(data)
-        if os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path)):
-            raise RequestError("data", "several files are labelled by the command `otprop label`, and not here.", path)
-        return read_table(Path(data))
-    raise TypeError(f"data must be a path, a DataFrame or a table of otprop.files; got {type(data).__name__}.")
+def _request(arguments: Mapping[str, Any]) -> Request:
+    """The request of a function with these arguments: a new one needs a field of `Request` of its name, no more."""
+    arguments = {**arguments, **_renamed(arguments["old_names"])}
+    named = {_FIELDS.get(name, name): value for name, value in arguments.items()}
+    asked = {one.name: named[one.name] for one in fields(Request) if one.name in named}
+    target = None if named["target"] is None else str(named["target"])
+    return Request(**{**asked, "target": target, "settings": named.get("settings") or {}})
+
+
+def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """The arguments that say how `data` is read."""
+    return {name: arguments[name] for name in ("labels", "use_rep", "vectors")}
+
+
+def _with_target(request: Request, table: Table) -> Request:
+    """The request with the target that the table itself names, where the call named none."""
+    target = table.default_target if request.target is None else request.target
+    if target is None:
+        raise RequestError("target", "must name the column with the labels.", None)
+    return replace(request, target=target)
+
+
+def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
+    """Arguments by the names they have now; refuse those that never were."""
+    for name in old_names:
+        if name not in _OLD_NAMES:
+            known = [
+                *(_ARGUMENTS.get(one.name, one.name) for one in fields(Request)),
+                "prefix",
+                "fill",
+                "probabilities",
+                "progress",
+            ]
+            raise TypeError(f"unexpected argument {name!r}{did_you_mean(name, known) or '.'}")
+        message = f"{name} is now called {_OLD_NAMES[name]}; the old name goes with version 0.4."
+        warnings.warn(message, FutureWarning, stacklevel=4)
+    return {_OLD_NAMES[name]: value for name, value in old_names.items()}
 
 
 def _kept_frame(data: Any) -> Any:
     """The DataFrame as it is now: rows that are sorted or dropped in place later do not change it; None for a file."""
+    if is_anndata(data):
+        return data.obs.copy(deep=False)
     if not is_frame(data):
         return None
     return data.clone() if is_polars(data) else data.copy(deep=False)
 
 
+def suggest_table(
+    table: Table,
+    request: Request,
+    n: int = 20,
+    *,
+    random_share: float = 0.2,
+    progress: ProgressCallback = no_progress,
+    frame: Any = None,
+) -> tuple[Job, list[Suggestion]]:
+    """What `suggest` and the command `otprop suggest` have in common."""
+    job = prepare(table, request, allow_few=True, allow_complete=True, frame=frame)
+    return job, suggest_next(job, n, random_share=random_share, progress=progress)
+
+
+def check_table(
+    table: Table, request: Request, *, progress: ProgressCallback = no_progress, frame: Any = None
+) -> LabelResult:
+    """What `check` and the command `otprop check` have in common."""
+    job = prepare(table, request, allow_complete=True, frame=frame)
+    return run_job(job, OutputColumns(), progress, "", frame)
+
+
 def prepare_job(table: Table, request: Request, output: OutputColumns, frame: Any = None) -> Job:
     """Check everything that can be checked before the work begins."""
+    if request.corrections is None or (isinstance(request.corrections, (list, tuple)) and not request.corrections):
+        refuse_unlabelled(table, request.target)
     job = prepare(table, request, frame=frame)
     check_output_columns(job, output)
     return job
 
 
-def _python_call(data: Any, request: Request, output: OutputColumns) -> str:
+def _python_call(data: Any, request: Request, output: OutputColumns, opening: Mapping[str, Any]) -> str:
     """The call that repeats this, without what is as usual."""
     first = repr(Path(data).name) if isinstance(data, (str, PathLike)) else "data"
     usual = {**vars(Request(request.target)), **vars(OutputColumns())}
     more = [
-        f"{name}={_text(name, value)}"
-        for name, value in {**vars(request), **vars(output)}.items()
-        if name != "target" and (_is_long(name, value) or value != usual[name])
+        f"{_ARGUMENTS.get(name, name)}={_text(name, value)}"
+        for name, value in {**vars(request), **vars(output), **opening}.items()
+        if name != "target" and (_is_long(name, value) or value != usual.get(name))
     ]
     return f"otprop.label({', '.join([first, repr(request.target), *more])})"
 
 
 def _is_long(name: str, value: Any) -> bool:
     """Whether a value is data, not to be repeated."""
-    if name == "chosen":
+    if name == "votes":
+        return isinstance(value, Mapping)
+    if name in ("chosen", "groups"):
         return value is not None and not isinstance(value, str)
+    if name in ("labels", "vectors"):
+        return value is not None and not isinstance(value, (str, PathLike))
     return name == "corrections" and not isinstance(value, (str, PathLike, list, tuple))
 
 
 def _text(name: str, value: Any) -> str:
     if _is_long(name, value):
         return "..."
+    if name in ("labels", "vectors"):
+        return repr(Path(value).name)
     if name == "corrections":
         parts = value if isinstance(value, (list, tuple)) else [value]
         names = [Path(part).name if isinstance(part, (str, PathLike)) else ... for part in parts]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
 from pathlib import Path
@@ -10,10 +10,14 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from otprop._progress import ProgressCallback, no_progress
+from otprop._notebook import shown_progress
+from otprop._predict import Model
+from otprop._progress import ProgressCallback
 from otprop.files import write_atomic
-from otprop.labelling.corrections import has_index, read_corrections
+from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
+from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
+from otprop.labelling.label_types import LabelType
 from otprop.labelling.model import save_model
 from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
 from otprop.labelling.outcome import Outcome
@@ -26,13 +30,15 @@ from otprop.labelling.output_columns import (
     refuse_taken,
 )
 from otprop.labelling.review import rows_to_review
-from otprop.loop.label_issues import LabelIssue
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
+from otprop.propagation.class_errors import ClassErrors
+from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
-from otprop.table.frame import in_type_of, is_polars, take_rows, with_columns
+from otprop.table.frame import is_polars, take_rows, with_columns
 
 MOST_CLASSES = 20  # rows of the summary in a notebook
+MOST_IN_REPR = 4  # classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,6 +52,12 @@ class LabelResult:
     output : OutputColumns, which columns are added
     call : str, what repeats this
     frame : DataFrame that was labelled, or None
+
+    Notes
+    -----
+    Rows have one name everywhere in Python: their entry in the index of the DataFrame, which is that of `table`; for a
+    file or polars they are counted from 0. Files that the command and the page write count them from 1, in a column
+    `row`.
 
     Examples
     --------
@@ -66,10 +78,30 @@ class LabelResult:
     call: str
     frame: Any = None
 
+    @cached_property
+    def model(self) -> Model:
+        """The fitted model: ``predict`` labels new rows, ``classes`` are the labels."""
+        return Model._of_job(self.job, self.classes)
+
     @property
-    def model(self) -> Any:
-        """The fitted estimator."""
+    def estimator(self) -> Any:
+        """The fitted estimator, of class numbers and features."""
         return self.job.estimator
+
+    @property
+    def classes(self) -> list[Any]:
+        """The classes as they stand in the table."""
+        return list(self._label_type.classes)
+
+    @property
+    def expected_error(self) -> float | None:
+        """The share of wrong labels to expect among the new ones; None where the method does not estimate it."""
+        return self.outcome.expected_error
+
+    @property
+    def error_range(self) -> tuple[float, float] | None:
+        """The 90 % interval of that share."""
+        return self.outcome.error_range
 
     @property
     def notes(self) -> list[str]:
@@ -80,23 +112,31 @@ class LabelResult:
     def table(self) -> Any:
         """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
         columns, fill = self._columns()
+        target, types = self.job.target, self._label_type
         frame = self.job.table.frame() if self.frame is None else self.frame
+        if self.frame is None and types.column is not None:
+            frame[target.name] = types.column.array  # as the file has it: Yes and not True
+        labels, name = types.labels(self.outcome.codes), target.name
         if fill is not None:
-            name, labels = fill
-            kept = np.array([one is None for one in labels]) & self.job.in_table
-            columns = {name: np.where(kept, self.job.table.cells(name), labels), **columns}
-        if not is_polars(frame) and self.job.target.name in self.job.table.names:
-            name = output_column_names(self.job.target, self.output, confidence=False)[0] if fill is None else name
-            columns[name] = self._like_target(columns[name], frame)
-        return with_columns(frame, columns)
+            kept = np.array([one is None for one in fill[1]]) & self.job.in_table
+            there = types.column.to_list() if is_polars(types.column) else types.column
+            labels = np.where(kept, np.asarray(there, dtype=object), labels)
+        elif not self.output.fill:
+            name = output_column_names(target, self.output, confidence=False)[0]
+        return with_columns(frame, {**columns, name: types.typed(list(labels))})
 
-    def _like_target(self, labels: np.ndarray, frame: Any) -> Any:
-        """Labels as the target column of the frame of pandas has them, and in its type."""
-        table, target = self.job.table, self.job.target
-        column, cells = frame.iloc[:, table.names.index(target.name)], table.cells(target.name)
-        rows = np.flatnonzero(self.job.in_table)[::-1]
-        there = dict(zip(np.asarray(cells, dtype=object)[rows], column.iloc[rows], strict=True))
-        return in_type_of(column, [there.get(one, one) for one in labels])
+    @property
+    def adata(self) -> Any:
+        """The AnnData object that was labelled with the columns of `table` in its `obs`; it shares all else with it."""
+        cells = getattr(self.job.table, "adata", None)
+        if cells is None:
+            raise AttributeError("no AnnData object was labelled; the result is in `table`.")
+        return with_annotations(cells, self.table)
+
+    @cached_property
+    def _label_type(self) -> LabelType:
+        job = self.job
+        return LabelType(job.table, job.target.name, job.target.values, job.in_table, self.frame)
 
     def _columns(self) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None]:
         """The columns to add, and the target with what to fill into it."""
@@ -122,16 +162,33 @@ class LabelResult:
         return take_rows(self.table, rows_to_review(self.outcome, self.job.vectors, n))
 
     @property
-    def label_issues(self) -> list[LabelIssue]:
-        """Given labels that the evidence contradicts, the most doubtful first.
+    def label_issues(self) -> Any:
+        """Given labels that the evidence contradicts, the most doubtful first: a DataFrame by the index of `table`.
 
-        ``row`` is the entry of the index of the DataFrame, as in the mappings that `add` takes; for a file, and for
-        polars, rows are counted from 0.
+        Filled in, its column `label` is what `add` takes.
         """
-        issues = self.outcome.label_issues
-        if not has_index(self.frame):
-            return issues
-        return [replace(issue, row=self.frame.index[issue.row]) for issue in issues]
+        values = dict(zip(map(str, self.job.target.values), self.classes, strict=True))
+        issues = [
+            replace(issue, given=values[str(issue.given)], suggested=values[str(issue.suggested)])
+            for issue in self.outcome.label_issues
+        ]
+        return issues_to_correct(issues, self.job.table, self._index([issue.row for issue in issues]))
+
+    def _index(self, rows: list[int]) -> Any:
+        """The names of rows: the index of the DataFrame, or counted from 0."""
+        import pandas as pd
+
+        index = self.frame.index[rows] if has_index(self.frame) else pd.Index(rows, dtype="int64")
+        return index.rename(index_name(self.frame, self.job.table))
+
+    def _row(self, row: Any) -> int:
+        """The number of a row from 0, of its name."""
+        try:
+            return named_rows([row], self.frame, self.job.table, "row")[0]
+        except RequestError:
+            last = self.job.table.n_rows - 1
+            why = "no such entry in the index of the DataFrame." if has_index(self.frame) else f"give 0 to {last}."
+            raise RequestError("row", why, row) from None
 
     def suggest(self, n: int = 20, *, random_share: float = 0.2) -> Any:
         """The rows to label next: uncertain and typical rows of different regions, and some drawn at random.
@@ -144,11 +201,71 @@ class LabelResult:
         Returns
         -------
         DataFrame
-            With the columns of the table, an empty target to fill in, `row` (counted from 1), `reason` and
-            `file_digest`; filled in, it is what `add` takes.
+            Rows of `table` by its index (a column `index` in polars), with an empty target to fill in, `reason` and
+            `file_digest`; filled in, also in a file that was written with the index, it is what `add` takes.
         """
         suggestions = suggest_next(self.job, n, random_share=random_share)
-        return rows_to_fill_in(self.job, suggestions, self.frame)
+        return rows_to_fill_in(self.job, suggestions, self.frame, numbered=False)
+
+    def explain(self, row: Any) -> Any:
+        """Why a row got its label: the class probabilities of each source of evidence, and of all together.
+
+        Parameters
+        ----------
+        row : entry of the index of `table`; counted from 0 for polars
+
+        Returns
+        -------
+        DataFrame
+            A line for each source with its `weight`, the last, `together`, being the result; a column for each class.
+        """
+        import pandas as pd
+
+        number, outcome = self._row(row), self.outcome
+        by_source = explain_rows(self.job, outcome, [number])[number]["sources"]
+        weights = {name: weight for name, weight, _ in outcome.sources}
+        lines = {name: [weights.get(name, np.nan), *shares.values()] for name, shares in by_source.items()}
+        lines["together"] = [np.nan, *outcome.distributions[number].tolist()]
+        columns = pd.Index(["weight", *self.classes], dtype=object)
+        return pd.DataFrame(list(lines.values()), index=pd.Index(list(lines), name="source"), columns=columns)
+
+    def nearest(self, row: Any) -> Any:
+        """The labelled rows that are nearest to a row, with their `label` and `distance`.
+
+        Parameters
+        ----------
+        row : entry of the index of `table`; counted from 0 for polars
+
+        Returns
+        -------
+        DataFrame
+            By the index of `table`, the nearest first.
+        """
+        import pandas as pd
+
+        number = self._row(row)
+        found = explain_rows(self.job, self.outcome, [number])[number]["nearest"]
+        labels = self._label_type.labels(self.outcome.codes[[near for near, _, _ in found]])
+        columns = {"label": labels, "distance": [distance for _, _, distance in found]}
+        return pd.DataFrame(columns, index=self._index([near for near, _, _ in found]))
+
+    def plot(self, kind: str = "map", ax: Any = None) -> Any:
+        """Draw the result with matplotlib.
+
+        Parameters
+        ----------
+        kind : {"map", "coverage", "calibration"}
+            The rows in two dimensions; the expected error when only the most confident rows are labelled; or how often
+            the most probable class of held-out labels was right.
+        ax : axes of matplotlib to draw on, or None for new ones
+
+        Returns
+        -------
+        matplotlib Axes
+        """
+        from otprop.report.result_plots import plot_result  # imports scikit-learn's PCA
+
+        return plot_result(self.job, self.outcome, kind, ax)
 
     def labels_needed(self, error: float) -> LabelsNeeded:
         """How many more labels to an error of the new labels: an estimate with its 90 % interval.
@@ -163,7 +280,14 @@ class LabelResult:
         """
         return needed_for(self.job, error)
 
-    def add(self, labels: Any, *, drawn: bool = False, progress: ProgressCallback = no_progress) -> LabelResult:
+    def add(
+        self,
+        labels: Any,
+        *,
+        drawn: bool = False,
+        new_classes: bool = False,
+        progress: ProgressCallback | None = None,
+    ) -> LabelResult:
         """Label the table again with more labels, or with other ones; features and neighbours are not made again.
 
         The labels count as chosen, and not as a sample of the rows, unless `drawn` or the `reason` "random" of a
@@ -172,11 +296,11 @@ class LabelResult:
         Parameters
         ----------
         labels : mapping, Series, DataFrame or path, or a list of these
-            A mapping or a Series from rows to labels, rows being named as in the index of the DataFrame that was
-            labelled, or counted from 0 where there is none (a file, polars); or a DataFrame or file with a column
-            `row`, counted from 1, and a column `label` or one with the name of the target: what `suggest` returns or
-            the page downloads. Empty labels are not used.
+            A mapping or a Series from rows to labels; what `suggest` or `label_issues` returned with its labels filled
+            in, or a file of that; or what the page downloads. Empty labels are not used. A label is the class that it
+            is equal to, also as a number or a truth value.
         drawn : bool, the rows were drawn at random
+        new_classes : bool, a label that looks like a typing error of a class is a class of its own
         progress : callable, as in `otprop.label`
 
         Returns
@@ -191,14 +315,48 @@ class LabelResult:
             raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
         if drawn:
             later = replace(later, drawn=frozenset(later.labels))
-        job = self.job.with_labels(later, "labels")
+        job = self.job.with_labels(later, "labels", new_classes=new_classes)
         check_output_columns(job, self.output)
         call = self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)"
-        return run_job(job, self.output, progress, call, self.frame)
+        with shown_progress(progress) as report:
+            return run_job(job, self.output, report, call, self.frame)
 
-    def coverage(self) -> list[Coverage]:
-        """The error to expect when only the most confident rows are labelled; empty without confidence."""
-        return self.outcome.coverage
+    @property
+    def class_errors(self) -> Any:
+        """Expected precision and recall of each class, with 90 % intervals; no rows without confidence."""
+        import pandas as pd
+
+        names = [one.name for one in fields(ClassErrors)]
+        return pd.DataFrame([asdict(line) for line in self.outcome.class_errors], columns=names)
+
+    def coverage(self) -> Any:
+        """The error to expect when only the most confident rows are labelled.
+
+        Returns
+        -------
+        DataFrame
+            For each `share` of the rows: `n_rows`, `confidence` (the value of ``abstain_below``), `expected_error`, and
+            its 90 % interval `low` and `high`; without rows for a method that has no confidence.
+        """
+        import pandas as pd
+
+        names = [one.name for one in fields(Coverage)]
+        return pd.DataFrame([asdict(line) for line in self.outcome.coverage], columns=names)
+
+    def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
+        """Label rows that come later, as `Model.predict` does.
+
+        Parameters
+        ----------
+        data : str, path, DataFrame, list of dicts or Table, with the columns of the table
+        probabilities : bool, add a column for the probability of every class
+        prefix : str or None, of the names of the added columns; None for the target and an underscore
+
+        Returns
+        -------
+        DataFrame
+        """
+        return self.model.predict(data, probabilities=probabilities, prefix=prefix)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
         """Save the model, for `otprop predict`.
@@ -260,33 +418,52 @@ class LabelResult:
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe, written=written)
 
     def __repr__(self) -> str:
-        return f"<LabelResult: {_headline(self.outcome)}>"
+        classes = ", ".join(f"{name} {size}" for name, _, size in self._sizes()[:MOST_IN_REPR])
+        more = f", {len(self.classes) - MOST_IN_REPR} more classes" if len(self.classes) > MOST_IN_REPR else ""
+        return f"<LabelResult of {self.outcome.target!r}: {_headline(self.outcome)}; {classes}{more}>"
 
-    def _repr_html_(self) -> str:
-        """The labels by class, for a notebook."""
-        outcome, rows = self.outcome, []
+    def _sizes(self) -> list[tuple[str, int, int]]:
+        """Every class with its given and with all of its labels, the largest first."""
+        outcome = self.outcome
         sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
         given = np.bincount(outcome.codes[outcome.given], minlength=len(outcome.classes))
-        for code in np.argsort(-sizes, kind="stable")[:MOST_CLASSES]:
-            width = 100 * sizes[code] / max(1, sizes.max())
+        order = np.argsort(-sizes, kind="stable")
+        return [(outcome.classes[code], int(given[code]), int(sizes[code])) for code in order]
+
+    def _repr_html_(self) -> str:
+        """The error, the labels by class and a small map, for a notebook."""
+        from otprop.report.result_plots import small_map
+
+        rows, sizes = [], self._sizes()
+        for name, given, size in sizes[:MOST_CLASSES]:
+            width = 100 * size / max(1, sizes[0][2])
             bar = f'<div style="background:#4477aa;height:0.8em;width:{width:.0f}px"></div>'
-            cells = f"<td>{given[code]}</td><td>{sizes[code] - given[code]}</td><td>{sizes[code]}</td><td>{bar}</td>"
-            rows.append(f"<tr><th>{escape(outcome.classes[code])}</th>{cells}</tr>")
+            cells = f"<td>{given}</td><td>{size - given}</td><td>{size}</td><td>{bar}</td>"
+            rows.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
         more = len(sizes) - MOST_CLASSES
         rest = f"<p>and {more} more classes</p>" if more > 0 else ""
-        head = f"<tr><th>{escape(outcome.target)}</th><th>given</th><th>labelled</th><th>in all</th><th></th></tr>"
-        return f"<p>{escape(_headline(outcome))}</p><table>{head}{''.join(rows)}</table>{rest}"
+        head = f"<tr><th>{escape(self.outcome.target)}</th><th>given</th><th>labelled</th><th>in all</th><th></th></tr>"
+        table = f"<div><table>{head}{''.join(rows)}</table>{rest}</div>"
+        drawing = small_map(self.job, self.outcome)
+        both = f'<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">{table}{drawing}</div>'
+        return f"<p>{escape(_headline(self.outcome))}</p>{both}"
 
 
 def _headline(outcome: Outcome) -> str:
     n_new = int((~outcome.given & (outcome.codes >= 0)).sum())
-    text = f"{int(outcome.given.sum())} labels given, {n_new} rows labelled"
+    text = f"{counted(int(outcome.given.sum()), 'label')} given, {counted(n_new, 'row')} labelled"
     n_left = int((outcome.codes < 0).sum())
     text += f", {n_left} left unlabelled" if n_left else ""
     if outcome.expected_error is None:
         return text
     low, high = outcome.error_range or (0.0, 1.0)
-    return f"{text}; expected error {outcome.expected_error:.1%} (likely {low:.1%} to {high:.1%})"
+    rough = ", a rough estimate: see notes" if outcome.shifted else ""
+    return f"{text}; expected error {outcome.expected_error:.1%} (likely {low:.1%} to {high:.1%}{rough})"
+
+
+def counted(number: int, what: str) -> str:
+    """A number of things: "1 row", "2 rows"."""
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def check_output_columns(job: Job, output: OutputColumns) -> None:

@@ -1,4 +1,4 @@
-"""Labels of any type to class numbers and back, and what counts as unlabelled."""
+"""Conversion of labels of any type to class numbers and back, and detection of unlabelled rows."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Labels:
     ----------
     codes : ndarray of int, -1 where a row is unlabelled
     classes : ndarray, the label of each class number, sorted
-    marker : the value that stood for "unlabelled" (-1 where none did)
+    marker : the value that means "unlabelled" (-1 if there is none)
     """
 
     codes: np.ndarray
@@ -40,7 +40,7 @@ class Labels:
 
     @property
     def dtype(self) -> np.dtype[Any]:
-        """Of an array that holds both labels and the marker."""
+        """The dtype of an array that holds both labels and the marker."""
         return np.dtype(np.result_type(self.classes) if _fits(self.marker, self.classes) else object)
 
     def decode(self, codes: np.ndarray) -> np.ndarray:
@@ -58,8 +58,8 @@ class Labels:
 def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
     """Read a label column.
 
-    With ``unlabeled="auto"`` the markers are -1, None, NaN, ``pandas.NA`` and ``NaT``, of which `y` may use
-    one. Any other value of `unlabeled` is the only marker.
+    With ``unlabeled="auto"`` the markers are -1, None, NaN, ``pandas.NA`` and ``NaT``; `y` may use one of them.
+    Any other value of `unlabeled` is the only marker.
     """
     values = _as_column(y)
     if isinstance(unlabeled, str) and unlabeled == "auto":
@@ -68,13 +68,13 @@ def encode_labels(y: Any, unlabeled: Any = "auto") -> Labels:
 
 
 def encode_given_labels(y: Any) -> Labels:
-    """Read a column in which every row should have a label: -1 is a class, only what is missing is unlabelled."""
+    """Read a column in which every row should have a label: -1 is a class, only missing values are unlabelled."""
     values = _as_column(y)
     return _encode(values, *_find_marker(values, missing_only=True))
 
 
 def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
-    """Number the classes of a column whose unlabelled rows are known."""
+    """Number the classes of a column with known unlabelled rows."""
     known = values[~missing]
     if len(known) == 0:
         raise ValueError(
@@ -98,18 +98,18 @@ def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
 
 
 def class_numbers(labels: Iterable[Any], classes: np.ndarray) -> np.ndarray:
-    """The class number of each label, -1 where it is none of the classes; dates may be in any unit or type."""
+    """The class number of each label, -1 if it is not one of the classes; dates may be in any unit or type."""
     known = {_key(label, classes.dtype): code for code, label in enumerate(class_list(classes))}
     return np.array([known.get(_key(label, classes.dtype), UNLABELED) for label in labels], dtype=np.intp)
 
 
 def class_list(classes: np.ndarray) -> list[Any]:
-    """The classes as a list, in Python's types; dates stay NumPy's, of which ``tolist`` makes numbers."""
+    """The classes as a list of Python types; dates stay NumPy dates, since ``tolist`` would make numbers of them."""
     return list(classes) if classes.dtype.kind in "mM" else list(classes.tolist())
 
 
 def _key(label: Any, dtype: np.dtype[Any]) -> Any:
-    """What equal labels share as the key of a dictionary: the hash of a NumPy date depends on its unit."""
+    """A dictionary key that is the same for equal labels: the hash of a NumPy date depends on its unit."""
     if dtype.kind not in "mM":
         return label
     try:
@@ -119,7 +119,7 @@ def _key(label: Any, dtype: np.dtype[Any]) -> Any:
 
 
 def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
-    """A weight for every row: as given for the labelled ones, 1 for the others."""
+    """A weight for every row: as given for labelled rows, 1 for the others."""
     weights = np.ones(len(labels.codes))
     if sample_weight is None:
         return weights
@@ -127,7 +127,7 @@ def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         given = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
         kind = type(sample_weight).__name__
-        raise TypeError(f"sample_weight must be numbers, one a row; got a {kind}: {str(error)[:200]}.") from error
+        raise TypeError(f"sample_weight must be numbers, one per row; got a {kind}: {str(error)[:200]}.") from error
     if given.ndim == 0:
         given = np.full(len(weights), float(given))
     if given.shape != weights.shape:
@@ -145,9 +145,9 @@ def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
 
 
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
-    """A part of a label column as an array, and a mask of its unlabelled rows, of which it may have none or only such.
+    """A part of a label column as an array, and a mask of its unlabelled rows, which may be none or all.
 
-    `encode_labels` refuses what is wrong with the whole column.
+    `encode_labels` checks the whole column.
     """
     values = _as_column(y)
     if isinstance(unlabeled, str) and unlabeled == "auto":
@@ -182,7 +182,17 @@ def _as_column(y: Any) -> np.ndarray:
         raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
     if y.dtype.kind == "f" and np.isinf(y).any():
         raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
+    if y.dtype == object:
+        _refuse_nested(y)
     return y
+
+
+def _refuse_nested(entries: Iterable[Any]) -> None:
+    """Refuse entries that are not single value: an array of objects, and a column of pandas, may hold lists."""
+    for place, entry in enumerate(entries):
+        if isinstance(entry, (list, dict, set, np.ndarray)):
+            kind = type(entry).__name__
+            raise TypeError(f"y must be a column of labels, one per row; got a {kind} in place {place}.")
 
 
 def _warn_of_column() -> None:
@@ -198,10 +208,8 @@ def _from_sequence(y: Any) -> np.ndarray:
     if hasattr(y, "__array__"):
         return np.asarray(y)
     entries = list(y)
-    nested = next((place for place, entry in enumerate(entries) if isinstance(entry, (list, dict, set))), None)
-    if nested is not None and not all(isinstance(entry, list) for entry in entries):
-        kind = type(entries[nested]).__name__
-        raise TypeError(f"y must be a column of labels, one a row; got a {kind} in place {nested}.")
+    if not all(isinstance(entry, list) for entry in entries):
+        _refuse_nested(entries)
     try:
         array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
     except ValueError as error:
@@ -240,7 +248,7 @@ _MARKERS: dict[str, Callable[[Any], bool]] = {
 
 
 def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.ndarray, Any]:
-    """Where `values` is unlabelled, and the one marker it uses; with `missing_only` -1 is none."""
+    """Where `values` is unlabelled, and the one marker it uses; with `missing_only`, -1 is not a marker."""
     if values.dtype.kind in "iu":
         return (values == -1) & (not missing_only), -1
     if values.dtype.kind == "f":
@@ -266,7 +274,7 @@ def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.nda
 
 
 def _match_marker(values: np.ndarray, marker: Any, warns: bool = True) -> tuple[np.ndarray, Any]:
-    """Where `values` equals the marker the user named; anything else that is missing is an error."""
+    """Where `values` equals the user's marker; any other missing value is an error."""
     if isinstance(marker, (list, tuple, dict, set, np.ndarray)):
         raise TypeError(f"unlabeled must be one value or 'auto'; got {marker!r}.")
     same = next((test for test in _MARKERS.values() if test(marker)), lambda v: _same_value(v, marker))
@@ -283,7 +291,7 @@ def _match_marker(values: np.ndarray, marker: Any, warns: bool = True) -> tuple[
 
 
 def _same_value(value: Any, marker: Any) -> bool:
-    """Equality that does not take True for 1 or raise for unlike types."""
+    """Equality that distinguishes True from 1 and does not raise for different types."""
     if isinstance(value, (bool, np.bool_)) != isinstance(marker, (bool, np.bool_)):
         return False
     return bool(value == marker)
@@ -332,7 +340,7 @@ LIKELY_MARKERS = {"", "nan", "none", "null", "na", "n/a", "<na>", "-1", "?"}
 
 
 def _warn_if_class_is_a_marker(classes: np.ndarray, some_unlabelled: bool) -> None:
-    """Text that other tools write for a missing value is a class here; where nothing is unlabelled, say so."""
+    """Warn if a class is text that other tools write for a missing value and no row is unlabelled."""
     if some_unlabelled or classes.dtype.kind != "U":
         return
     likely = [name for name in classes.tolist() if name.strip().lower() in LIKELY_MARKERS]

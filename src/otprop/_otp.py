@@ -1,99 +1,89 @@
-"""The estimator OTP: parameters, validation and attributes around a class-level or row-level fit."""
+"""The estimator OTP: parameters, validation and attributes around a class-level fit."""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from numbers import Real
-from threading import Event
 from typing import Any, Self
 
 import numpy as np
 from sklearn import get_config
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils import Tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
 from otprop import _parameters
-from otprop._base import Propagator
-from otprop._labels import UNLABELED, Labels, row_weights
-from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
+from otprop._paper_otp import PaperOTP
 from otprop._saving import saved_as
+from otprop._transport_base import TransportPropagator
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
+from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes, vote_columns
 from otprop._warnings import warn
-from otprop.geometry.pairwise import check_cost_matrix, check_values
-from otprop.loop.label_issues import find_label_issues, label_trust
+from otprop.evidence.shift import Shift
+from otprop.geometry.pairwise import check_cost_matrix
+from otprop.geometry.parallel import row_blocks, rows_per_block
+from otprop.loop.label_issues import LabelIssue, find_label_issues, label_trust
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.propagation.calibration import Coverage, coverage_table
+from otprop.propagation.class_errors import ClassErrors, JudgedLabels, estimate_class_errors, expected_counts
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.class_predictor import ClassLevelPredictor
+from otprop.propagation.class_rounds import BLOCK_ENTRIES
 from otprop.propagation.config import ClassLevelConfig
-from otprop.propagation.pseudo_labels import class_balanced_weights, take_rows
-from otprop.propagation.rounds import Round
-from otprop.propagation.row_level import RowLevelFit
-from otprop.propagation.sources import geometry_key
+from otprop.propagation.decisions import class_probabilities, cost_matrix, decide
+from otprop.propagation.error import ErrorEstimate
+from otprop.propagation.geometry import Geometry, build_geometry, geometry_key
+from otprop.propagation.guarantees import LabelSets, label_sets, labels_for_risk, set_thresholds, share_for_risk
+from otprop.propagation.rounds import Round, certainty
+from otprop.propagation.votes_alone import VotesAloneFit
 
 logger = logging.getLogger("otprop")
 
-_TRANSIENT = ("_on_progress", "_cancel", "_kept_geometry", "_rows", "_typicality")  # not part of a pickle
-
-
-def _has_confidence(model: OTP) -> bool:
-    if model.marginals == "balanced":
-        raise AttributeError("marginals='balanced' has no confidence; use marginals='class'.")
-    return True
-
 
 @saved_as("otp", replaces={"callback": None, "verbose": 0}, nan=("settings_",))
-class OTP(Propagator):
+class OTP(TransportPropagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 
     The cost of giving a class to a row is a weighted sum over sources of evidence: the diffusion of the labels over
     the neighbour graph, and classifiers trained on the labelled rows. The weights are fitted on held-out labels.
-    Optimal transport then assigns the rows to the classes, each class shipping about its share of the mass. Rows whose
+    Optimal transport then assigns the rows to the classes; each class ships about its share of the mass. Rows whose
     class is certain are labelled and join the evidence of the next round, until every row has a label. No parameter
     needs to be tuned.
 
-    ``OTP.paper`` is Algorithm 1 of El Hamri, Bennani and Falih, "Label Propagation Through Optimal Transport", IJCNN
-    2021: the same class with other parameters.
+    :class:`PaperOTP` is the algorithm of the paper as printed.
 
     Parameters
     ----------
     cost : str or callable, default="diffusion"
-        The geometry. "diffusion": labels spread over the graph of nearest neighbours. "graph": the same over a graph
-        of one's own, X being its sparse matrix of affinities. Or what it costs to carry a label from one row to
+        The geometry. "diffusion": labels spread over the graph of nearest neighbours. "graph": labels spread over your
+        own graph; X is its sparse matrix of affinities. Any other value is the cost of moving a label from one row to
         another (Eq. 8): "sqeuclidean", any other metric of scikit-learn's ``pairwise_distances``, a callable of two
-        rows, or "precomputed" for an X that is the matrix of costs itself.
+        rows, or "precomputed" if X is the matrix of costs.
     evidence : "auto", None, or list, default="auto"
-        Classifiers beside the geometry: "forest" (extra trees), "linear" (logistic regression), "random_forest",
-        "boosting" (boosted trees), "gaussian" (normal distributions fitted to labelled and unlabelled rows; this one
-        and boosting are not for sparse X), or any scikit-learn classifier with ``predict_proba``, by itself or as a
-        pair (name, classifier) whose parameters are then nested ones of `OTP`. It is cloned and trained on the
-        labelled rows, as an array without column names, and their labels. "auto", where X has features: "forest", or
-        from 30 labels a class on "random_forest", "linear", "boosting" from 15 labels on and "gaussian" up to 30 000
-        rows, where classes and columns are not too many. None: no classifier.
-    marginals : {"class", "balanced"}, default="class"
-        Who ships: "class", each class as a whole; "balanced", each labelled row its own mass, as in the paper. The
-        latter needs a cost between rows.
+        Classifiers used in addition to the geometry: "forest" (extra trees), "linear" (logistic regression),
+        "random_forest", "boosting" (boosted trees), "gaussian" (normal distributions fitted to labelled and unlabelled
+        rows), or any scikit-learn classifier with ``predict_proba``. "boosting" and "gaussian" do not take sparse X.
+        A classifier may be a pair (name, classifier); its parameters are then nested parameters of `OTP`. It is cloned
+        and trained on the labelled rows, as an array without column names, and their labels. "auto", if X has
+        features: "forest" ("random_forest" from 30 labels per class on), "linear", "boosting" from 15 labels on, and
+        "gaussian" up to 30 000 rows, the last two with few enough classes and columns. None: no classifier.
     marginal_strength : "auto" or float in [0, 1], default="auto"
-        How far the classes' shares bind: from 0, not at all (a vote), to 1, exactly. "auto": up to 0.5, less with
+        How strictly the class shares hold: from 0, not at all (a vote), to 1, exactly. "auto": up to 0.5, less with
         fewer labels.
     epsilon : "auto" or float, default="auto"
         With "diffusion" and "graph" the temperature: above 1 the class probabilities become flatter. "auto": 1, since
         the sources are calibrated. With a cost between rows, the entropic regularisation (Eq. 9) in the units of the
-        cost; "auto" chooses it on held-out labels, or with ``marginals="balanced"`` takes a tenth of the median cost
-        from an unlabelled row to its nearest labelled one.
+        cost; "auto" chooses it on held-out labels.
     alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
-        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left; a
-        certainty of 0.9 with "balanced".
+        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left.
     class_prior : None, "uniform", array or dict, default=None
         The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and
-        the rows together, since labels need not be a random sample.
+        the rows together, since the labels may not be a random sample.
     metric : str or callable, default="euclidean"
         Metric of the neighbour graph, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or any other
         metric that scikit-learn's neighbour search takes.
@@ -102,23 +92,28 @@ class OTP(Propagator):
     diffusion : "auto" or float below 1, default="auto"
         How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
-        Rows with less confidence than this stay unlabelled: the marker in ``transduction_``. ``expected_error_`` is
-        that of all unlabelled rows, also of these; ``coverage()`` has that of the others.
+        Rows with less confidence than this stay unlabelled and have the marker in ``transduction_``.
+        ``expected_error_`` still includes them; ``coverage()`` has the expected error of the other rows.
     label_noise : None or "auto", default=None
-        "auto": given labels that a first pass doubts (as in ``label_issues_``, with a probability of 0.05 and more)
+        "auto": given labels that a first pass doubts (as in ``label_issues_``, with a probability of 0.2 and more)
         count less, by the probability that they are right, and a warning says how many. They stay as they are in
-        ``transduction_``. It takes two fits. Not with "balanced".
+        ``transduction_``. It takes two fits.
+    objective : "accuracy", "balanced" or dict, default="accuracy"
+        Which errors count. "accuracy": all alike. "balanced": those of rare classes more, so that they are found, at
+        the price of more errors in all. Or costs by pair, as in ``{("yes", "no"): 10}``: a row of the class "yes" that
+        is labelled "no" costs 10; pairs that are not named cost 1. Each row gets the label of least expected cost by
+        its calibrated class probabilities, in ``transduction_`` and ``predict``; ``label_distributions_`` do not
+        depend on it.
     max_rounds : "auto", int or None, default="auto"
-        The last of these rounds labels all that is left. None: as many as it takes. "auto": 20, or None with
-        "balanced".
+        The last of these rounds labels all remaining rows. None: no limit. "auto": 20.
     min_round_share : float, default=0.0
         At least this share of the rows still unlabelled gets a label in every round, certain or not.
     tol : float, default=1e-6
-        L1 error accepted in each marginal of the plan, of a total mass of one.
+        Tolerance for the L1 error of each marginal of the plan, for a total mass of one.
     max_iter : int, default=20000
         Iterations of the solver per round.
     unlabeled : default="auto"
-        What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
+        The value that marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
         Seed of the forest and of the choice of held-out labels.
     n_jobs : int or None, default=None
@@ -128,58 +123,73 @@ class OTP(Propagator):
         Called with the record of each round, as in ``rounds_``. A true result stops after that round: rows still
         unlabelled keep the marker in ``transduction_``, their last distribution and certainty, and -1 in ``round_``.
     warm_start : bool, default=False
-        Keep what depends on X alone (neighbours, graphs, scales of the columns), so that the next fit of the same X
-        with other labels does not compute it again. The result is that of a fresh fit. Not with "balanced".
+        Keep what depends on X alone (neighbours, graphs, scales of the columns) for the next fit of the same X with
+        other labels. The result is the same as without it. See also ``prepare``.
     verbose : int, default=0
-        Above 0, the rounds and what was chosen are logged at level INFO of the logger "otprop", else at DEBUG.
+        Above 0, the rounds and automatic choices are logged at level INFO of the logger "otprop", else at DEBUG.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     transduction_ : ndarray of shape (n_rows,)
-        A label for every row, or the marker where it abstained or a callback stopped before.
+        A label for every row, or the marker if the model abstained or a callback stopped the fit.
     label_distributions_ : ndarray of shape (n_rows, n_classes)
         The class probabilities with which each row was labelled.
     certainty_ : ndarray of shape (n_rows,)
-        Eq. 12, from 0 (all classes alike) to 1 (one class); 1 for the given labels.
+        Eq. 12, from 0 (all classes equally probable) to 1 (one class); 1 for the given labels.
     confidence_ : ndarray of shape (n_rows,)
-        Probability that the label is right, calibrated on held-out labels; 1 for the given ones. Not calibrated where
-        no class has two labels. At most the share of their class for rows that no given label reaches over the graph.
-        Not with "balanced".
+        Probability that the label is right, calibrated on held-out labels; 1 for the given labels. Not calibrated if
+        no class has two labels. For rows that no given label reaches over the graph, at most the share of their class.
     round_ : ndarray of int of shape (n_rows,)
-        The round in which each row was labelled; 0 where the label was given.
+        The round in which each row was labelled; 0 if the label was given.
     rounds_ : list of Round
         A record per round: rows, threshold, solver iterations, marginal errors, gaps, seconds.
     evidence_ : list of Contribution
-        Each source with its weight, and its accuracy and likelihood on held-out labels. Not with "balanced".
+        Each source with its weight, and its accuracy and likelihood on held-out labels.
     settings_ : list of dict
-        The settings of the geometry, each with its weight. Not with "balanced".
+        The settings of the geometry, each with its weight.
     class_prior_ : ndarray of shape (n_classes,)
-        The classes' shares of all rows, as used. Not with "balanced".
+        The classes' shares of all rows, as used.
     marginal_strength_ : float
-        As used. Not with "balanced".
+        The strength used.
     n_hidden_ : int
-        Number of held-out labels, for the weights and the confidence. Not with "balanced".
+        Number of held-out labels; they determine the weights and the confidence.
     held_out_rows_ : ndarray of int of shape (n_held_out,)
-        The labelled rows whose label was held out. Not with "balanced".
+        The labelled rows whose label was held out.
     held_out_proba_ : ndarray of shape (n_held_out, n_classes)
-        Their class probabilities without their own label: what cleanlab calls ``pred_probs``. Not with "balanced".
+        Class probabilities of these rows without their own label (``pred_probs`` in cleanlab).
     label_issues_ : list of LabelIssue
         Given labels that the evidence contradicts, the most doubtful first, each with ``row``, ``given``,
-        ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged. Not with "balanced".
+        ``suggested`` and the ``probability`` that it is wrong. Only held-out labels are judged.
     label_weights_ : ndarray of shape (n_rows,)
-        How much each label counts, before ``sample_weight``: 1, or less where ``label_noise`` doubts a given label. Not
-        with "balanced".
+        How much each label counts, before ``sample_weight``: 1, or less if ``label_noise="auto"`` doubts the label.
     expected_error_ : float
         Expected share of wrong labels among the unlabelled rows, from held-out labels that had no part in what they
         judge, from the class probabilities, and from how both erred on other tables. It holds where the labels were
-        drawn at random, or the others are named in ``fit(chosen=...)``. Not with "balanced".
+        drawn at random, or the others are named in ``fit(chosen=...)``.
+    expected_cost_ : float
+        What ``objective`` makes of the new labels: ``expected_error_`` for "accuracy", one minus the expected mean
+        recall of the classes for "balanced", the expected mean cost of a label for costs.
     error_range_ : tuple of float
-        The 90 % interval of the real share; (0, 1) where no label could be held out. Not with "balanced".
+        The 90 % interval of the real share; (0, 1) if no label could be held out.
     error_ : ErrorEstimate
-        Estimates error and range for any subset of the rows. Not with "balanced".
+        Estimates error and range for any subset of the rows.
+    shift_ : Shift or None
+        How labelled and unlabelled rows differ. ``shift_.found`` is true if they differ by more than chance. Labels are
+        then held out as far from the others as the rows are, and ``error_range_`` is wide. None: too few labels.
+    novelty_ : ndarray of shape (n_rows,)
+        How different a row is from all labelled classes, 0 to 1: near 1 if less label mass reaches it than reaches
+        labelled rows whose own label is held out. 0 for the labelled rows.
+    novel_share_ : float
+        Estimated share of the unlabelled rows that belong to no labelled class; 0 unless the evidence is clear. The
+        expected error counts them as wrong.
+    novel_range_ : tuple of float
+        The 90 % interval of that share.
+    voters_ : list of Voter
+        Each voter of ``fit(votes=...)`` with its ``accuracy`` on the labelled rows, the 90 % interval ``low`` to
+        ``high``, and the same for each class in ``by_class``; empty without votes.
     reused_ : tuple of str
-        What was taken from the fit before, with ``warm_start``. Not with "balanced".
+        The parts reused from ``geometry``, or with ``warm_start`` from the previous fit.
     epsilon_ : float
         The epsilon used.
     n_iter_ : int
@@ -190,15 +200,9 @@ class OTP(Propagator):
     Notes
     -----
     ``predict`` uses the neighbours of new rows among the training rows, and the classifiers. A training row keeps the
-    label it was given or got.
+    label it was given or got; of equal rows with different given labels, each gets the most frequent of these.
 
-    With ``marginals="balanced"`` a new row goes through the rounds as one more unlabelled row without mass, and takes
-    its class from the first round whose threshold it passes, or from the one in which it was most certain. Of runs
-    with very many rounds only some of the later ones are kept, so that rows labelled in between may differ from
-    ``transduction_``.
-
-    Rows labelled in a round join the evidence with about 0.1 times the mean weight of the given ones; with
-    "balanced", each with a weight of 1.
+    Rows labelled in a round join the evidence with about 0.1 times the mean weight of the given labels.
 
     Examples
     --------
@@ -212,12 +216,13 @@ class OTP(Propagator):
     array(['left', 'right'], dtype='<U5')
     """
 
+    _predictor: ClassLevelPredictor
+
     def __init__(
         self,
         cost: str | Callable[[np.ndarray, np.ndarray], float] = "diffusion",
         *,
         evidence: str | Sequence[Any] | None = "auto",
-        marginals: str = "class",
         marginal_strength: float | str = "auto",
         epsilon: float | str = "auto",
         alpha: float | str = "auto",
@@ -227,6 +232,7 @@ class OTP(Propagator):
         diffusion: float | str = "auto",
         abstain_below: float | None = None,
         label_noise: str | None = None,
+        objective: str | Mapping[tuple[Any, Any], float] = "accuracy",
         max_rounds: int | str | None = "auto",
         min_round_share: float = 0.0,
         tol: float = 1e-6,
@@ -240,7 +246,6 @@ class OTP(Propagator):
     ) -> None:
         self.cost = cost
         self.evidence = evidence
-        self.marginals = marginals
         self.marginal_strength = marginal_strength
         self.epsilon = epsilon
         self.alpha = alpha
@@ -250,6 +255,7 @@ class OTP(Propagator):
         self.diffusion = diffusion
         self.abstain_below = abstain_below
         self.label_noise = label_noise
+        self.objective = objective
         self.max_rounds = max_rounds
         self.min_round_share = min_round_share
         self.tol = tol
@@ -262,8 +268,8 @@ class OTP(Propagator):
         self.verbose = verbose
 
     @classmethod
-    def paper(cls, epsilon: float | str = "auto", alpha: float = 0.9) -> Self:
-        """Algorithm 1 as printed: squared Euclidean cost, uniform marginals, alpha with the rule of Eq. 15.
+    def paper(cls, epsilon: float | str = "auto", alpha: float = 0.9) -> PaperOTP:
+        """Deprecated name of :class:`PaperOTP`.
 
         Parameters
         ----------
@@ -272,13 +278,45 @@ class OTP(Propagator):
 
         Returns
         -------
-        OTP, not yet fitted
+        PaperOTP, not yet fitted
         """
-        return cls(
-            cost="sqeuclidean", evidence=None, marginals="balanced", epsilon=epsilon, alpha=alpha, max_rounds=None
-        )
+        warn("OTP.paper is deprecated and goes in version 0.4: use PaperOTP.", FutureWarning)
+        return PaperOTP(epsilon, alpha)
 
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, *, chosen: Any = None, **metadata: Any) -> Self:
+    def prepare(self, X: Any) -> Geometry:
+        """Compute what depends on X alone (neighbours, graphs), for ``fit(X, y, geometry=...)`` with any labels.
+
+        Parameters
+        ----------
+        X : as in ``fit``
+
+        Returns
+        -------
+        Geometry
+            For this X and the parameters ``cost``, ``metric`` and ``n_neighbors``. Another OTP can use it too.
+        """
+        self.check_parameters()
+        config = _parameters.class_level_config(self.get_params(deep=False), {})
+        X = clone(self)._read_rows(X, ensure_min_samples=2, **self._check_array_options())
+        if self._cost_is("precomputed"):
+            check_cost_matrix(X, len(X))
+        with self._cancellable():
+            geometry = build_geometry(X, config, self._step)
+        geometry.key = geometry_key(X, config)
+        return geometry
+
+    def fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        *,
+        chosen: Any = None,
+        groups: Any = None,
+        votes: Any = None,
+        geometry: Geometry | None = None,
+        **metadata: Any,
+    ) -> Self:
         """Label every row of X.
 
         Parameters
@@ -291,10 +329,21 @@ class OTP(Propagator):
         sample_weight : array-like of shape (n_rows,) or None
             Weights of the labelled rows; those of the others are not used.
         chosen : array-like of bool of shape (n_rows,) or None
-            Rows whose label was picked, such as doubtful rows that were reviewed or suggested, and not drawn at random;
-            values of unlabelled rows are not used. Their labels are used like the others to label rows, but they are
-            no sample: confidence and expected error are learnt from the other labels alone, and so are class shares
-            and the weights of the sources where at least 20 of those can be held out. Not with "balanced".
+            Rows whose label was picked (reviewed or suggested) and not drawn at random. Values of unlabelled rows are
+            ignored. These labels are propagated like the others, but they are not a random sample: confidence and
+            expected error are learnt from the other labels only. So are the class shares and the weights of the
+            sources, if at least 20 of the other labels can be held out.
+        groups : array-like of shape (n_rows,) or None
+            The group of each row, such as the patient or the site, where whole groups were labelled. Labels of a group
+            are held out together, so that the error is that of rows of other groups. Groups of unlabelled rows are
+            not used.
+        votes : array-like or data frame of shape (n_rows, n_voters), or None
+            What a language model, annotators or rules say about the rows: labels of the classes of y, None or NaN where
+            a voter is silent. How far each is believed is learnt from the labelled rows; see ``voters_``. They are
+            evidence about the rows of this fit alone: ``predict`` does not need them. Where y has no label at all, the
+            votes and the features decide; ``error_range_`` is then (0, 1), since nothing checks them.
+        geometry : Geometry or None
+            The result of ``prepare`` for the same X. The fit gives the same result without it.
         **metadata : dict
             Routed to the classifiers in ``evidence`` that request it, with
             ``sklearn.set_config(enable_metadata_routing=True)``.
@@ -305,62 +354,101 @@ class OTP(Propagator):
         """
         forget_fit(self, ("_predictor",))
         self.check_parameters()
-        config = _parameters.make_config(self.get_params(deep=False), self._route(sample_weight, metadata))
-        X, labels = self._read(X, y, **self._check_array_options())
-        if self.cost == "precomputed":
-            check_cost_matrix(X, len(X))
-            _warn_if_asymmetric(X)
-        _warn_if_minus_one_is_a_class(labels)
-        weights, picked = row_weights(sample_weight, labels), _chosen_rows(chosen, labels)
-        if picked is not None and self.marginals == "balanced":
-            raise ParameterError("chosen", "has no meaning with marginals='balanced', which learns no shares.")
-        self._cancel = Event()
-        try:
-            if isinstance(config, ClassLevelConfig):
-                self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights, picked)
-            else:
-                fit = RowLevelFit(config, self._step).fit(X, labels, weights, self._on_round(len(labels.unlabeled)))
-                self._set_results(fit, labels, fit.rounds.codes)
-                self._rows = X
-        finally:
-            del self._cancel
+        config = _parameters.class_level_config(self.get_params(deep=False), self._route(sample_weight, metadata))
+        if votes is not None and find_unlabeled(y, self.unlabeled)[1].all():
+            return self._fit_votes_alone(X, y, votes, config, geometry)
+        X, labels = self._read_fit(X, y)
+        weights = row_weights(sample_weight, labels)
+        about_labels: dict[str, Any] = {"chosen": _chosen_rows(chosen, labels), "groups": check_groups(groups, labels)}
+        about_labels["votes"] = None if votes is None else read_votes(votes, labels.classes, X.shape[0], labels.marker)
+        with self._cancellable():
+            used = self._geometry_of(X, config, geometry)
+            self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights, about_labels, used)
         return self
 
+    def _fit_votes_alone(self, X: Any, y: Any, votes: Any, config: ClassLevelConfig, geometry: Geometry | None) -> Self:
+        """Label every row where none has a label."""
+        values, _ = find_unlabeled(y, self.unlabeled)
+        marker = values[0] if len(values) else None
+        X = self._read_rows(X, ensure_min_samples=2, **self._check_array_options())
+        columns, _ = vote_columns(votes, X.shape[0])
+        if len(values) != X.shape[0]:
+            raise ValueError(f"X and y have inconsistent numbers of samples: {X.shape[0]} rows and {len(values)}.")
+        if self.class_prior is not None:
+            raise ParameterError("class_prior", "needs labels, and y has none; leave it at None.")
+        known = classes_of_votes(columns, marker)
+        read = read_votes(votes, known, X.shape[0], marker)
+        with self._cancellable():
+            fit = VotesAloneFit(config, self._step).fit(X, read, known, self._geometry_of(X, config, geometry))
+        labels = Labels(np.full(len(values), UNLABELED), known, marker)
+        self._set_fit(fit.last, X, labels, np.ones(len(values)))
+        self.confidence_ = fit.distributions.max(axis=1)
+        self.error_ = ErrorEstimate(float(1.0 - self.confidence_.mean()), 0.0, len(values))
+        self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
+        self.held_out_rows_, self.held_out_proba_ = np.empty(0, dtype=np.intp), np.empty((0, len(known)))
+        self.n_hidden_, self.novelty_ = 0, np.zeros(len(values))
+        self.label_issues_: list[LabelIssue] = []
+        self.reused_: tuple[str, ...] = ()
+        self.shift_: Shift | None = None
+        self.novel_share_, self.novel_range_ = 0.0, (0.0, 1.0)
+        self.voters_ = judge_voters(read, labels.codes, known)
+        self._costs: Any = None
+        self.expected_cost_ = self.expected_error_
+        codes = fit.distributions.argmax(axis=1)
+        if self.abstain_below is not None:
+            codes = np.where(self.confidence_ < self.abstain_below, UNLABELED, codes)
+        self._set_results(fit.last, labels, codes)
+        self._set_labels(labels, codes, fit.distributions)
+        self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
+        warn(
+            "y has no label: votes alone decide, and the error cannot be checked. Label 20 rows drawn at random to "
+            "find out how large it is: suggest(20, random_share=1.0) names them."
+        )
+        return self
+
+    def _geometry_of(self, X: Any, config: ClassLevelConfig, geometry: Geometry | None) -> Geometry | None:
+        """The geometry that was passed, or that an earlier fit of the same X kept; None if it has to be built."""
+        kept: Geometry | None = self.__dict__.pop("_kept_geometry", None)
+        if geometry is None:
+            return kept if kept is not None and self.warm_start and kept.key == geometry_key(X, config) else None
+        if not isinstance(geometry, Geometry):
+            raise ParameterError("geometry", f"must be what prepare(X) returns, or None; got {geometry!r}.")
+        if geometry.key != geometry_key(X, config):
+            raise ParameterError(
+                "geometry", "was prepared for another X, cost, metric or n_neighbors; call prepare(X) again."
+            )
+        return geometry
+
     def _fit_class_level(
-        self, fit: ClassLevelFit, X: Any, labels: Labels, weights: np.ndarray, chosen: np.ndarray | None
+        self,
+        fit: ClassLevelFit,
+        X: Any,
+        labels: Labels,
+        weights: np.ndarray,
+        about_labels: dict[str, Any],
+        geometry: Geometry | None,
     ) -> None:
-        key = geometry_key(X, fit.config) if self.warm_start else None
-        kept_key, kept = self.__dict__.pop("_kept_geometry", (None, None))
-        geometry = kept if key is not None and key == kept_key else None
         trust = np.ones(len(labels.codes))
         try:
             on_round = self._on_round(len(labels.unlabeled))
             used = geometry
             if self.label_noise is not None:
                 first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
-                first.fit(X, labels, weights, lambda round_: False, chosen=chosen, geometry=geometry)
+                first.fit(X, labels, weights, lambda round_: False, **about_labels, geometry=geometry)
                 used = fit.geometry = first.geometry
                 trust = _trust_in_labels(first)
-            fit.fit(X, labels, weights * trust, on_round, chosen=chosen, geometry=used)
+            fit.fit(X, labels, weights * trust, on_round, **about_labels, geometry=used)
         finally:
-            if key is not None and fit.geometry is not None:  # also where the fit was cancelled later
-                self._kept_geometry = key, fit.geometry
+            if self.warm_start and fit.geometry is not None:  # also if the fit was cancelled later
+                fit.geometry.key = fit.geometry.key or geometry_key(X, fit.config)
+                self._kept_geometry = fit.geometry
         self.reused_ = () if geometry is None else geometry.parts
-        self.label_weights_ = trust
-        self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
-        self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
-        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
-        self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
-        held_out = fit.evidence.held_out
-        self.held_out_rows_, self.held_out_proba_ = held_out.rows, fit.held_out_probabilities
-        self.label_issues_ = find_label_issues(
-            held_out.rows, fit.held_out_probabilities, held_out.codes, labels.classes
-        )
-        self._rows, self._typicality = X, _typicality(fit)
-        codes = fit.rounds.codes
+        self._set_fit(fit, X, labels, trust)
+        codes = self._apply_objective(fit, labels)
         if self.abstain_below is not None:
             unsure = (self.confidence_ < self.abstain_below) & (labels.codes == UNLABELED)
             codes = np.where(unsure, UNLABELED, codes)
+        self.voters_ = _judged_voters(labels, about_labels["votes"], about_labels["chosen"])
         self._log_choices()
         if self.cost == "graph" and fit.geometry is not None:
             graph = fit.geometry.graphs[None]
@@ -373,21 +461,116 @@ class OTP(Propagator):
                 "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
                 ConvergenceWarning,
             )
-        if not held_out.drawn.any() and len(labels.unlabeled):
+        if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         self._set_results(fit, labels, codes)
+        self.expected_cost_ = self._expected_cost()
 
-    def _set_results(self, fit: ClassLevelFit | RowLevelFit, labels: Labels, codes: np.ndarray) -> None:
-        """Set the attributes that both kinds of fit have."""
-        rounds = fit.rounds
-        self.epsilon_, self.rounds_, self.n_iter_ = fit.epsilon, rounds.records, max(1, len(rounds.records))
-        self.certainty_, self.round_ = rounds.certainty, rounds.round
-        self._predictor = fit.predictor
-        self._set_labels(labels, codes, rounds.distributions)
-        self._warn_if_not_converged()
+    def _set_fit(self, fit: ClassLevelFit, X: Any, labels: Labels, trust: np.ndarray) -> None:
+        """Set the attributes that tell what a fit found."""
+        self.label_weights_ = trust
+        self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
+        self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
+        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
+        self.shift_, self.novelty_ = fit.shift, fit.row_novelty
+        self.novel_share_, self.novel_range_ = fit.novelty.share, (fit.novelty.low, fit.novelty.high)
+        held_out = fit.evidence.held_out
+        self.held_out_rows_, self.held_out_proba_ = held_out.rows, fit.held_out_probabilities
+        self.label_issues_ = find_label_issues(
+            held_out.rows, fit.held_out_probabilities, held_out.codes, labels.classes
+        )
+        self._rows, self._typicality = X, _typicality(fit)
+        self._best_confidence, self._judged = fit.confidence, fit.judged
+
+    def _apply_objective(self, fit: ClassLevelFit, labels: Labels) -> np.ndarray:
+        """The class numbers of the rows by `objective`; sets the confidence and the expected error of these labels."""
+        self.classes_, codes = labels.classes, fit.rounds.codes
+        self._costs = None
+        if not _is_accuracy(self.objective):
+            self._costs = cost_matrix(self.objective, labels.classes, fit.prior)
+            _warn_if_hardly_labelled(self.objective, labels)
+            chosen, confidence = self.decide(fit.rounds.distributions, fit.confidence)
+            left = labels.codes == UNLABELED
+            codes = np.where(left & (codes != UNLABELED), chosen, codes)
+            self.confidence_ = np.where(left, confidence, 1.0)
+            if left.any():
+                self.error_ = replace(fit.error, expected=float(1.0 - confidence[left].mean()))
+                self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
+        return codes
+
+    def _expected_cost(self) -> float:
+        """Expected mean cost of the new labels by `objective`."""
+        if isinstance(self.objective, str):
+            if self.objective == "accuracy":
+                return self.expected_error_
+            recall = [one.recall for one in self.class_errors() if not np.isnan(one.recall)]
+            return float(1.0 - np.mean(recall)) if recall else 0.0
+        rows = np.flatnonzero(self._labelled_rows()[0] & (self.round_ != 0))
+        total = 0.0
+        for block in row_blocks(len(rows), rows_per_block(len(self.classes_), BLOCK_ENTRIES)):
+            best = self.label_distributions_[rows[block]], self._best_confidence[rows[block]]
+            codes = self.decide(*best)[0]
+            total += float((class_probabilities(*best) * self._costs[:, codes].T).sum())
+        return total / max(len(rows), 1)
+
+    def decide(self, probabilities: np.ndarray, confidence: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """The classes of rows by ``objective``, and how probable each is.
+
+        Parameters
+        ----------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        confidence : ndarray of shape (n_rows,), of the most probable class of each
+
+        Returns
+        -------
+        codes : ndarray of int of shape (n_rows,), places in ``classes_``
+        confidence : ndarray of shape (n_rows,), of these classes
+        """
+        costs = getattr(self, "_costs", None)
+        if costs is None:
+            return probabilities.argmax(axis=1), confidence
+        codes, found = np.empty(len(confidence), dtype=np.intp), np.empty(len(confidence))
+        for block in row_blocks(len(confidence), rows_per_block(len(costs), BLOCK_ENTRIES)):
+            calibrated = class_probabilities(probabilities[block], confidence[block])
+            codes[block] = decide(calibrated, costs)
+            found[block] = calibrated[np.arange(len(calibrated)), codes[block]]
+        return codes, found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row: the most probable one, or by ``objective`` that of least expected cost.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), with labels from ``classes_``
+        """
+        codes = self.predict_all(X)[0]
+        return np.asarray(self.classes_[codes])
+
+    def predict_all(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Classes, class probabilities and confidence of new rows in one pass.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        codes : ndarray of int of shape (n_rows,), places in ``classes_``, by ``objective``
+        probabilities : ndarray of shape (n_rows, n_classes)
+        confidence : ndarray of shape (n_rows,), probability that the class in `codes` is right
+        """
+        X = self._read_new(X)
+        probabilities, best = self._predictor.predict(X)
+        codes, confidence = self.decide(probabilities, best)
+        return codes, probabilities, confidence
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities of new rows; see the notes of the class for how they come about.
+        """Class probabilities of new rows; see the notes of the class for how they are computed.
 
         Parameters
         ----------
@@ -401,12 +584,11 @@ class OTP(Propagator):
         """
         return self.predict_with_confidence(X)[0]
 
-    @available_if(_has_confidence)
     def predict_confidence(self, X: Any) -> np.ndarray:
-        """Probability that ``predict`` is right, for new rows; not with ``marginals="balanced"``.
+        """Probability that ``predict`` is right, for new rows.
 
-        It uses the calibration of ``confidence_`` and holds for rows that come from where the training rows came
-        from. ``predict`` labels every row: ``abstain_below`` does not apply to it.
+        It uses the calibration of ``confidence_`` and is valid for rows from the same distribution as the training
+        rows. ``predict`` labels every row: ``abstain_below`` does not apply to it.
 
         Parameters
         ----------
@@ -416,11 +598,9 @@ class OTP(Propagator):
         -------
         ndarray of shape (n_rows,)
         """
-        confidence = self.predict_with_confidence(X)[1]
-        assert confidence is not None
-        return confidence
+        return self.predict_with_confidence(X)[1]
 
-    def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray | None]:
+    def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
         """Class probabilities and confidence of new rows in one pass.
 
         Parameters
@@ -430,28 +610,35 @@ class OTP(Propagator):
         Returns
         -------
         probabilities : ndarray of shape (n_rows, n_classes)
-        confidence : ndarray of shape (n_rows,), or None with ``marginals="balanced"``
+        confidence : ndarray of shape (n_rows,)
         """
-        check_is_fitted(self)
-        X = self._read_rows(X, reset=False, **self._check_array_options())
-        if self.cost == "precomputed":
-            check_cost_matrix(X, self.n_features_in_)
-        if self.cost == "graph":
-            check_values(X, "affinity")
-        return self._predictor.predict(X)
+        return self.predict_all(X)[1:]
 
-    @available_if(_has_confidence)
+    def predict_novelty(self, X: Any) -> np.ndarray:
+        """How different new rows are from all labelled classes, like ``novelty_`` for the rows of the fit.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), 0 to 1
+        """
+        X = self._read_new(X)
+        return self._predictor.predict_novelty(X)
+
     def freeze(self, n_rows: float, n_jobs: int | None = None) -> Self:
-        """Fix how new rows are predicted, so that the result of a row does not depend on the rows that come with it.
+        """Fix how new rows are predicted, so that the result of a row does not depend on the other rows.
 
-        Without it, few new rows are compared with all training rows and many with the nearest cells of them, which
-        finds nearly the same neighbours. Classifiers of your own in ``evidence`` may still round differently. Not with
-        ``marginals="balanced"``.
+        Otherwise, a few new rows are compared with all training rows, and many new rows only with the nearest cells of
+        training rows, which finds nearly the same neighbours. Your own classifiers in ``evidence`` may still round
+        differently.
 
         Parameters
         ----------
         n_rows : float
-            How many new rows are to come in all: what is worth building for a million is not for ten.
+            Expected total number of new rows: an index is worth building for a million rows, not for ten.
         n_jobs : int or None
             Threads for predicting. None or -1: all processors.
 
@@ -460,16 +647,13 @@ class OTP(Propagator):
         self
         """
         check_is_fitted(self)
-        assert isinstance(self._predictor, ClassLevelPredictor)
         self._predictor.freeze(n_rows, n_jobs)
         return self
 
-    @available_if(_has_confidence)
     def coverage(self) -> list[Coverage]:
-        """Expected error when only the most confident rows are labelled, for shares of the rows from all to a tenth.
+        """Expected error if only the most confident rows are labelled, for shares of the rows from all to a tenth.
 
-        It speaks of the rows labelled by the fit, not of given labels nor of rows left where a callback stopped. Not
-        with ``marginals="balanced"``.
+        It includes only rows labelled by the fit, not given labels or rows left unlabelled by a callback.
 
         Returns
         -------
@@ -481,19 +665,127 @@ class OTP(Propagator):
         check_is_fitted(self)
         return coverage_table(self.confidence_[self.round_ > 0], self.error_)
 
-    @available_if(_has_confidence)
+    def class_errors(self) -> list[ClassErrors]:
+        """Expected precision and recall of each class among the unlabelled rows, with 90 % intervals.
+
+        Rows that were left unlabelled (``abstain_below``) count as not found. The intervals hold where the labels were
+        drawn at random, or the others are named in ``fit(chosen=...)``; a class with few labels has wide ones.
+
+        Returns
+        -------
+        list of ClassErrors, in the order of ``classes_``
+            Each with ``label``, ``n_expected`` (rows expected to be of the class), ``n_labelled``, ``precision``,
+            ``precision_range``, ``recall``, ``recall_range`` and ``n_held_out``.
+        """
+        judged = self._judged_labels("class_errors")
+        rows, labelled = np.flatnonzero(self.round_ != 0), self._labelled_rows()[0]
+        counts = np.zeros((3, len(self.classes_)))
+        for block in row_blocks(len(rows), rows_per_block(len(self.classes_), BLOCK_ENTRIES)):
+            some = rows[block]
+            best = self.label_distributions_[some], self._best_confidence[some]
+            codes = np.where(labelled[some], self.decide(*best)[0], UNLABELED)
+            counts += expected_counts(class_probabilities(*best), codes)
+        found, sure = self.decide(judged.distributions, judged.confidence)
+        if self.abstain_below is not None:
+            found = np.where(sure < self.abstain_below, UNLABELED, found)
+        evidence = self.error_.evidence
+        if evidence is None:  # votes alone: no label judges them
+            return []
+        return estimate_class_errors(self.classes_, counts, judged, found, evidence)
+
+    def label_sets(self, coverage: float = 0.9, X: Any = None) -> LabelSets:
+        """A set of classes for each row that holds its true class with the probability `coverage`.
+
+        Conformal sets: a class is in the set of a row where its calibrated probability is at least that of all but
+        ``1 - coverage`` of the held-out labels. Where a class has enough of them (9 for 0.9), they alone decide, and
+        the probability holds for the rows of that class; the other classes share a threshold. It assumes that the
+        labels were drawn at random from the rows, or that the others are named in ``fit(chosen=...)``, and that no
+        row belongs to a class without a label. With too few labels, every class is in every set.
+
+        Parameters
+        ----------
+        coverage : float between 0 and 1
+        X : as in ``predict_proba``, or None for the rows of the fit, given labels being sets of one
+
+        Returns
+        -------
+        LabelSets
+        """
+        check_number("coverage", coverage, above=0, below=1)
+        judged = self._judged_labels("label_sets")
+        shown = class_probabilities(judged.distributions, judged.confidence)
+        thresholds, by_class = set_thresholds(judged, shown, coverage)
+        if X is None:
+            probabilities, confidence = self.label_distributions_, self._best_confidence
+        else:
+            probabilities, confidence = self._predictor.predict(self._read_new(X))
+        members = label_sets(class_probabilities(probabilities, confidence), thresholds)
+        if X is None:
+            given = self.round_ == 0
+            members[given] = probabilities[given] == 1.0
+        return LabelSets(members, coverage, by_class, thresholds, len(judged.codes))
+
+    def confidence_for_risk(self, risk: float, level: float = 0.9) -> float:
+        """The least confidence to ask for, so that the error among the rows above it is at most `risk`.
+
+        With the probability `level`: held-out labels that are as confident bound the error (Clopper and Pearson). It
+        assumes that the labels were drawn at random from the rows, or that the others are named in
+        ``fit(chosen=...)``. A promise takes many labels: for an error of 2 % at least 114 that are all right.
+
+        Parameters
+        ----------
+        risk : float between 0 and 1
+        level : float between 0 and 1
+
+        Returns
+        -------
+        float, the value for ``abstain_below``
+
+        Raises
+        ------
+        ValueError
+            The labels are too few, or too many of the most confident ones are wrong, to promise it.
+        """
+        check_number("risk", risk, above=0, below=1)
+        check_number("level", level, above=0, below=1)
+        judged = self._judged_labels("confidence_for_risk")
+        found, sure = self.decide(judged.distributions, judged.confidence)
+        confidence = np.sort(self.confidence_[self.round_ > 0])[::-1]
+        right = (found == judged.codes).astype(np.float64)
+        share = share_for_risk(sure, right, judged, len(confidence), risk, level)
+        n_rows = 0 if share is None else int(share * len(confidence))
+        if n_rows == 0:
+            n_labels, needed = len(judged.codes), labels_for_risk(risk, level)
+            why = (
+                "it takes" if n_labels * judged.worth < needed else "too many of the most confident are wrong; it takes"
+            )
+            raise ValueError(
+                f"an error of at most {risk:g} cannot be promised with a probability of {level:g} from {n_labels} "
+                f"held-out labels drawn at random: {why} at least {needed} that are all right. Label more random rows, "
+                "or allow a larger risk."
+            )
+        return float(confidence[n_rows - 1])
+
+    def _judged_labels(self, method: str) -> JudgedLabels:
+        """The held-out labels drawn at random."""
+        check_is_fitted(self)
+        judged: JudgedLabels | None = getattr(self, "_judged", None)
+        if judged is None:
+            raise RuntimeError(f"{method}() needs a model saved by version 0.3 or later: fit again.")
+        return judged
+
     def suggest(self, n: int = 20, *, random_share: float = 0.2, candidates: Any = None) -> list[Suggestion]:
         """Rows to label next: uncertain and typical rows of different regions, and some drawn at random.
 
         Parameters
         ----------
         n : int
-            At most so many; fewer where fewer rows are unlabelled.
+            Number of suggestions; fewer if fewer rows are unlabelled.
         random_share : float in [0, 1]
-            Share of the suggestions that is drawn at random, from which the expected error can be estimated.
+            Share of the suggestions that is drawn at random; the expected error is estimated from these.
         candidates : array-like of int or None
-            The rows that may be suggested, labelled ones left out; None for all. Rows drawn at random among some rows
-            tell the error of these alone.
+            The rows that may be suggested; labelled rows are skipped. None: all rows. The expected error estimated from
+            random suggestions is then that of these rows only.
 
         Returns
         -------
@@ -519,25 +811,29 @@ class OTP(Propagator):
             distributions=self.label_distributions_,
             labeled=np.flatnonzero(self.round_ == 0),
             typicality=self._typicality,
+            novelty=self.novelty_ if self.novel_share_ > 0 else None,
             random_share=random_share,
             seed=len(allowed),
         )
 
-    @available_if(_has_confidence)
-    def labels_needed(self, error: float) -> LabelsNeeded:
+    def labels_needed(self, error: float, earlier: Sequence[tuple[int, float]] = ()) -> LabelsNeeded:
         """How many more labels to an error of the unlabelled rows: an estimate with its range.
 
         It goes by ``expected_error_`` with its range and by how errors fell with more labels on other tables, rows
-        being labelled that `suggest` names. The range is wide: how fast the error falls on this table, no fit shows.
+        being labelled that `suggest` names. One fit cannot show how fast the error falls on this table; earlier fits
+        with fewer labels do.
 
         Parameters
         ----------
         error : float between 0 and 1
+        earlier : sequence of (int, float)
+            The number of labels and the ``expected_error_`` of earlier fits of the same rows.
 
         Returns
         -------
         LabelsNeeded
             With ``value`` and the 90 % interval, ``low`` and ``high``, each at most the number of unlabelled rows.
+            ``is_known`` is False where its ends are more than ten times apart: it cannot be estimated yet.
 
         Examples
         --------
@@ -555,54 +851,14 @@ class OTP(Propagator):
         n_labels = int(np.count_nonzero(self.round_ == 0))
         estimate = self.error_
         return estimate_labels_needed(
-            error, estimate.expected, estimate.concentration, n_labels, len(self.round_) - n_labels
+            error, estimate.expected, estimate.concentration, n_labels, len(self.round_) - n_labels, earlier
         )
 
-    def pseudo_labels(self, X: Any = None) -> tuple[Any, np.ndarray, np.ndarray]:
-        """Rows, labels and weights, given and propagated, for any learner that takes ``sample_weight``.
-
-        The weight of a row is its confidence (with ``marginals="balanced"`` its certainty), divided by how many rows
-        its class got, so that no class outweighs the others, and scaled to a mean of 1. Rows that were left unlabelled
-        are left out.
-
-        Parameters
-        ----------
-        X : array-like with a row for each one of the fit, or None
-            The rows in the form that the learner takes, such as images of which the fit saw features. None: the rows
-            of the fit, which copies and saved models do not keep.
-
-        Returns
-        -------
-        X : the labelled rows of X
-        y : ndarray of shape (n_labelled,)
-        weight : ndarray of shape (n_labelled,)
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from sklearn.linear_model import LogisticRegression
-        >>> from otprop import OTP
-        >>> X, y = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]]), [0, -1, -1, 1, -1, -1]
-        >>> rows, labels, weight = OTP().fit(X, y).pseudo_labels()
-        >>> LogisticRegression(C=100).fit(rows, labels, sample_weight=weight).predict([[0.3], [0.9]])
-        array([0, 1])
-        """
-        check_is_fitted(self)
-        if X is None:
-            X = getattr(self, "_rows", None)
-            if X is None:
-                raise RuntimeError("pseudo_labels() needs the rows, which copies and saved models do not keep: pass X.")
-        n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
-        if n_rows != len(self.round_):
-            raise ValueError(f"X has {n_rows} rows, but the model was fitted on {len(self.round_)}.")
-        scores = self.certainty_ if self.marginals == "balanced" else self.confidence_
+    def _labelled_rows(self) -> tuple[np.ndarray, np.ndarray]:
         labelled = self.round_ >= 0
         if self.abstain_below is not None:
             labelled &= (self.confidence_ >= self.abstain_below) | (self.round_ == 0)
-        rows = np.flatnonzero(labelled)
-        labels = self.transduction_[rows].astype(self.classes_.dtype)  # no marker among them
-        weights = class_balanced_weights(np.searchsorted(self.classes_, labels), scores[rows])
-        return take_rows(X, rows), labels, weights
+        return labelled, self.confidence_
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.
@@ -669,7 +925,7 @@ class OTP(Propagator):
         return router
 
     def _route(self, sample_weight: Any, metadata: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Metadata of each classifier in `evidence`, by its name."""
+        """Metadata of each classifier in `evidence`, by classifier name."""
         if get_config()["enable_metadata_routing"]:
             routed = process_routing(self, "fit", sample_weight=sample_weight, **metadata)
             kept = {name: dict(methods.fit) for name, methods in routed.items()}
@@ -681,40 +937,8 @@ class OTP(Propagator):
             )
         return {}
 
-    def set_progress(self, callback: ProgressCallback | None) -> Self:
-        """Have `fit` report its progress; not a parameter, and not kept in copies.
-
-        Parameters
-        ----------
-        callback : callable or None
-            Called with the work done, the work in all (0 where it is not known) and the name of the current step.
-
-        Returns
-        -------
-        self
-        """
-        self._on_progress = callback
-        return self
-
-    def take_geometry(self, other: OTP) -> Self:
-        """Have the next `fit` with ``warm_start`` use what another one kept of the same X.
-
-        Parameters
-        ----------
-        other : OTP, fitted with ``warm_start=True``
-
-        Returns
-        -------
-        self
-        """
-        kept = getattr(other, "_kept_geometry", None)
-        if kept is not None:
-            self._kept_geometry = kept
-        return self
-
-    @available_if(_has_confidence)
     def explain(self, X: Any) -> dict[str, np.ndarray]:
-        """Class probabilities of rows by each source alone; not with ``marginals="balanced"``.
+        """Class probabilities of rows by each source alone.
 
         Parameters
         ----------
@@ -724,69 +948,12 @@ class OTP(Propagator):
         -------
         dict of str to ndarray of shape (n_rows, n_classes), by the name of the source
         """
-        check_is_fitted(self)
-        assert isinstance(self._predictor, ClassLevelPredictor)
-        return self._predictor.explain(self._read_rows(X, reset=False, **self._check_array_options()))
-
-    def cancel(self) -> bool:
-        """Stop a `fit` that runs in another thread before its next step; there it raises ``FitCancelledError``.
-
-        Returns
-        -------
-        bool, whether a fit was running
-        """
-        running: Event | None = getattr(self, "_cancel", None)
-        if running is not None:
-            running.set()
-        return running is not None
-
-    def _step(self, done: float, total: float, step: str) -> None:
-        """Called before every step of a fit."""
-        if self._cancel.is_set():
-            raise FitCancelledError(f"the fit was cancelled before the step {step!r}; the estimator is not fitted.")
-        on_progress: ProgressCallback | None = getattr(self, "_on_progress", None)
-        if on_progress is not None:
-            on_progress(done, total, step)
-
-    def __getstate__(self) -> dict[str, Any]:
-        state: dict[str, Any] = dict(super().__getstate__())
-        return {name: value for name, value in state.items() if name not in _TRANSIENT}
-
-    def __sklearn_tags__(self) -> Tags:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = self.cost != "precomputed"
-        tags.input_tags.pairwise = self.cost in ("precomputed", "graph") if isinstance(self.cost, str) else False
-        return tags
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_predictor")
+        X = self._read_new(X)
+        return self._predictor.explain(X)
 
     def check_parameters(self) -> None:
         """Raise a ParameterError for the first parameter that cannot be used."""
-        _parameters.check_parameters(self.get_params(deep=False))
-
-    def _check_array_options(self) -> dict[str, Any]:
-        """Options of check_array for X; a matrix between rows is checked by messages of our own."""
-        if isinstance(self.cost, str) and self.cost in ("precomputed", "graph"):
-            return {"accept_sparse": False if self.cost == "precomputed" else "csr", "ensure_all_finite": False}
-        return {"accept_sparse": "csr"}
-
-    def _on_round(self, n_rows: int) -> Callable[[Round], bool]:
-        """What is done after every round: log, report progress, call back."""
-        level, done = self._log_level, 0
-
-        def on_round(round_: Round) -> bool:
-            nonlocal done
-            done += len(round_.rows)
-            _log_round(round_, level)
-            self._step(done, n_rows, f"round {round_.number}")
-            return bool(self.callback is not None and self.callback(round_))
-
-        return on_round
-
-    @property
-    def _log_level(self) -> int:
-        return logging.INFO if self.verbose else logging.DEBUG
+        _parameters.check_class_level(self.get_params(deep=False))
 
     def _log_choices(self) -> None:
         """Log the weights of the sources, the settings of the geometry and the class shares."""
@@ -804,20 +971,28 @@ class OTP(Propagator):
         shares = np.array2string(self.class_prior_, precision=3)
         logger.log(self._log_level, "strength %.2f, class shares %s", self.marginal_strength_, shares)
 
-    def _warn_if_not_converged(self) -> None:
-        missed = [round_ for round_ in self.rounds_ if not round_.converged]
-        if missed:
-            worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
-            warn(
-                f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(self.rounds_)} rounds "
-                f"(largest error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: "
-                f"{self.epsilon_:.3g}), max_iter or tol.",
-                ConvergenceWarning,
-            )
+
+def _is_accuracy(objective: Any) -> bool:
+    return isinstance(objective, str) and objective == "accuracy"
+
+
+def _warn_if_hardly_labelled(objective: Any, labels: Labels) -> None:
+    """Warn of classes that the objective raises and that one label alone shows."""
+    counts = np.bincount(labels.codes[labels.labeled], minlength=len(labels.classes))
+    named = {value for pair in objective for value in pair} if isinstance(objective, Mapping) else labels.classes
+    once = [
+        value for value, count in zip(labels.classes.tolist(), counts, strict=True) if count == 1 and value in named
+    ]
+    if once:
+        more = f" and {len(once) - 5} more" if len(once) > 5 else ""
+        warn(
+            f"objective={objective!r} rests on one label for the class {', '.join(map(repr, once[:5]))}{more}: how "
+            "probable it is of a row is hardly known. Label more rows of it."
+        )
 
 
 def _trust_in_labels(first: ClassLevelFit) -> np.ndarray:
-    """How much each label counts after a first pass: those less that look wrong, with a warning."""
+    """How much each label counts after a first fit: less if it looks wrong, with a warning."""
     held_out, trust = first.evidence.held_out, np.ones(len(first.rounds.codes))
     trust[held_out.rows] = label_trust(first.held_out_probabilities, held_out.codes)
     n_doubted = int(np.count_nonzero(trust < 1))
@@ -829,28 +1004,22 @@ def _trust_in_labels(first: ClassLevelFit) -> np.ndarray:
     return trust
 
 
+def _judged_voters(labels: Labels, votes: Votes | None, chosen: np.ndarray | None) -> list[Voter]:
+    """The voters, judged by the labels drawn at random, or by all where none was; none without votes."""
+    if votes is None:
+        return []
+    drawn = labels.codes if chosen is None else np.where(chosen, UNLABELED, labels.codes)
+    return judge_voters(votes, drawn if (drawn >= 0).any() else labels.codes, labels.classes)
+
+
 def _typicality(fit: ClassLevelFit) -> np.ndarray | None:
     """Larger in dense regions: minus the distance to a near neighbour; None without a neighbour graph."""
     graphs = [] if fit.geometry is None else list(fit.geometry.graphs.values())
     return -graphs[-1].scales if graphs and graphs[-1].scales is not None else None
 
 
-def _log_round(round_: Round, level: int) -> None:
-    logger.log(
-        level,
-        "round %d: %d of %d rows labelled, of certainty %.4f and more, %d iterations to error %.1e in %.3f s",
-        round_.number,
-        len(round_.rows),
-        round_.n_unlabeled,
-        round_.threshold,
-        round_.iterations,
-        round_.source_error,
-        round_.seconds,
-    )
-
-
 def _checked_rows(candidates: Any, n_rows: int) -> np.ndarray:
-    """Row numbers from 0 that exist."""
+    """Row numbers, checked: from 0, all existing."""
     rows = np.asarray(candidates)
     if rows.ndim != 1 or (rows.size and rows.dtype.kind not in "iu"):
         raise ParameterError("candidates", f"must be a list of row numbers; got {rows.dtype} of shape {rows.shape}.")
@@ -861,40 +1030,40 @@ def _checked_rows(candidates: Any, n_rows: int) -> np.ndarray:
     return rows
 
 
+def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
+    """The number of each row's group, -1 where unlabelled; None without groups, or with one row in each."""
+    if groups is None:
+        return None
+    values = np.asarray(groups, dtype=object)
+    if values.shape != labels.codes.shape:
+        raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
+    given = values[labels.labeled]
+    missing = [number for number, value in enumerate(given) if value is None or value != value or str(value) == "<NA>"]
+    if missing:
+        raise ParameterError(
+            "groups",
+            f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
+            "Fill them; a row that belongs to no group gets a group of its own.",
+        )
+    names, number = np.unique([str(value) for value in given], return_inverse=True)
+    if len(names) == len(given):
+        return None
+    found = np.full(len(values), -1)
+    found[labels.labeled] = number
+    return found
+
+
 def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
-    """Which labels were picked and not drawn at random; None where none was."""
+    """Which labels were picked and not drawn at random; None if all were drawn at random."""
     if chosen is None:
         return None
     picked = np.asarray(chosen)
     if picked.shape != labels.codes.shape:
         raise ParameterError(
-            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value a row."
+            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value per row."
         )
     if picked.dtype != bool:
         if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
-            raise ParameterError("chosen", "must be truth values, one a row: whether its label was picked.")
+            raise ParameterError("chosen", "must be truth values, one per row: whether its label was picked.")
         picked = picked.astype(bool)
     return picked if picked[labels.labeled].any() else None
-
-
-def _warn_if_asymmetric(matrix: np.ndarray) -> None:
-    for start in range(0, len(matrix), 256):  # in blocks, since the matrix may fill the memory
-        if not np.allclose(matrix[start : start + 256], matrix[:, start : start + 256].T, rtol=1e-5):
-            warn(
-                "X is not symmetric: row i, column j is the cost from row i to row j. If only a half of the matrix is "
-                "filled, add its transpose."
-            )
-            return
-
-
-def _is_minus_one(marker: Any) -> bool:
-    return isinstance(marker, Real) and marker == -1  # NA is neither equal nor unequal to anything
-
-
-def _warn_if_minus_one_is_a_class(labels: Labels) -> None:
-    """Labels -1 and 1 are a usual way to write two classes, but -1 means unlabelled here."""
-    if labels.classes.tolist() == [1] and len(labels.unlabeled) and _is_minus_one(labels.marker):
-        warn(
-            "y holds -1 and 1 only. -1 marks an unlabelled row here, so every row gets the class 1. If both are "
-            "classes, name another marker with the parameter `unlabeled`."
-        )

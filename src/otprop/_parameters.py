@@ -1,4 +1,4 @@
-"""Parameters of `OTP`: declared constraints, checks between parameters, and the sources named in `evidence`."""
+"""Parameters of `OTP` and `PaperOTP`: declared constraints, and the resulting configuration of the fit."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ import numpy as np
 from joblib import effective_n_jobs
 from sklearn.utils import check_random_state
 
-from otprop._validation import ParameterError, check_choice, check_count, check_n_jobs, check_number, did_you_mean
+from otprop._validation import ParameterError, check_count, check_n_jobs, check_number, did_you_mean
+from otprop.evidence.registry import NAMED_SOURCES
 from otprop.geometry.pairwise import METRICS, check_cost
 from otprop.propagation.class_level import AUTO_ROUNDS
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource, RowLevelConfig
-from otprop.propagation.sources import NAMED_SOURCES
+from otprop.propagation.decisions import check_objective
 
-Parameters = Mapping[str, Any]  # of `OTP`, by name
+Parameters = Mapping[str, Any]  # of an estimator, by name
 Check = Callable[[str, Any], None]
 
 
@@ -79,7 +80,7 @@ def _check_evidence(name: str, value: Any) -> None:
             raise ParameterError(
                 name, f"must be {accepted}; got {entry!r} in it. A classifier must have predict_proba."
             )
-        if paired and ("__" in entry[0] or not entry[0] or entry[0] in CONSTRAINTS):
+        if paired and ("__" in entry[0] or not entry[0] or entry[0] in CLASS_LEVEL):
             raise ParameterError(
                 name, f"holds the name {entry[0]!r}; a name must not be empty, hold '__', or be a parameter of OTP."
             )
@@ -89,63 +90,55 @@ def _check_evidence(name: str, value: Any) -> None:
         raise ParameterError(name, f"holds the name {repeated[0]!r} twice; name every source once.")
 
 
-CONSTRAINTS: dict[str, Check] = {
+COMMON: dict[str, Check] = {
+    "epsilon": partial(check_number, above=0, words=("auto",)),
+    "min_round_share": partial(check_number, least=0, most=1),
+    "tol": partial(check_number, above=0, most=1),
+    "max_iter": check_count,
+    "callback": _check_callback,
+    "verbose": _check_verbose,
+}
+ROW_LEVEL: dict[str, Check] = COMMON | {
+    "cost": lambda name, value: check_cost(value),
+    "alpha": partial(check_number, least=0, most=1),
+    "max_rounds": partial(check_count, words=(None,)),
+}
+CLASS_LEVEL: dict[str, Check] = COMMON | {
     "cost": lambda name, value: check_cost(value, ("diffusion", "graph", "precomputed")),
     "evidence": _check_evidence,
-    "marginals": partial(check_choice, choices=("class", "balanced")),
     "marginal_strength": partial(check_number, least=0, most=1, words=("auto",)),
-    "epsilon": partial(check_number, above=0, words=("auto",)),
     "alpha": partial(check_number, least=0, most=1, words=("auto",)),
-    "class_prior": lambda name, value: None,  # checked against the classes of y
     "metric": _check_metric,
     "n_neighbors": partial(check_count, words=("auto",)),
     "diffusion": partial(check_number, above=0, below=1, words=("auto",)),
     "abstain_below": partial(check_number, least=0, most=1, words=(None,)),
     "label_noise": _check_label_noise,
+    "objective": check_objective,
     "max_rounds": partial(check_count, words=("auto", None)),
-    "min_round_share": partial(check_number, least=0, most=1),
-    "tol": partial(check_number, above=0, most=1),
-    "max_iter": check_count,
-    "unlabeled": lambda name, value: None,  # any value may be the marker
     "random_state": _check_random_state,
     "n_jobs": check_n_jobs,
-    "callback": _check_callback,
     "warm_start": _check_boolean,
-    "verbose": _check_verbose,
-}
+}  # without class_prior, which is checked against the classes of y, and unlabeled, which may be any value
 
 
-def check_parameters(params: Parameters) -> None:
-    """Raise a ParameterError for the first parameter that cannot be used."""
-    for name, check in CONSTRAINTS.items():
+def check_row_level(params: Parameters) -> None:
+    """Raise a ParameterError for the first parameter of `PaperOTP` that cannot be used."""
+    for name, check in ROW_LEVEL.items():
         check(name, params[name])
-    if params["marginals"] == "balanced":
-        _check_balanced(params)
-    elif params["cost"] != "diffusion":
+
+
+def check_class_level(params: Parameters) -> None:
+    """Raise a ParameterError for the first parameter of `OTP` that cannot be used."""
+    for name, check in CLASS_LEVEL.items():
+        check(name, params[name])
+    if params["cost"] != "diffusion":
         _refuse_unused(params, f"cost={params['cost']!r}", metric="euclidean", n_neighbors="auto")
         if params["cost"] != "graph":
             _refuse_unused(params, f"cost={params['cost']!r}", diffusion="auto")
 
 
-def _check_balanced(params: Parameters) -> None:
-    """Refuse parameters that have no meaning where every labelled row ships its own mass."""
-    if isinstance(params["cost"], str) and params["cost"] in ("diffusion", "graph"):
-        raise ParameterError(
-            "marginals",
-            f"='balanced' needs a cost between rows, which cost={params['cost']!r} is not. "
-            "Use cost='sqeuclidean' or another metric, or OTP.paper().",
-        )
-    other = "marginals='balanced'"
-    _refuse_unused(params, other, evidence="auto" if params["evidence"] is not None else None, metric="euclidean")
-    _refuse_unused(
-        params, other, n_neighbors="auto", diffusion="auto", class_prior=None, abstain_below=None, label_noise=None
-    )
-    if params["marginal_strength"] != 1:  # the marginals bind exactly
-        _refuse_unused(params, other, marginal_strength="auto")
-
-
 def _refuse_unused(params: Parameters, other: str, **defaults: Any) -> None:
-    """Refuse parameters that `other` leaves without effect, unless they have their default."""
+    """Refuse parameters that have no effect with `other`, unless they have their default."""
     for name, default in defaults.items():
         value = params[name]
         if value is default or (isinstance(value, str) and value == default):
@@ -169,39 +162,38 @@ def evidence_sources(evidence: Any) -> list[EvidenceSource]:
     return found
 
 
-def make_config(params: Parameters, metadata: dict[str, dict[str, Any]]) -> RowLevelConfig:
-    """The configuration of the fit that the parameters ask for: row-level or class-level.
+def row_level_config(params: Parameters) -> RowLevelConfig:
+    """The configuration of the fit for the parameters of `PaperOTP`."""
+    return RowLevelConfig(**_common(params), alpha=float(params["alpha"]), max_rounds=params["max_rounds"])
 
-    `metadata` holds, for classifiers in `evidence`, what is routed to their `fit`.
+
+def class_level_config(params: Parameters, metadata: dict[str, dict[str, Any]]) -> ClassLevelConfig:
+    """The configuration of the fit for the parameters of `OTP`.
+
+    `metadata` is what is routed to the `fit` of each classifier in `evidence`.
     """
-
-    def number(value: Any) -> float | None:
-        return None if isinstance(value, str) else float(value)
-
-    balanced = params["marginals"] == "balanced"
-    auto_rounds = None if balanced else AUTO_ROUNDS
-    common: dict[str, Any] = {
-        "cost": params["cost"],
-        "epsilon": number(params["epsilon"]),
-        "alpha": number(params["alpha"]),
-        "max_rounds": auto_rounds if isinstance(params["max_rounds"], str) else params["max_rounds"],
-        "min_round_share": params["min_round_share"],
-        "tol": params["tol"],
-        "max_iter": params["max_iter"],
-    }
-    if balanced:
-        return RowLevelConfig(**common)
     return ClassLevelConfig(
-        **common,
+        **_common(params),
+        alpha=_number(params["alpha"]),
+        max_rounds=AUTO_ROUNDS if isinstance(params["max_rounds"], str) else params["max_rounds"],
         sources=_wanted_sources(params, metadata),
-        marginal_strength=number(params["marginal_strength"]),
+        marginal_strength=_number(params["marginal_strength"]),
         class_prior=params["class_prior"],
         metric=params["metric"],
         n_neighbors=None if isinstance(params["n_neighbors"], str) else int(params["n_neighbors"]),
-        diffusion=number(params["diffusion"]),
+        diffusion=_number(params["diffusion"]),
         seed=int(check_random_state(params["random_state"]).randint(2**31 - 1)),
         n_jobs=effective_n_jobs(params["n_jobs"]),
     )
+
+
+def _common(params: Parameters) -> dict[str, Any]:
+    as_given = {name: params[name] for name in ("cost", "min_round_share", "tol", "max_iter")}
+    return {**as_given, "epsilon": _number(params["epsilon"])}
+
+
+def _number(value: Any) -> float | None:
+    return None if isinstance(value, str) else float(value)
 
 
 def _wanted_sources(params: Parameters, metadata: dict[str, dict[str, Any]]) -> tuple[EvidenceSource, ...] | None:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from otprop._errors import OtpropError
+
 ProgressCallback = Callable[[float, float, str], None]  # work done, work in all (0: not known yet), the current step
 
 
-class FitCancelledError(RuntimeError):
+class FitCancelledError(OtpropError, RuntimeError):
     """A fit was cancelled from another thread; the estimator is not fitted.
 
     Examples

@@ -1,4 +1,4 @@
-"""Ids of the classes that a saved model can hold: a class states what it keeps, so that a rename breaks no file."""
+"""Ids of the classes that a saved model can hold. Ids are stable, so renaming a class breaks no file."""
 
 from __future__ import annotations
 
@@ -58,10 +58,10 @@ def saved_as(id: str, **options: Any) -> Callable[[T], T]:
 
 
 def class_of_id(id: str) -> SavedClass | None:
-    """The class with this id; None where there is none."""
+    """The class with this id, or None."""
     return _BY_ID.get(id)
 
 
 def saved_class(kind: type) -> SavedClass | None:
-    """How this class is saved, not a parent of it; None where it cannot be."""
+    """How this class itself is saved, ignoring its parents; None if it cannot be saved."""
     return _BY_CLASS.get(kind)

@@ -1,4 +1,4 @@
-"""Checks of parameters: an error names the parameter, what came and what is accepted; and what a fit starts with."""
+"""Checks of parameters: an error names the parameter, its value and what is accepted."""
 
 from __future__ import annotations
 
@@ -9,15 +9,20 @@ from typing import Any
 
 import numpy as np
 
+from otprop._errors import OtpropError
 
-class ParameterError(ValueError, TypeError):
+
+class ParameterError(OtpropError, ValueError, TypeError):
     """A parameter has a value that cannot be used.
 
     Attributes
     ----------
     parameter : str, its name
-    reason : str, the rest of the sentence that starts with the name, or with "name=value" where it starts with "="
+    reason : str, the rest of the sentence that starts with the name, or with "name=value" if it starts with "="
     """
+
+    parameter: str
+    reason: str
 
     def __init__(self, parameter: str, reason: str) -> None:
         super().__init__(f"{parameter}{'' if reason.startswith('=') else ' '}{reason}")
@@ -77,7 +82,7 @@ def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | Non
 
 
 def check_n_jobs(name: str, value: Any) -> None:
-    """Refuse `value` unless it is None or a number of threads, where -1 is one a processor, as in joblib."""
+    """Refuse `value` unless it is None or a number of threads; -1 is one per processor, as in joblib."""
     if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
         raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
 
@@ -90,7 +95,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
 
 
 def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
-    """The end of a sentence on an unknown name: up to `most` similar known names; empty where none is similar."""
+    """The end of a message about an unknown name: up to `most` similar known names; empty if there are none."""
     known = list(known)
     near = get_close_matches(name, known, n=most, cutoff=cutoff) if isinstance(name, str) else []
     near = near or [each for each in known if isinstance(name, str) and each.lower() == name.lower()][:most]

@@ -1,9 +1,9 @@
-"""Choice of parameters by hidden labels.
+"""Choice of parameters on held-out labels.
 
-Cross-validation leaves rows out, which changes the problem of a transductive method. Here all rows stay, part of the
-labels is hidden, and the labels found for those rows are compared with the hidden ones. Works for every estimator with
-the interface of scikit-learn's semi-supervised ones: `y` with a marker for unlabelled rows, `transduction_`,
-`label_distributions_`.
+Cross-validation removes rows, which changes the problem of a transductive method. Here all rows stay, part of the
+labels is held out, and the labels found for those rows are compared with the held-out ones. This works for every
+estimator with the interface of scikit-learn's semi-supervised estimators: `y` with a marker for unlabelled rows,
+`transduction_`, `label_distributions_`.
 """
 
 from __future__ import annotations
@@ -33,19 +33,22 @@ Params = dict[str, Any]
 
 @dataclass(frozen=True)
 class HiddenLabelSplit:
-    """Repeated random draws of labelled rows whose label is hidden.
+    """Repeated random draws of labels to hold out.
 
-    Each class loses its share of labels, rounded, and keeps at least one: the single label of a class is never
-    hidden.
+    The same share of labels of each class is held out, rounded, and each class keeps at least one label. A single
+    label of a class is never held out.
 
     Parameters
     ----------
     n_splits : int, default=5
         Number of draws.
     hidden : float, default=0.25
-        Share of the labels to hide, between 0 and 1. At least one is hidden.
+        Share of the labels to hold out, between 0 and 1. At least one label is held out.
     random_state : int, RandomState instance or None, default=None
         Seed of the draws.
+    with_unlabeled : bool, default=False
+        Whether the unlabelled rows are among the kept ones, as scikit-learn's `cross_validate` needs it to fit a
+        semi-supervised estimator as it will be fitted.
 
     Examples
     --------
@@ -62,6 +65,7 @@ class HiddenLabelSplit:
     n_splits: int = 5
     hidden: float = 0.25
     random_state: Any = None
+    with_unlabeled: bool = False
 
     def __post_init__(self) -> None:
         if isinstance(self.n_splits, bool) or not hasattr(self.n_splits, "__index__") or self.n_splits < 1:
@@ -93,7 +97,7 @@ class HiddenLabelSplit:
         kept : ndarray of int
             Rows whose label is kept, in order.
         hidden : ndarray of int
-            Rows whose label is hidden, in order. Both together are the labelled rows.
+            Rows whose label is hidden, in order. Both together are the labelled rows, or all rows `with_unlabeled`.
         """
         labels = encode_labels(y)
         counts = np.bincount(labels.codes[labels.labeled])
@@ -108,11 +112,12 @@ class HiddenLabelSplit:
             sizes = _hidden_counts(counts, self.hidden, rng)
             drawn = [rng.permutation(rows)[:size] for rows, size in zip(members, sizes, strict=True)]
             hidden = np.sort(np.concatenate(drawn))
-            yield np.setdiff1d(labels.labeled, hidden), hidden
+            rows = np.arange(len(labels.codes)) if self.with_unlabeled else labels.labeled
+            yield np.setdiff1d(rows, hidden), hidden
 
 
 def _hidden_counts(counts: np.ndarray, share: float, rng: np.random.RandomState) -> np.ndarray:
-    """Number of labels to hide per class, never all of a class.
+    """Number of labels to hold out per class, never all of a class.
 
     Shares are rounded down; the remainder is drawn with the fractions as weights, then from classes with labels left.
     """
@@ -140,22 +145,22 @@ def hidden_label_score(
     scoring: Scoring = "accuracy",
     n_jobs: int | None = None,
 ) -> np.ndarray:
-    """Scores of an estimator on labels that were hidden from it.
+    """Scores of an estimator on held-out labels.
 
     Parameters
     ----------
     estimator : object
         A semi-supervised estimator, or a pipeline that ends in one. It is cloned, not changed.
     X : array-like of shape (n_rows, n_features), or whatever the estimator takes
-        Passed on as it is, all rows at once.
+        Passed on unchanged, all rows at once.
     y : array-like of shape (n_rows,)
         Labels, with a marker where a row is unlabelled.
     splitter : HiddenLabelSplit or the like, optional
         Yields pairs (kept, hidden) of labelled rows. Default: ``HiddenLabelSplit(random_state=0)``.
     scoring : {"accuracy", "log_loss", "nmi", "ari"} or callable, default="accuracy"
-        The greater the better; "log_loss" is therefore the mean log probability of the hidden labels, the negative
-        log loss. A callable is called with the hidden and the found labels, like scikit-learn's metrics.
-        A row left unlabelled counts as wrong; a distribution that is NaN or zero as probability 0.
+        Greater is better, so "log_loss" is the mean log-probability of the held-out labels, the negative log loss. A
+        callable is called with the true and the found labels of the held-out rows, like scikit-learn's metrics.
+        A row left unlabelled counts as wrong. A distribution that is NaN or zero counts as probability 0.
     n_jobs : int, optional
         Processes to use, through joblib.
 
@@ -185,7 +190,7 @@ def hidden_label_score(
 
 
 def _splits(splitter: Any, X: Any, labels: Labels) -> list[np.ndarray]:
-    """The hidden rows of all splits, the same for every candidate; the splitter gets class numbers and -1."""
+    """The held-out rows of all splits, the same for every candidate; the splitter gets class numbers and -1."""
     if splitter is None:
         splitter = HiddenLabelSplit(random_state=0)
     splits = [np.asarray(hidden) for _, hidden in splitter.split(X, labels.codes)]
@@ -202,7 +207,7 @@ def _splits(splitter: Any, X: Any, labels: Labels) -> list[np.ndarray]:
 
 
 def _unlabeled_of(estimator: Any) -> Any:
-    """The estimator's parameter `unlabeled`; "auto" where it has none."""
+    """The estimator's parameter `unlabeled`; "auto" if it has none."""
     return getattr(_last_step(estimator), "unlabeled", "auto")
 
 
@@ -215,7 +220,7 @@ def _last_step(estimator: Any) -> Any:
 def _fit_and_score(
     estimator: Any, params: Params, X: Any, labels: Labels, hidden: np.ndarray, scoring: Scoring
 ) -> tuple[float, float]:
-    """Fit with some labels hidden; the score on them, and the seconds the fit took."""
+    """Fit with some labels held out; return the score on them, and the seconds of the fit."""
     codes = labels.codes.copy()
     codes[hidden] = UNLABELED
     start = time.perf_counter()
@@ -277,7 +282,7 @@ def _results(candidates: list[Params], scores: np.ndarray, seconds: np.ndarray) 
 
 
 def _best(candidates: list[Params], ranks: np.ndarray, default: Params) -> int:
-    """The first of the best, or the default if it is one of them: few labels leave many ties."""
+    """The first of the best, or the default if it is one of them: with few labels there are many ties."""
     best = np.flatnonzero(ranks == 1)
     same = (i for i in best if all(np.all(default[name] == value) for name, value in candidates[i].items()))
     return int(next(same, best[0]))
@@ -291,10 +296,10 @@ def _delegates(method: str) -> Callable[[Any], bool]:
 
 
 class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
-    """Search for the parameters with the best score on hidden labels.
+    """Search for the parameters with the best score on held-out labels.
 
     Like scikit-learn's ``GridSearchCV``, but every candidate is fitted on all rows, with part of the labels
-    hidden. Where there are too few labels to hide any, the default is used and `chosen_by_` is "default".
+    held out. If there are too few labels to hold out any, the default is used and `chosen_by_` is "default".
 
     Parameters
     ----------
@@ -303,15 +308,15 @@ class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     param_grid : dict or list of dict
         Values to try for each parameter, as in ``ParameterGrid``.
     splitter : HiddenLabelSplit or the like, optional
-        Which labels are hidden. Default: ``HiddenLabelSplit(random_state=0)``.
+        Chooses the labels to hold out. Default: ``HiddenLabelSplit(random_state=0)``.
     scoring : {"accuracy", "log_loss", "nmi", "ari"} or callable, default="accuracy"
-        See `hidden_label_score`; the greater the better.
+        See `hidden_label_score`; greater is better.
     default : dict, optional
-        Parameters to use where there are too few labels, and to prefer among equally good ones. Default: those
-        `estimator` has.
+        Parameters to use if there are too few labels, and to prefer among equally good ones. Default: those of
+        `estimator`.
     min_labels : int, default=1
         The search takes place only if every class has this many labels. With 1, classes with a single label
-        are allowed (it is never hidden) as long as another has two.
+        are allowed (it is never held out) as long as another class has two.
     refit : bool, default=True
         Fit the chosen parameters with all labels at the end.
     n_jobs : int, optional
@@ -322,9 +327,9 @@ class HiddenLabelSearch(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
     chosen_by_ : {"hidden labels", "default"}
     best_params_ : dict
     best_score_ : float
-        Mean score of the chosen candidate, NaN where the default was used.
+        Mean score of the chosen candidate, NaN if the default was used.
     cv_results_ : dict of arrays
-        As ``GridSearchCV`` has it, an entry per candidate; none where the default was used.
+        As in ``GridSearchCV``, one entry per candidate; no entries if the default was used.
     n_splits_ : int
     best_estimator_ : object
         Fitted with all labels; only with `refit`, like the next three.

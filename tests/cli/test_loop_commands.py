@@ -144,7 +144,8 @@ def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.C
     ("needed", "words"),
     [
         (LabelsNeeded(30, 10, 90), "About 30 more labels to an expected error of 0.05 (likely 10 to 90)."),
-        (LabelsNeeded(330, 0, 330), "cannot be said yet (likely 0 to 330): labels of rows drawn at random would tell."),
+        (LabelsNeeded(330, 0, 330), "cannot be estimated yet (likely 0 to 330): one fit cannot show how fast"),
+        (LabelsNeeded(80, 4, 200), "cannot be estimated yet (likely 4 to 200)"),
         (LabelsNeeded(0, 0, 0), "An expected error of 0.05 is reached already."),
         (LabelsNeeded(0, 0, 12), "is reached already, as far as can be said (likely 0 to 12 more labels)."),
         (LabelsNeeded(330, 80, 330), "takes at least 80 more labels; whether fewer than all 330 rows left will do"),
@@ -298,7 +299,7 @@ def test_bad_corrections_are_one_line_and_nothing_is_written(
     )
     path.write_text("row,colour\n20,a\n")
     assert label(lots, out, "--corrections", str(path)) == 2
-    assert "must have a column 'row' and their labels in 'label' or 'kind'" in capsys.readouterr().err
+    assert "must have their labels in 'label' or 'kind', and a column 'row' counted from 1" in capsys.readouterr().err
     assert label(lots, out, "--corrections", str(path.with_name("none.csv"))) == 2
     assert "none.csv" in capsys.readouterr().err
     assert not out.exists()
@@ -352,7 +353,7 @@ def test_numbers_of_corrections_are_the_classes_of_their_value(
     assert [found[row]["kind_label"] for row in (60, 61, 62)] == ["0", "1", "3.0"]
     assert found[0]["kind_source"] == "given"
     notes = capsys.readouterr().err
-    assert "matched as numbers: '0.0' is '0', '1.0' is '1'" in notes
+    assert "matched to the classes: '0.0' is '0', '1.0' is '1'" in notes
     assert "that 'kind' does not have: '3.0'" in notes
 
 

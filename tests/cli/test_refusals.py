@@ -23,8 +23,7 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--set", "n_neighbor=3"], "n_neighbors"),
         (["--set", "n_neighbors"], "name=value"),
         (["--set", "n_neighbors=0"], "--set n_neighbors must be 'auto' or an integer >= 1"),
-        (["--method", "ls", "--set", "n_neighbors=-3"], "--set n_neighbors must be an integer >= 1"),
-        (["--method", "plcc", "--set", "strength=-1"], "--set strength must be"),
+        (["--method", "otp-paper", "--set", "alpha=-1"], "--set alpha must be"),
         (["--set", "class_prior=[1,2,3]"], "--class-prior"),
         (["--set", "cost=graph"], "which a table is not"),
         (["--set", "cost=precomputed"], "which a table is not"),
@@ -34,7 +33,7 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["--class-prior", "a=0.5", "b=0.5"], "lacks a share for 'c'"),
         (["--class-prior", "a=x"], "class=share"),
         (["--class-prior", "a=0.1", "b=0.1", "c=0.1"], "has shares that add up to 0.3, not 1"),
-        (["--abstain-below", "0.9", "--method", "ls"], "has no meaning with --method ls"),
+        (["--abstain-below", "0.9", "--method", "otp-paper"], "has no meaning with --method otp-paper"),
         (["--abstain-below", "2"], "--abstain-below must be a finite number"),
         (["--json", "-o", "-"], "standard output"),
         (["--report", "same", "-o", "same"], "different names"),
@@ -75,7 +74,7 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(
         (["lable", "lots.csv"], "otprop: there is no command 'lable'; did you mean label?"),
         (["label", "lots.csv"], "otprop label: the following arguments are required: --target."),
         ([], "otprop: the following arguments are required: COMMAND."),
-        (["benchmark", "--quik"], "otprop benchmark: there is no option --quik; did you mean --quick?"),
+        (["doctor", "--jsn"], "otprop doctor: there is no option --jsn; did you mean --json?"),
         (["predict", "a", "b", "c"], "otprop predict: there is no place for c; --help says what it takes."),
     ],
 )
@@ -86,11 +85,14 @@ def test_a_slip_of_the_pen_is_told_in_one_line(
     assert capsys.readouterr().err == f"{words}\n"
 
 
-@pytest.mark.parametrize("name", [".", "..", "/"])
-def test_a_folder_is_no_file(name: str, capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["label", name, "--target", "y"]) == 2
-    words = f"otprop label: {name} is a folder; name one for the results with -o, or one file in it.\n"
+def test_a_folder_is_no_file(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["label", str(lots.parent), "--target", "y"]) == 2
+    words = f"otprop label: {lots.parent} is a folder; name one for the results with -o, or one file in it.\n"
     assert capsys.readouterr().err == words
+    empty = lots.parent / "empty"
+    empty.mkdir()
+    assert main(["label", str(empty), "--target", "y"]) == 2
+    assert "names no file with an ending of a table" in capsys.readouterr().err
 
 
 def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(
@@ -101,7 +103,7 @@ def test_a_map_that_needs_a_missing_package_is_refused_before_the_work(
     monkeypatch.setattr(label, "find_spec", lambda name: None)
     monkeypatch.setattr(label, "read_input", lambda options: pytest.fail("the file was read"))
     assert main(["label", str(lots), "--target", "kind", "--map", "umap", "--report", str(lots.parent / "p.html")]) == 1
-    assert "pip install 'otprop[umap]'" in capsys.readouterr().err
+    assert "pip install '.[umap]' in a checkout of otprop" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("option", [["--unlabeled", "--"], ["--unlabeled=--"]])
@@ -140,3 +142,47 @@ def test_the_formats_are_those_that_can_be_read() -> None:
     from otprop.files import FORMATS as KNOWN
 
     assert set(FORMATS) == set(KNOWN)
+
+
+@pytest.mark.parametrize("output", ["a.csv", "folder/out.csv"])
+def test_an_output_through_links_that_loop_is_refused_in_one_line(output, tmp_path, capsys):
+    for one, other in (("a.csv", "b.csv"), ("b.csv", "a.csv"), ("folder", "loop"), ("loop", "folder")):
+        (tmp_path / one).symlink_to(tmp_path / other)
+    (tmp_path / "t.csv").write_text("x,y\n1,a\n2,b\n3,\n")
+    assert main(["label", str(tmp_path / "t.csv"), "--target", "y", "-o", str(tmp_path / output)]) == 1
+    error = capsys.readouterr().err
+    assert "Too many levels of symbolic links" in error
+    assert error.count("\n") == 1
+
+
+def test_what_is_no_table_is_said_to_be(lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    page = tmp_path / "notes.md"
+    page.write_text("# Notes\n\n| a | b |\n|---|---|\n| 1 | x |\n", encoding="utf-8")
+    pictures = tmp_path / "pics"
+    pictures.mkdir()
+    for number in range(3):
+        (pictures / f"{number}.png").write_bytes(b"\x89PNG\r\n\x1a\n")
+    labels = np.array(["a", None, "b"], dtype=object)
+    np.savez(tmp_path / "objects.npz", X=np.eye(3), kind=labels)
+    for path, sentence in (
+        (page, "notes.md is no table: it is a text document by its name; save the table in it as CSV"),
+        (pictures, "pics has no picture that can be read: 0.png is not a picture"),
+        (
+            pictures / "*.png",
+            "*.png holds pictures ('0.png', '1.png', '2.png'), and no table; name their folder itself",
+        ),
+        (tmp_path / "objects.npz", "the array 'kind' holds Python objects, which are not read"),
+    ):
+        assert main(["label", str(path), "--target", "kind"]) == 2
+        assert sentence in capsys.readouterr().err
+
+
+def test_a_spreadsheet_of_an_old_name_is_written_as_xlsx(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    old = lots.with_suffix(".xls")  # text, as some programs write it
+    old.write_bytes(lots.read_bytes())
+    command = ["label", str(old), "--target", "kind", "--method", "otp-paper"]
+    assert main([*command, "-o", str(old.with_name("out.xls"))]) == 2
+    assert "out.xls would be a spreadsheet of another format by its name" in capsys.readouterr().err
+    assert main([*command, "--dry-run"]) == 0
+    assert "would write the table to" in (printed := capsys.readouterr().err)
+    assert ".labelled.xlsx" in printed

@@ -14,7 +14,7 @@ from tests.cli.conftest import read_rows
 pytest.importorskip("pyarrow")
 
 FAST = ["--set", "evidence=None"]  # the geometry alone
-ADDED = ["label", "certainty", "confidence", "round", "source", "p_a", "p_b", "p_c"]
+ADDED = ["label", "certainty", "confidence", "novelty", "round", "source", "p_a", "p_b", "p_c"]
 
 
 def _label(path: Path, out: Path, *more: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import signal
 import socket
+import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -47,7 +48,7 @@ def alive(pid: int) -> bool:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
-def test_a_killed_server_loses_nothing_and_the_page_goes_on_with_the_next_start(lots: Path) -> None:
+def test_a_killed_server_loses_nothing_and_the_next_start_goes_on(lots: Path) -> None:
     before = lots.read_bytes()
     with started(str(lots), "--target", "kind", "--port", "0") as (process, url):
         client = StudioClient(url)
@@ -62,8 +63,10 @@ def test_a_killed_server_loses_nothing_and_the_page_goes_on_with_the_next_start(
         sleep(0.01)
     assert not any(map(alive, workers))
     with started(str(lots), "--target", "kind", "--port", str(client.port)) as (process, url):
-        assert StudioClient(url).port == client.port
-        assert client.get("/api/state")["labels"] == 32  # with the cookie of the first start
+        earlier, client = client, StudioClient(url)
+        assert client.port == earlier.port
+        earlier.get("/api/state", 401)  # its cookie was of the first start
+        assert client.get("/api/state")["labels"] == 32
         page = client.events()
         next(page)
         for _ in range(2):  # an impatient person
@@ -149,7 +152,10 @@ def test_a_missing_extra_is_one_line(
     monkeypatch.setattr(studio, "find_spec", lambda name: None)
     status, sentence = refused(capsys, str(lots), "--target", "kind")
     assert status == 1
-    assert sentence == "otprop studio: otprop studio needs starlette and uvicorn: pip install 'otprop[studio]'\n"
+    assert (
+        sentence
+        == "otprop studio: otprop studio needs starlette and uvicorn: pip install '.[studio]' in a checkout of otprop\n"
+    )
 
 
 def test_a_table_that_is_too_large_says_what_it_needs_and_offers_a_sample(lots: Path) -> None:
@@ -174,3 +180,22 @@ def test_a_sample_has_the_same_rows_every_time(lots: Path) -> None:
     assert tables[0].cells("lot").tolist() == tables[1].cells("lot").tolist()
     assert tables[0].digest == tables[1].digest != whole.digest
     assert "a sample of 30 of the 120 rows" in " ".join(tables[0].notes)
+
+
+def test_the_labels_of_a_damaged_session_are_rescued(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with started(str(lots), "--target", "kind", "--port", "0") as (process, url):
+        StudioClient(url).label(20, 1)
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    session, labels = lots.with_name(f"{lots.name}.otprop"), lots.with_name("labels.csv")
+    with sqlite3.connect(session) as connection:
+        connection.execute("INSERT INTO meta VALUES ('goal', 'soon')")
+    connection.close()
+    assert main(["studio", str(lots), "--target", "kind", "--no-browser"]) == 2
+    said = capsys.readouterr().err
+    assert (
+        "is damaged (impossible goal: soon); name another file with --session, or write the labels that can be" in said
+    )
+    assert main(["studio", str(lots), "--target", "kind", "--rescue", str(labels)]) == 0
+    assert "labels rescued: 1" in capsys.readouterr().err
+    assert main(["label", str(lots), "--target", "kind", "--corrections", str(labels), "-o", f"{labels}.out.csv"]) == 0

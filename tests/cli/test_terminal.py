@@ -22,7 +22,7 @@ from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_childre
 pytest.importorskip("pyarrow")
 
 SCRIPT = [sys.executable, "-m", "otprop.cli"]
-QUICK = ["--target", "kind", "--method", "1nn"]
+QUICK = ["--target", "kind", "--set", "evidence=None"]
 ESCAPE, OVERRIDE = "\x1b[31mred\x1b[0m", "\u202eevil\u2066"
 
 
@@ -49,7 +49,7 @@ def test_names_from_a_file_print_no_escapes(lots: Path, capsys: pytest.CaptureFi
         ["--class-prior", f"x{ESCAPE}=1"],
         ["--method", ESCAPE],
     ):
-        options = ["--target", target, "--method", "1nn", "--force", *more]
+        options = ["--target", target, "--method", "otp-paper", "--force", *more]
         main(["label", str(hostile), *options])
         out, err = capsys.readouterr()
         assert "x1b" in err or "u202e" in err
@@ -218,7 +218,7 @@ def test_a_loser_of_a_race_claims_nothing(
         return run(self)
 
     monkeypatch.setattr(job.Job, "run", raced)
-    assert main(["label", str(lots), *QUICK, "-o", str(out)]) == 1
+    assert main(["label", str(lots), *QUICK, "-o", str(out)]) == 2
     assert "Written before that" not in capsys.readouterr().err
     assert out.read_text() == "of another process"
 
@@ -235,7 +235,7 @@ def test_a_command_without_rich_says_what_to_install(lots: Path) -> None:
     command = [sys.executable, "-c", WITHOUT_RICH, "label", str(lots), *QUICK]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 1
-    assert done.stderr == "otprop label: this command needs rich: pip install 'otprop[files]'\n"
+    assert done.stderr == "otprop label: this command needs rich: pip install '.[files]' in a checkout of otprop\n"
     used = "import sys; sys.modules['rich'] = None; import otprop; print(otprop.label.__name__)"
     assert subprocess.run([sys.executable, "-c", used], capture_output=True, text=True, check=False).stdout == "label\n"
 

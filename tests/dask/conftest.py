@@ -18,7 +18,7 @@ from dask.distributed import Client, LocalCluster
 def client() -> Iterator[Client]:
     """A cluster in the threads of this process: fast, and what a test changes in a module holds there, too."""
     with (
-        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address=":0") as cluster,
+        LocalCluster(n_workers=2, threads_per_worker=1, processes=False, dashboard_address="127.0.0.1:0") as cluster,
         Client(cluster) as found,
     ):
         yield found

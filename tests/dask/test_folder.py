@@ -18,6 +18,8 @@ import otprop
 from otprop.cli import folder as module
 from otprop.cli import main
 from otprop.dask import _cluster
+from otprop.dask._inputs import find_files
+from otprop.files import read_table
 
 LENGTHS = [300, 1, 400, 499]
 FAST = ["--set", 'evidence=["linear"]']
@@ -133,13 +135,13 @@ def test_a_changed_folder_or_other_options_are_refused(folder, tmp_path, capsys)
     source, out = folder(LENGTHS), tmp_path / "out"
     assert label(source, out, "--landmarks", "300") == 0
     capsys.readouterr()
-    assert label(source, out, "--landmarks", "200") == 1
+    assert label(source, out, "--landmarks", "200") == 2
     assert "holds the results of a run with another 'landmarks'" in message(capsys)
     os.utime(source / "part-01.parquet", ns=(1, 1))
-    assert label(source, out, "--landmarks", "300") == 1
+    assert label(source, out, "--landmarks", "300") == 2
     assert "part-01.parquet has changed; choose another output, pass --force to begin anew" in message(capsys)
     (source / "part-01.parquet").rename(source / "part-99.parquet")
-    assert label(source, out, "--landmarks", "300") == 1
+    assert label(source, out, "--landmarks", "300") == 2
     assert "part-01.parquet is gone" in message(capsys)
     assert label(source, out, "--landmarks", "300", "--force") == 0
 
@@ -148,10 +150,10 @@ def test_files_of_the_user_are_not_overwritten(folder, tmp_path, capsys):
     source, out = folder(LENGTHS), tmp_path / "out"
     out.mkdir()
     (out / "part-03.parquet").write_bytes(b"mine")
-    assert label(source, out) == 1
+    assert label(source, out) == 2
     assert "has 'part-03.parquet' already; pass --force" in message(capsys)
     assert (out / "part-03.parquet").read_bytes() == b"mine"
-    assert label(source, source) == 1
+    assert label(source, source) == 2
     assert "which is never written" in message(capsys)
 
 
@@ -270,7 +272,7 @@ def test_a_saved_model_labels_a_folder_as_it_labels_its_files(folder, tmp_path, 
     assert main(["predict", str(model), str(source / "*.parquet"), "-o", str(out)]) == 0
     assert {path.name: path.stat().st_mtime_ns for path in out.glob("*.parquet")} == times
     lacking = folder([1200], name="other", change=lambda number, frame: frame.drop(columns="x0"))
-    assert main(["predict", str(model), str(lacking), "-o", str(tmp_path / "no")]) == 1
+    assert main(["predict", str(model), str(lacking), "-o", str(tmp_path / "no")]) == 2
     assert "part-00.parquet lacks 'x0', which the model needs" in message(capsys)
 
 
@@ -293,7 +295,7 @@ def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsy
     ("arguments", "words"),
     [
         (["--corrections", "c.csv"], "--corrections is for one file"),
-        (["--method", "ls"], "--method ls labels one file; a folder is labelled by otp."),
+        (["--method", "otp-paper"], "--method otp-paper labels one file; a folder is labelled by otp."),
         (["--landmarks", "1"], "--landmarks 1: give a number of rows, at least 2."),
         (["--target", "kin"], "did you mean 'kind'"),
         (["--ignore", "colour"], "there is no column 'colour'"),
@@ -309,17 +311,17 @@ def test_how_text_files_are_read_can_be_said_for_a_folder(folder, tmp_path, caps
     named.mkdir()
     for path in plain.iterdir():
         (named / f"{path.stem}.dat").write_text(path.read_text().replace(",", "~"))
-    assert label(named, tmp_path / "none") == 1
+    assert label(named, tmp_path / "none") == 2
     assert "names no file with an ending of a table" in (said := message(capsys))
     assert "--format csv" in said
-    assert label(named, tmp_path / "none", "--format", "csv") == 1
+    assert label(named, tmp_path / "none", "--format", "csv") == 2
     assert "--delimiter '~'" in message(capsys)
     assert not (tmp_path / "none").exists()
     assert label(plain, tmp_path / "a", "--landmarks", "200") == 0
     assert label(named, tmp_path / "b", "--landmarks", "200", "--format", "csv", "--delimiter", "~") == 0
     found = [pd.read_csv(tmp_path / "b" / f"part-0{number}.dat", sep="~") for number in range(2)]
     pd.testing.assert_frame_equal(pd.concat(found, ignore_index=True), read(tmp_path / "a"))
-    assert label(named, tmp_path / "b", "--landmarks", "200", "--format", "csv") == 1
+    assert label(named, tmp_path / "b", "--landmarks", "200", "--format", "csv") == 2
     assert "--delimiter" in message(capsys)
 
 
@@ -348,7 +350,7 @@ def test_options_of_folders_are_refused_for_one_file(folder, tmp_path, capsys):
     file = folder([1200]) / "part-00.parquet"
     assert label(file, tmp_path / "out.parquet", "--landmarks", "100") == 2
     assert "--landmarks is for a folder or a pattern of files" in message(capsys)
-    assert label(tmp_path / "nothing" / "*.parquet", tmp_path / "out") == 1
+    assert label(tmp_path / "nothing" / "*.parquet", tmp_path / "out") == 2
     assert "names no file with an ending of a table" in message(capsys)
 
 
@@ -388,6 +390,291 @@ def test_a_missing_extra_is_one_clear_line(monkeypatch):
     from otprop.dask import _optional
 
     monkeypatch.setattr(_optional, "find_spec", lambda name: None)
-    with pytest.raises(ImportError, match=r"needs dask and distributed: pip install 'otprop\[dask\]'"):
+    with pytest.raises(ImportError, match=r"needs dask and distributed: pip install '\.\[dask\]'"):
         _optional.require_dask()
     assert Path(_optional.__file__).exists()
+
+
+def change_after_the_fit(monkeypatch, change):
+    """Call a function when the model is there and no file is labelled yet."""
+    from otprop.dask import _folder
+
+    fit = _folder._fit
+
+    def fit_and_change(run, sample, task):
+        found = fit(run, sample, task)
+        change()
+        return found
+
+    monkeypatch.setattr(_folder, "_fit", fit_and_change)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_file_that_changes_after_the_fit_is_named_and_not_labelled(folder, tmp_path, capsys, monkeypatch, ending):
+    source, out = folder(LENGTHS, ending=ending), tmp_path / "out"
+    changed = source / f"part-02.{ending}"
+
+    def turn_around():
+        frame = pd.read_parquet(changed) if ending == "parquet" else pd.read_csv(changed)
+        frame = frame.iloc[::-1]
+        frame.to_parquet(changed) if ending == "parquet" else frame.to_csv(changed, index=False)
+        os.utime(changed, ns=times)  # as tools do that keep the time
+
+    times = (changed.stat().st_atime_ns, changed.stat().st_mtime_ns)
+    change_after_the_fit(monkeypatch, turn_around)
+    assert label(source, out, "--landmarks", "300") == 1
+    assert f"part-02.{ending} was not labelled: {changed} has changed since the run began" in message(capsys)
+    assert sorted(path.stem for path in out.iterdir() if path.is_file()) == ["part-00", "part-01", "part-03"]
+
+
+def test_labels_that_the_fit_did_not_see_are_not_taken_for_landmarks(folder, tmp_path, capsys):
+    source, out = folder(LENGTHS), tmp_path / "out"
+    assert label(source, out) == 0
+    times = (source / "part-02.parquet").stat().st_mtime_ns
+    (out / "part-02.parquet").unlink()
+    frame = pd.read_parquet(source / "part-02.parquet")
+    frame.iloc[::-1].reset_index(drop=True).to_parquet(source / "part-02.parquet")
+    os.utime(source / "part-02.parquet", ns=(times, times))
+    manifest = out / "_otprop" / "manifest.json"
+    found = json.loads(manifest.read_text())
+    found["inputs"]["part-02.parquet"][1] = (source / "part-02.parquet").stat().st_size
+    manifest.write_text(json.dumps(found))
+    capsys.readouterr()
+    assert label(source, out) == 1
+    assert "part-02.parquet was not labelled: rows that the fit saw have changed since" in message(capsys)
+
+
+def test_a_file_that_was_mended_and_changes_again_is_labelled_again(folder, tmp_path):
+    source, out = folder(LENGTHS), tmp_path / "out"
+    whole = (source / "part-02.parquet").read_bytes()
+    (source / "part-02.parquet").write_bytes(whole[: len(whole) // 2])
+    assert label(source, out, "--landmarks", "300") == 1
+    (source / "part-02.parquet").write_bytes(whole)
+    assert label(source, out, "--landmarks", "300") == 0
+    pd.read_parquet(source / "part-02.parquet").iloc[:7].to_parquet(source / "part-02.parquet")
+    assert label(source, out, "--landmarks", "300") == 0
+    assert len(pd.read_parquet(out / "part-02.parquet")) == 7
+
+
+@pytest.mark.parametrize("name", ["", "done", "model", "manifest.json", "landmarks.npy", "lock", "mode"])
+@pytest.mark.parametrize("more", [[], ["--force"]])
+def test_no_link_is_followed_in_the_state_of_a_run(folder, tmp_path, capsys, name, more):
+    source, out, mine = folder([1200]), tmp_path / "out", tmp_path / "mine"
+    is_folder = name in ("", "done")
+    mine.mkdir() if is_folder else mine.write_text("mine")
+    if is_folder:
+        (mine / "settings.json").write_text("mine")
+    link = out / "_otprop" / name
+    link.parent.mkdir(parents=True)
+    link.symlink_to(mine)
+    assert label(source, out, *more) == 2
+    assert "is a link, which no run has made; remove it." in message(capsys)
+    assert (mine / "settings.json" if is_folder else mine).read_text() == "mine"
+    assert not (out / "part-00.parquet").exists()
+
+
+def test_no_output_is_written_through_a_link(folder, tmp_path, capsys):
+    source, out, mine = folder([700, 500]), tmp_path / "out", tmp_path / "mine"
+    mine.write_text("mine")
+    assert label(source, out, "--landmarks", "300") == 0
+    (out / "part-01.parquet").unlink()
+    (out / "part-01.parquet").symlink_to(mine)
+    capsys.readouterr()
+    assert label(source, out, "--landmarks", "300") == 2
+    assert "has 'part-01.parquet', changed since or not written by this run; move them away" in message(capsys)
+    assert label(source, out, "--landmarks", "300", "--force") == 2
+    assert "has links or something else in the place of 'part-01.parquet'; remove them" in message(capsys)
+    assert mine.read_text() == "mine"
+
+
+def test_a_pipe_in_the_place_of_an_output_is_refused_and_not_waited_for(folder, tmp_path, capsys):
+    source, out = folder([1200]), tmp_path / "out"
+    out.mkdir()
+    os.mkfifo(out / "part-00.parquet")
+    assert label(source, out, "--force") == 2
+    assert "has links or something else in the place of 'part-00.parquet'; remove them" in message(capsys)
+
+
+def test_an_output_that_was_edited_is_not_overwritten_by_a_second_run(folder, tmp_path, capsys):
+    source, out = folder([700, 500], ending="csv"), tmp_path / "out"
+    assert label(source, out, "--landmarks", "300") == 0
+    edited = (out / "part-00.csv").read_text() + "edited\n"
+    (out / "part-00.csv").write_text(edited)
+    capsys.readouterr()
+    assert label(source, out, "--landmarks", "300") == 2
+    assert "has 'part-00.csv', changed since or not written by this run" in message(capsys)
+    assert (out / "part-00.csv").read_text() == edited
+    assert label(source, out, "--landmarks", "300", "--force") == 0
+
+
+def test_a_forced_run_that_was_stopped_is_resumed_without_force(folder, tmp_path, monkeypatch):
+    source, out = folder([700, 500]), tmp_path / "out"
+    assert label(source, out, "--landmarks", "300") == 0
+
+    def stop(*arguments):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("otprop.dask._folder._label_files", stop)
+        assert label(source, out, "--landmarks", "200", "--force") == 130
+    assert label(source, out, "--landmarks", "200") == 0
+
+
+@pytest.mark.skipif(os.name != "posix", reason="has no such permissions")
+@pytest.mark.parametrize("modes", [(0o600, 0o644), (0o640, 0o604)])
+def test_what_is_made_from_private_files_is_private(folder, tmp_path, modes):
+    source, out = folder([700, 500]), tmp_path / "out"
+    for path, mode in zip(sorted(source.iterdir()), modes, strict=True):
+        path.chmod(mode)
+    files = ["--report", str(tmp_path / "page.html"), "--save", str(tmp_path / "kept.model")]
+    assert label(source, out, "--landmarks", "300", *files) == 0
+    made = [path for path in (out / "_otprop").rglob("*") if path.is_file() and path.name != "lock"]
+    for path in (*made, tmp_path / "page.html", tmp_path / "kept.model"):
+        assert path.stat().st_mode & 0o077 == 0, path
+    assert len(made) == 6  # manifest, model, landmarks, mode and two records
+
+
+def names_of(pattern):
+    found, notes = find_files(str(pattern))
+    return [name for _, name in found], notes
+
+
+def test_links_to_folders_are_not_followed_by_two_stars_and_a_file_is_labelled_once(tmp_path):
+    (tmp_path / "in" / "deep").mkdir(parents=True)
+    for name in ("a.csv", "deep/b.csv"):
+        (tmp_path / "in" / name).write_text("x\n1\n")
+    (tmp_path / "in" / "again").symlink_to(tmp_path / "in")
+    (tmp_path / "in" / "deep" / "up").symlink_to("..")
+    assert names_of(tmp_path / "in" / "**" / "*.csv") == (["a.csv", "deep/b.csv"], [])
+    assert names_of(tmp_path / "in" / "**") == (["a.csv", "deep/b.csv"], [])
+    assert names_of(tmp_path / "**" / "in" / "**" / "*.csv") == (["a.csv", "deep/b.csv"], [])
+    (tmp_path / "in" / "0.csv").symlink_to("a.csv")
+    assert names_of(tmp_path / "in") == (["a.csv"], ["left out, links to other inputs: '0.csv'"])
+    assert names_of(tmp_path / "in" / "*" / "*.csv")[0] == ["again/a.csv", "deep/b.csv"]
+
+
+def test_two_stars_match_what_they_match_without_links(tmp_path, monkeypatch):
+    for name in ("a.csv", "x/b.csv", "x/y/c.csv", "x/.hidden/d.csv", "x[1]/e.csv", "out/_otprop/done/a.csv.json"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("x\n1\n")
+    every = ["a.csv", "x/b.csv", "x/y/c.csv", "x[1]/e.csv"]
+    assert names_of(tmp_path / "**" / "*.*")[0] == every
+    assert names_of(tmp_path / "x" / "**" / "y" / "*.csv")[0] == ["c.csv"]
+    monkeypatch.chdir(tmp_path)
+    assert names_of("**/*.csv")[0] == every
+    assert names_of("./**/?.csv")[0] == every
+
+
+def test_links_that_lead_nowhere_are_named_and_the_others_are_labelled(tmp_path):
+    (tmp_path / "a.csv").write_text("x\n1\n")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    (tmp_path / "lost.csv").symlink_to("nowhere.csv")
+    notes = ["left out, links that lead nowhere: 'loop.csv', 'lost.csv'"]
+    assert names_of(tmp_path) == (["a.csv"], notes)
+    assert names_of(tmp_path / "*.csv") == (["a.csv"], notes)
+
+
+@pytest.mark.parametrize("more", [[], ["--dry-run"], ["--force"]])
+def test_an_output_that_is_a_loop_of_links_is_refused_in_one_line(folder, tmp_path, capsys, more):
+    (tmp_path / "out").symlink_to("out")
+    assert label(folder([1200]), tmp_path / "out", *more) == 1
+    said = capsys.readouterr().err
+    assert re.search(r"cannot (read|write to) .*out.*: (Too many levels of symbolic links|File exists)", said)
+    assert said.count("\n") == 1
+
+
+def test_files_of_a_folder_that_hold_nothing_are_left_out(folder, tmp_path, capsys):
+    source = folder([1200], ending="csv")
+    header = (source / "part-00.csv").read_text().splitlines()[0]
+    (source / "part-01.csv").write_text("")
+    (source / "part-02.csv").write_text(header + "\n")
+    assert label(source, tmp_path / "out", "--landmarks", "300") == 0
+    assert "without rows, and left out: 'part-01.csv', 'part-02.csv'" in message(capsys)
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv"])
+def test_a_target_that_a_file_lacks_is_added_where_it_is_filled_in(folder, tmp_path, ending):
+    source, out = folder(LENGTHS, ending=ending, change=without_target), tmp_path / "out"
+    assert label(source, out, "--landmarks", "300", "--fill") == 0
+    found = read(out)
+    assert len(found) == 1200
+    assert (found["kind"] == found["truth"]).mean() > 0.8
+    assert "kind_label" not in found
+
+
+def test_a_text_file_is_parsed_three_times_at_most(folder, tmp_path, monkeypatch):
+    from otprop.dask import _inputs
+
+    parsed = []
+    monkeypatch.setattr(
+        _inputs, "read_table", lambda path, **options: parsed.append(path) or read_table(path, **options)
+    )
+    assert label(folder([700, 500], ending="csv"), tmp_path / "out", "--landmarks", "300") == 0
+    assert 2 <= len(parsed) <= 6  # to look at it, to sample it, to label it
+
+
+def damage(**changes):
+    def change(found):
+        for name, value in changes.items():
+            place = found["summary"] if name in found["summary"] else found
+            place[name] = value
+        return found
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        (lambda found: 3, "no JSON object"),
+        (lambda found: [], "no JSON object"),
+        (lambda found: {**found, "more": 1}, "unknown entries"),
+        (lambda found: {**found, "format": 2}, "another format"),
+        (lambda found: {name: value for name, value in found.items() if name != "version"}, "entries are missing"),
+        (damage(summary={}), "its entry 'classes' is damaged"),
+        (damage(summary=[]), "its entry 'summary' is damaged"),
+        (damage(inputs={"a": 1}), "its entry 'inputs' is damaged"),
+        (damage(starts={"part-00.parquet": -1}), "its entry 'starts' is damaged"),
+        (damage(codes={"ash": 7}), "its entry 'codes' is damaged"),
+        (damage(classes="ash"), "its entry 'classes' is damaged"),
+        (damage(expected=float("nan")), "its entry 'expected' is damaged"),
+        (damage(n_hidden=True), "its entry 'n_hidden' is damaged"),
+        (damage(concentration="1"), "its entry 'concentration' is damaged"),
+        (damage(version="0\n1"), "its entry 'version' is damaged"),
+    ],
+)
+def test_a_damaged_manifest_is_refused_in_one_line(folder, labelled, capsys, change, reason):
+    source, out = labelled
+    manifest = out / "_otprop" / "manifest.json"
+    whole = manifest.read_text()
+    try:
+        manifest.write_text(json.dumps(change(json.loads(whole))))
+        assert label(source, out, "--landmarks", "300") == 2
+    finally:
+        manifest.write_text(whole)
+    assert f"manifest.json cannot be read ({reason}); remove it to begin anew." in message(capsys)
+
+
+@pytest.mark.parametrize("text", ["[]", "3", "{}", "{", "[" * 10**5, '{"bytes": 1, "rows": 2, "tally": []}'])
+def test_a_damaged_record_never_counts_as_done(labelled, capsys, text):
+    source, out = labelled
+    record = out / "_otprop" / "done" / "part-00.parquet.json"
+    whole, content = record.read_text(), (out / "part-00.parquet").read_bytes()
+    record.write_text(text)
+    try:
+        status = label(source, out, "--landmarks", "300")
+    finally:
+        record.write_text(whole)
+    assert (out / "part-00.parquet").read_bytes() == content
+    said = message(capsys)
+    assert (status, "1 done before" in said) == (0, True) if text == "{}" else (1, False)
+    assert status == 0 or "has 'part-00.parquet', changed since or not written by this run" in said
+
+
+@pytest.fixture
+def labelled(folder, tmp_path, capsys):
+    """A folder and its results."""
+    source = folder([700, 500])
+    assert label(source, tmp_path / "out", "--landmarks", "300") == 0
+    capsys.readouterr()
+    return source, tmp_path / "out"

@@ -28,7 +28,7 @@ def test_counts_of_parts_add_up_whatever_the_parts(rows):
         parts = [slice(at, at + size) for at in range(0, 5000, size)]
         found = Tally.total([Tally.of(codes[p], given[p], confidence[p], 4) for p in reversed(parts)], 4)
         assert found == whole
-    assert Tally.from_json(json.loads(json.dumps(whole.to_json()))) == whole
+    assert Tally.from_json(json.loads(json.dumps(whole.to_json())), 4) == whole
     assert whole.n_rows == 5000
     assert sum(whole.given) + sum(whole.labeled) + whole.abstained == 5000
 

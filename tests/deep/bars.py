@@ -9,7 +9,7 @@ import numpy as np
 
 from tests.estimators import geometry
 
-NO_TORCH = "needs PyTorch: pip install 'otprop[deep]'"
+NO_TORCH = "needs PyTorch: pip install '.[deep]' in a checkout of otprop"
 CLASSES = ("across", "diagonal", "down")
 
 

@@ -34,7 +34,7 @@ def trained():
 
 def test_without_torch_the_extra_is_named(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
-    with pytest.raises(ImportError, match=r"otprop\.deep needs torch: pip install 'otprop\[deep\]'"):
+    with pytest.raises(ImportError, match=r"otprop\.deep needs torch: pip install '\.\[deep\]'"):
         NetworkClassifier().fit([[0.0], [1.0]], [0, 1])
 
 

@@ -371,3 +371,104 @@ def test_a_disk_that_is_full_later_leaves_the_rounds_before(tmp_path, images, mo
     with pytest.raises(CheckpointError, match=r"cannot be written: Read-only.*finished rounds are kept"):
         quick(checkpoint=tmp_path, callback=lambda _: refuse_new_files(monkeypatch, tmp_path)).fit(*images)
     assert [path.name for path in tmp_path.iterdir()] == ["round-01.safetensors"]
+
+
+def rewritten(folder, change=lambda tensors: None, record=None):
+    """Change the first round as one who knows the format would: with a digest that fits."""
+    from safetensors import safe_open
+    from safetensors.torch import save_file
+
+    from otprop.deep.checkpoint import _digest
+
+    path = folder / "round-01.safetensors"
+    with safe_open(path, framework="pt") as file:
+        header, tensors = dict(file.metadata()), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
+    change(tensors)
+    header["record"] = header["record"] if record is None else record
+    header["digest"] = _digest(header["record"], tensors)
+    save_file(tensors, path, metadata=header)
+
+
+def first_weight(tensors):
+    return next(name for name in tensors if name.endswith("weight"))
+
+
+def infinite(tensors):
+    tensors[first_weight(tensors)].view(-1)[3] = torch.inf
+
+
+def halved(tensors):
+    tensors[first_weight(tensors)] = tensors[first_weight(tensors)].to(torch.bfloat16)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda tensors: tensors.pop("codes"), "is damaged: it holds no class numbers of the rows"),
+        (lambda tensors: tensors.update(codes=torch.zeros(90)), "is damaged: it holds no class numbers of the rows"),
+        (lambda tensors: tensors.update(codes=tensors["codes"][:-1].clone()), "it holds other rows or classes"),
+        (lambda tensors: tensors.update(codes=tensors["codes"] + 1), "it holds other rows or classes"),
+        (infinite, r"holds weights that are not finite, in .*weight"),
+        (halved, r"another network than network= makes: .*weight is torch.bfloat16, not torch.float32"),
+        (lambda tensors: tensors.pop(first_weight(tensors)), "another network than network= makes: .*Missing key"),
+    ],
+    ids=["no codes", "codes of no number", "few codes", "other codes", "infinite", "bfloat16", "a part less"],
+)
+def test_a_round_that_was_changed_with_care_is_refused_in_one_line(one_round, images, change, message):
+    rewritten(one_round, change)
+    with pytest.raises(CheckpointError, match=message) as caught:
+        quick(checkpoint=one_round).fit(*images)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("record", "message"),
+    [
+        ("[]", "it has no record of its round"),
+        ("[" * 100_000, "it has no record of its round"),
+        ("", "it has no record of its round"),
+        ("{}", "its record has other parts than a round has"),
+        ('{"number": "1"}', "its record has other parts than a round has"),
+    ],
+)
+def test_a_round_whose_record_is_none_is_refused(one_round, images, record, message):
+    rewritten(one_round, record=record)
+    with pytest.raises(CheckpointError, match=rf"is damaged: {message}\. Delete it to run this round again"):
+        quick(checkpoint=one_round).fit(*images)
+
+
+@pytest.mark.parametrize(("part", "value"), [("number", 2), ("n_steps", 1.5), ("loss", []), ("loss", 1e999)])
+def test_a_round_whose_record_has_odd_values_is_refused(one_round, images, part, value):
+    from safetensors import safe_open
+
+    with safe_open(one_round / "round-01.safetensors", framework="pt") as file:
+        record = json.loads(file.metadata()["record"])
+    rewritten(one_round, record=json.dumps(record | {part: value}))
+    with pytest.raises(CheckpointError, match=r"is damaged: it"):
+        quick(checkpoint=one_round).fit(*images)
+
+
+class HalfNet(torch.nn.Module):
+    """A network with weights in half precision, and a buffer that is infinite by design."""
+
+    def __init__(self, shape, n_classes):
+        super().__init__()
+        self.head = torch.nn.Linear(64, n_classes)
+        self.register_buffer("scale", torch.ones((), dtype=torch.bfloat16))
+        self.register_buffer("mask", torch.tensor([-torch.inf, 0.0]))
+
+    def forward(self, rows):
+        return self.head(rows.flatten(1)) * self.scale.float()
+
+
+def test_rounds_of_a_network_in_half_precision_are_kept(tmp_path, images):
+    quick(network=HalfNet, n_rounds=1, checkpoint=tmp_path).fit(*images)
+    assert len(quick(network=HalfNet, n_rounds=1, checkpoint=tmp_path).fit(*images).rounds_) == 1
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_in_place_of_a_round_stops_nothing(one_round, images):
+    (one_round / "round-01.safetensors").unlink()
+    os.mkfifo(one_round / "round-01.safetensors")
+    with pytest.raises(CheckpointError, match=r"round-01\.safetensors is no file"):
+        quick(checkpoint=one_round).fit(*images)

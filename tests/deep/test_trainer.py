@@ -322,3 +322,10 @@ def test_weights_decide_which_labels_a_classifier_learns():
     rows = np.concatenate([X, X])
     model = NetworkClassifier(n_steps=100, batch_size=32, n_jobs=1).fit(rows, labels, sample_weight=weight)
     assert model.score(X, truth) > 0.9
+
+
+def test_expected_error_of_later_rounds_is_that_of_the_first_whose_features_saw_no_label():
+    X, truth = bars()
+    model = quick(n_rounds=3).fit(X, partly_labelled(truth, 5))
+    assert len({record.expected_error for record in model.rounds_}) == 1
+    assert model.rounds_[0].expected_error > 0

@@ -97,6 +97,9 @@ def test_the_python_of_a_page_runs_and_prints_what_it_says(
         pytest.importorskip("torch", reason=NO_TORCH)
         for network in (otprop.deep.PseudoLabelTrainer, otprop.deep.NetworkClassifier):
             monkeypatch.setitem(network.__init__.__kwdefaults__, "n_steps", 5)
+    if page.name == "pictures.md":
+        pytest.importorskip("PIL", reason="needs the extra images")
+        monkeypatch.setenv("OTPROP_IMAGE_CACHE", "")
     if page.name == "many-rows.md":
         distributed = pytest.importorskip("distributed", reason="needs the extra dask")
         here = partial(distributed.Client, processes=False, n_workers=1, dashboard_address=":0")

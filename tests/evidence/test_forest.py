@@ -136,7 +136,7 @@ def test_out_of_bag_shares_are_close_to_those_of_scikit_learn(monkeypatch):
     X, codes, _ = table(n_rows=200, gap=1.0)
     scaled, rows = ScaledRows.of(X), np.flatnonzero(codes >= 0)
     source = RandomForestSource(scaled, 2, 5, 1)
-    _, shares = source._grow(rows, codes, np.ones(len(X)), bootstrap=True)
+    _, shares = source._grow(rows, codes, np.ones(len(X)), np.arange(len(rows)))
     theirs = RandomForestClassifier(300, min_samples_leaf=2, max_features=1, oob_score=True, random_state=0)
     theirs.fit(scaled.rows[rows], codes[rows])
     np.testing.assert_allclose(shares, theirs.oob_decision_function_, atol=0.2)

@@ -143,5 +143,19 @@ def test_without_openpyxl_one_line_says_what_to_install(monkeypatch):
         lambda: read_table(source),
         lambda: read_table(io.BytesIO(b"a\n1\n")).write(io.BytesIO(), {}, format="xlsx"),
     ):
-        with pytest.raises(ImportError, match=r"Excel files needs openpyxl: pip install 'otprop\[excel\]'$"):
+        with pytest.raises(ImportError, match=r"Excel files needs openpyxl: pip install '\.\[excel\]' in a checkout"):
             attempt()
+
+
+def test_a_sheet_can_be_named():
+    book = workbook(("kind",), ("a",), Prices=[("price",), (3,)])
+    assert read_table(book).names == ["kind"]
+    book.seek(0)
+    table = read_table(book, sheet="Prices")
+    assert (table.names, table.cells("price").tolist(), table.notes) == (["price"], [3], [])
+    for wrong, answer in (("prices", "did you mean 'Prices'"), ("Costs 2024", "there are")):
+        book.seek(0)
+        with pytest.raises(ValueError, match=f"sheet='{wrong}' is not in .*{answer}"):
+            read_table(book, sheet=wrong)
+    with pytest.raises(ValueError, match="sheet='Prices' is for Excel files; standard input is none"):
+        read_table(io.BytesIO(b"kind\na\n"), sheet="Prices")

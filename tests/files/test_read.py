@@ -166,7 +166,7 @@ def test_missing_files_and_folders_are_named_with_what_is_near(tmp_path):
 
 def test_a_missing_package_is_named_with_what_to_install(monkeypatch):
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(ImportError, match=r"needs pyarrow: pip install 'otprop\[files\]'"):
+    with pytest.raises(ImportError, match=r"needs pyarrow: pip install '\.\[files\]'"):
         read_table(io.BytesIO(CSV))
 
 
@@ -198,11 +198,19 @@ def test_an_ending_that_says_nothing_is_noted(tmp_path):
 
 
 def test_the_ending_of_the_input_is_always_right(tmp_path):
-    (tmp_path / "old.xls").write_bytes(CSV)  # as many programs export it
-    table = read_table(tmp_path / "old.xls")
-    table.write(tmp_path / "new.xls", {})
-    assert (tmp_path / "new.xls").read_bytes() == CSV
+    (tmp_path / "old.mat").write_bytes(CSV)
+    table = read_table(tmp_path / "old.mat")
+    table.write(tmp_path / "new.mat", {})
+    assert (tmp_path / "new.mat").read_bytes() == CSV
     assert table.notes == []
+
+
+def test_an_old_spreadsheet_is_read_where_it_is_text_and_never_written(tmp_path):
+    (tmp_path / "old.xls").write_bytes(CSV)  # as many programs export it
+    with pytest.raises(
+        TableError, match=r"new\.xls would be a spreadsheet of another format .* opens \.csv and \.xlsx"
+    ):
+        read_table(tmp_path / "old.xls").write(tmp_path / "new.xls", {})
 
 
 def test_a_format_that_is_asked_for_needs_no_ending(tmp_path):

@@ -15,10 +15,10 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from otprop import OTP
-from otprop._methods import METHODS
+from otprop import OTP, PaperOTP
 from otprop.files import read_table
 from otprop.labelling.job import Request, prepare
+from otprop.labelling.methods import METHODS
 from otprop.labelling.model import ModelError, load_model, predict_table, save_model
 from otprop.table.features import Features
 from otprop.table.target import read_target
@@ -105,7 +105,7 @@ OTHERS = {"cosine": OTP(metric="cosine"), "manhattan": OTP(metric="manhattan"), 
 @pytest.mark.filterwarnings("ignore:y contains no unlabeled samples")
 @pytest.mark.parametrize("name", [*METHODS, *OTHERS])
 def test_a_loaded_model_answers_bit_for_bit_the_same(name):
-    job = make(OTHERS[name] if name in OTHERS else METHODS[name].make())
+    job = make(OTHERS[name] if name in OTHERS else METHODS[name]())
     new = mixed(40, seed=7)
     codes, distributions, confidence = predict_table(loaded(saved(job)), new)
     expected = job.estimator.predict_proba(job.features.transform(new))
@@ -116,6 +116,30 @@ def test_a_loaded_model_answers_bit_for_bit_the_same(name):
         np.testing.assert_array_equal(confidence, job.estimator.predict_confidence(job.features.transform(new)))
     else:
         assert confidence is None
+
+
+def as_in_0_2(text):
+    """The text of a `PaperOTP` as version 0.2 wrote it: an `OTP` told apart by `marginals`."""
+    node = objects(text)["paper_otp"]
+    node["object"] = "otp"
+    node["state"] |= {"marginals": "balanced", "evidence": None, "n_jobs": None, "alpha": "auto", "max_rounds": "auto"}
+
+
+def test_a_model_of_version_0_2_is_loaded_as_the_class_of_its_algorithm(content):
+    job, new = make(PaperOTP()), mixed(40, seed=7)
+    model = loaded(edited(saved(job), as_in_0_2))
+    assert type(model.estimator) is PaperOTP
+    assert model.estimator.get_params() == PaperOTP().get_params()
+    assert set(vars(model.estimator)) == set(vars(loaded(saved(job)).estimator))
+    expected = job.estimator.predict_proba(job.features.transform(new))
+    np.testing.assert_array_equal(predict_table(model, new)[1], expected)
+
+    def with_marginals(text):
+        objects(text)["otp"]["state"]["marginals"] = "class"
+
+    model = loaded(edited(content, with_marginals))
+    assert type(model.estimator) is OTP
+    assert not hasattr(model.estimator, "marginals")
 
 
 def few_columns(n_rows, seed=0):
@@ -338,7 +362,7 @@ def test_classes_keep_their_type(job, values):
 
 def labelled(text):
     """A job of a file, that has run."""
-    job = prepare(read_table(io.BytesIO(text.encode())), Request("y", method="1nn"))
+    job = prepare(read_table(io.BytesIO(text.encode())), Request("y", method="otp-paper"))
     job.run()
     return job
 
@@ -359,13 +383,9 @@ def test_new_rows_are_read_as_the_rows_of_the_model_were():
         model.frame(read_table(io.BytesIO(b"size;x\n1,5;2\n")))
 
 
-def test_a_model_of_the_first_format_is_read(content):
-    def change(text):
-        text["format"] = 1
-        del text["readings"]
-
-    # the objects of this one have the ids of the present format, which an old reader of names passes on
-    assert loaded(edited(content, change)).readings == {}
+def test_a_model_of_an_older_format_is_refused_with_what_to_do(content):
+    with pytest.raises(ModelError, match=r"format 2.*label the table again with --save"):
+        loaded(edited(content, lambda text: text.update(format=2)))
 
 
 @pytest.mark.parametrize("readings", [{"x": {"kind": 3}}, {"x": {"sort": "number"}}, {"x": "number"}, [1]])
@@ -575,13 +595,13 @@ def test_a_scalar_of_no_known_type_is_refused(content, kind):
 @pytest.mark.parametrize("found", [np.full((20, 2), 0.7), np.tile([-1.0, 2.0], (20, 1)), np.full((20, 2), np.nan)])
 def test_what_is_no_probability_is_refused(content, found, monkeypatch):
     model = loaded(content)
-    monkeypatch.setattr(type(model.estimator), "predict_with_confidence", lambda self, X: (found, np.ones(20)))
+    monkeypatch.setattr(type(model.estimator), "predict_all", lambda self, X: (np.zeros(20, int), found, np.ones(20)))
     with pytest.raises(ModelError, match="the model is damaged: what it gives are no probabilities"):
         predict_table(model, mixed(20))
 
 
 def test_a_confidence_above_one_is_refused(content, monkeypatch):
-    model, answer = loaded(content), (np.full((20, 2), 0.5), np.full(20, 1.5))
-    monkeypatch.setattr(type(model.estimator), "predict_with_confidence", lambda self, X: answer)
+    model, answer = loaded(content), (np.zeros(20, int), np.full((20, 2), 0.5), np.full(20, 1.5))
+    monkeypatch.setattr(type(model.estimator), "predict_all", lambda self, X: answer)
     with pytest.raises(ModelError, match="its confidence is no probability"):
         predict_table(model, mixed(20))

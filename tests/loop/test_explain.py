@@ -1,4 +1,4 @@
-"""Class probabilities by source, and a geometry that another estimator takes over."""
+"""Class probabilities by source."""
 
 from __future__ import annotations
 
@@ -37,21 +37,3 @@ def test_a_source_that_reaches_no_row_leaves_the_classes_equal():
     shares = model.explain(graph[[1, 4]])["diffusion"]
     assert shares[0].argmax() == 0
     np.testing.assert_array_equal(shares[1], [0.5, 0.5])
-
-
-def test_a_model_without_confidence_does_not_explain():
-    assert not hasattr(OTP.paper(), "explain")
-
-
-def test_another_estimator_takes_over_the_geometry_of_the_same_rows(blobs):
-    X, y = blobs
-    first = OTP(warm_start=True).fit(X, y)
-    more = y.copy()
-    more[1] = 2
-    second = OTP(warm_start=True).take_geometry(first).fit(X, more)
-    fresh = OTP().fit(X, more)
-    assert second.reused_
-    assert first.reused_ == ()
-    np.testing.assert_array_equal(second.label_distributions_, fresh.label_distributions_)
-    assert OTP(warm_start=True).take_geometry(first).fit(X + 1e-3, more).reused_ == ()  # other rows
-    assert OTP(warm_start=True).take_geometry(OTP()).fit(X, more).reused_ == ()

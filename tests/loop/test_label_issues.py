@@ -130,8 +130,6 @@ def test_label_noise_is_off_or_auto(flipped_blobs):
     X, _, shown, _ = flipped_blobs
     with pytest.raises(ValueError, match=r"^label_noise must be None or 'auto'; got 0\.1"):
         OTP(label_noise=0.1).fit(X, shown)
-    with pytest.raises(ValueError, match=r"^label_noise='auto' has no meaning with marginals='balanced'"):
-        OTP.paper().set_params(label_noise="auto").fit(X, shown)
 
 
 def test_labels_of_a_hard_class_count_in_full():

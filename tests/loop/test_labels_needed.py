@@ -60,10 +60,30 @@ def test_a_fitted_model_says_how_many_labels_it_needs():
     for wrong in (0, 1, "half", float("nan")):
         with pytest.raises(ParameterError, match=r"^error must be"):
             model.labels_needed(wrong)
-    assert not hasattr(OTP.paper(), "labels_needed")
 
 
 def test_no_more_labels_are_needed_only_where_the_expected_error_is_reached():
     for expected in (0.1, 0.1436, 0.3):
         assert estimate_labels_needed(0.99 * expected, expected, 50.0, 100, 10_000).value > 0
         assert estimate_labels_needed(1.01 * expected, expected, 50.0, 100, 10_000).value == 0
+
+
+def test_a_range_of_more_than_ten_times_is_not_known():
+    assert LabelsNeeded(30, 9, 99).is_known
+    assert not LabelsNeeded(30, 9, 100).is_known
+    assert LabelsNeeded(0, 0, 0).is_known
+    assert not needed(0.15).is_known
+
+
+def test_earlier_fits_tell_how_fast_the_error_falls():
+    steep = [(10, 0.2 * 5**0.9), (20, 0.2 * 2.5**0.9), (30, 0.2 * (5 / 3) ** 0.9)]
+    flat = [(n, 0.2) for n in (10, 20, 30)]
+    fast, unknown, slow = (estimate_labels_needed(0.1, 0.2, 500, 50, 100_000, earlier) for earlier in (steep, (), flat))
+    assert fast.value < unknown.value < slow.value
+    assert fast.high < unknown.high
+    assert fast.is_known
+    assert not unknown.is_known
+
+
+def test_fits_with_nearly_as_many_labels_or_more_tell_nothing():
+    assert needed(0.1) == estimate_labels_needed(0.1, 0.2, 50, 50, 10_000, [(48, 0.5), (90, 0.01)])

@@ -108,8 +108,6 @@ def test_what_cannot_be_suggested_is_said(clouds):
         model.suggest(5, random_share=2)
     with pytest.raises(RuntimeError, match="copies and saved models do not keep"):
         pickle.loads(pickle.dumps(model)).suggest()
-    with pytest.raises(AttributeError, match="suggest"):
-        OTP.paper().fit(X, y).suggest()
 
 
 @pytest.mark.parametrize("size", [1e-310, 1e300, 1.7e308])

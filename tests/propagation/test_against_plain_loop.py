@@ -8,7 +8,7 @@ from scipy.special import logsumexp
 from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
-from otprop import OTP
+from otprop import PaperOTP
 
 
 def plain_plan(cost, epsilon, tol=1e-5):
@@ -50,5 +50,5 @@ def test_otp_labels_iris_like_the_printed_algorithm(share, epsilon):
     labelled, _ = train_test_split(np.arange(150), train_size=share, stratify=truth, random_state=0)
     y = np.full(150, -1)
     y[labelled] = truth[labelled]
-    model = OTP.paper(epsilon=epsilon, alpha=0.9).fit(X, y)
+    model = PaperOTP(epsilon=epsilon, alpha=0.9).fit(X, y)
     assert (model.transduction_ == algorithm_1(X, y, epsilon, 0.9)).all()

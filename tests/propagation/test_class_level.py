@@ -729,13 +729,6 @@ def test_a_new_row_that_no_label_reaches_has_at_most_the_confidence_of_its_class
     assert model.predict_confidence(new)[0] <= 0.8 < model.predict_confidence(new)[1]
 
 
-def test_the_papers_way_has_no_confidence_and_says_so(iris):
-    X, _, y = iris
-    model = OTP.paper(epsilon=0.1).fit(X, y)
-    with pytest.raises(AttributeError, match="predict_confidence"):
-        model.predict_confidence(X)
-
-
 @pytest.mark.parametrize("twice", [["forest", "forest"], [GaussianNB()] * 2])
 def test_a_source_counts_once(iris, twice):
     X, _, y = iris

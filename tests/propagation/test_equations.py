@@ -12,7 +12,7 @@ from sklearn.datasets import load_iris
 from sklearn.model_selection import train_test_split
 
 import otprop.propagation.row_rounds
-from otprop import OTP
+from otprop import PaperOTP
 from otprop.geometry.cost import ArrayCost, RowCost
 from otprop.geometry.euclidean import EuclideanCost
 from otprop.propagation.rounds import certainty
@@ -36,7 +36,7 @@ def test_eq_07_all_labelled_rows_weigh_the_same_and_so_do_all_unlabelled(monkeyp
 
     solve = otprop.propagation.row_rounds.solve
     monkeypatch.setattr(otprop.propagation.row_rounds, "solve", spy)
-    OTP.paper(epsilon=0.01).fit([[0.0], [0.1], [1.0], [1.1], [0.9]], [0, -1, 1, -1, -1])
+    PaperOTP(epsilon=0.01).fit([[0.0], [0.1], [1.0], [1.1], [0.9]], [0, -1, 1, -1, -1])
     a, b = seen[0]
     np.testing.assert_allclose(a, [1 / 2, 1 / 2])
     np.testing.assert_allclose(b, [1 / 3, 1 / 3, 1 / 3])
@@ -72,7 +72,7 @@ def test_eq_12_certainty_is_one_less_the_normalised_entropy():
 
 
 def test_eq_13_a_row_gets_its_most_probable_class():
-    model = OTP.paper(epsilon=0.05, alpha=0.0).fit([[0.0], [1.0], [0.1], [0.8]], ["a", "b", None, None])
+    model = PaperOTP(epsilon=0.05, alpha=0.0).fit([[0.0], [1.0], [0.1], [0.8]], ["a", "b", None, None])
     assert model.transduction_.tolist() == ["a", "b", "a", "b"]
     assert (model.label_distributions_.argmax(axis=1) == [0, 1, 0, 1]).all()
 
@@ -84,7 +84,7 @@ def test_eq_14_every_round_labels_a_row_and_no_row_is_lost(n_rows, n_labelled, s
     rng = np.random.default_rng(seed)
     X, y = rng.normal(size=(n_rows, 2)), rng.integers(0, 3, n_rows)
     y[min(n_labelled, n_rows - 1) :] = -1
-    model = OTP.paper(alpha=alpha).fit(X, y)
+    model = PaperOTP(alpha=alpha).fit(X, y)
     m, n = int((y != -1).sum()), int((y == -1).sum())
     for round_ in model.rounds_:
         assert (round_.n_labeled, round_.n_unlabeled) == (m, n)
@@ -96,7 +96,7 @@ def test_eq_14_every_round_labels_a_row_and_no_row_is_lost(n_rows, n_labelled, s
 
 def test_eq_15_when_no_row_is_certain_enough_the_most_certain_ones_are_labelled_ties_together():
     # rows at 0.3 and 0.7 mirror each other and are equally certain; the one in the middle is not certain at all
-    model = OTP.paper(epsilon=1.0, alpha=0.99).fit([[0.0], [1.0], [0.3], [0.7], [0.5]], [0, 1, -1, -1, -1])
+    model = PaperOTP(epsilon=1.0, alpha=0.99).fit([[0.0], [1.0], [0.3], [0.7], [0.5]], [0, 1, -1, -1, -1])
     first = model.rounds_[0]
     assert sorted(first.rows) == [2, 3]
     assert first.lowered
@@ -110,7 +110,7 @@ def test_eq_15_alpha_is_restored_in_the_next_round():
     labelled, _ = train_test_split(np.arange(150), train_size=0.35, stratify=truth, random_state=0)
     y = np.full(150, -1)
     y[labelled] = truth[labelled]
-    rounds = OTP.paper(epsilon=0.016, alpha=0.9).fit(X, y).rounds_
+    rounds = PaperOTP(epsilon=0.016, alpha=0.9).fit(X, y).rounds_
     lowered = [round_.lowered for round_ in rounds]
     assert any(before and not after for before, after in pairwise(lowered))
     assert all(round_.threshold == 0.9 for round_ in rounds if not round_.lowered)

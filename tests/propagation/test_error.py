@@ -22,6 +22,7 @@ from otprop.propagation.error import (
     error_interval,
     estimate_error,
     expected_error,
+    intraclass_correlation,
     unseen_share,
     weighted_error,
     without_chosen,
@@ -142,10 +143,34 @@ def test_a_worked_example():
 @given(held_out=shares, doubt=shares, unseen=st.floats(0, 0.9), more=shares, n=st.integers(1, 5000))
 def test_the_expected_error_is_a_share_that_rises_with_what_speaks_for_errors(held_out, doubt, unseen, more, n):
     found = expected_error(held_out, doubt, unseen, n, 3)
-    assert 0 < found <= 1 - (1 - unseen) / 3
+    assert 0 < found < 1
     assert expected_error(held_out + (1 - held_out) * more, doubt, unseen, n, 3) >= found - 1e-12
-    assert expected_error(held_out, doubt + (1 - doubt) * more, unseen, n, 3) >= found - 1e-12
+    if held_out <= doubt:  # the held-out error does not contradict the probabilities
+        assert found <= 1 - (1 - unseen) / 3
+        assert expected_error(held_out, doubt + (1 - doubt) * more, unseen, n, 3) >= found - 1e-12
     assert expected_error(held_out, doubt, unseen + (0.9 - unseen) * more, n, 3) >= found - 1e-12
+
+
+def test_expected_error_is_the_held_out_one_where_that_contradicts_the_probabilities():
+    assert float(expected_error(0.4, 0.05, 0.0, 100, 2)) == pytest.approx(0.4, abs=0.01)
+    assert float(expected_error(0.12, 0.05, 0.0, 20, 2)) < 0.12  # with few labels it does not
+
+
+def test_labels_held_out_in_groups_give_a_wider_interval_than_as_many_single_ones():
+    single = estimate_error(replace(JUDGED, n_labels=50))
+    grouped = estimate_error(replace(JUDGED, n_labels=50, grouped=True))
+    shifted = estimate_error(replace(JUDGED, n_labels=50, grouped=True, shifted=True))
+    widths = [high - low for low, high in (each.interval for each in (single, grouped, shifted))]
+    assert widths == sorted(widths)
+    assert shifted.expected > grouped.expected > single.expected
+
+
+def test_intraclass_correlation_is_high_where_whole_groups_are_wrong_and_low_where_errors_are_spread():
+    groups = np.repeat(np.arange(40), 5)
+    whole, spread = np.repeat(np.arange(40) % 2, 5).astype(float), np.tile([1.0, 0.0, 0.0, 0.0, 1.0], 40)
+    assert intraclass_correlation(whole, groups) > 0.85
+    assert intraclass_correlation(spread, groups) < 0.05
+    assert 0 < intraclass_correlation(whole[:5], groups[:5]) < 1  # one group tells nothing
 
 
 def test_with_many_labels_it_is_what_was_seen_and_with_few_it_is_more():
@@ -326,9 +351,3 @@ def test_what_is_no_word_on_each_row_is_refused(chosen, kind, message):
     X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     with pytest.raises(kind, match=message):
         OTP().fit(X, [0, 0, -1, 1, 1, -1], chosen=chosen)
-
-
-def test_balanced_learns_no_error_and_refuses_to_be_told():
-    X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
-    with pytest.raises(ValueError, match="chosen has no meaning with marginals='balanced'"):
-        OTP.paper().fit(X, [0, 0, -1, 1, 1, -1], chosen=[True, False, False, True, False, False])

@@ -9,10 +9,8 @@ from sklearn.datasets import load_digits, load_iris
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, pairwise_distances
 
-from otprop import OTP
-from tests.estimators import balanced, hide
-
-GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
+from otprop import PaperOTP
+from tests.estimators import hide
 
 
 @pytest.fixture(scope="module")
@@ -24,7 +22,7 @@ def iris():
 @pytest.fixture(scope="module")
 def fitted(iris):
     X, _, y = iris
-    return balanced().fit(X, y)
+    return PaperOTP().fit(X, y)
 
 
 def test_most_rows_of_iris_are_labelled_rightly(iris, fitted):
@@ -58,7 +56,7 @@ def test_rows_are_labelled_above_the_threshold_of_their_round(fitted):
 @pytest.mark.parametrize("factor", [0.01, 0.1, 1.0, 10.0])
 def test_prediction_on_the_training_rows_keeps_given_labels_and_agrees_with_the_rounds(iris, factor):
     X, _, y = iris
-    model = balanced(epsilon=factor * 0.05).fit(X, y)
+    model = PaperOTP(epsilon=factor * 0.05).fit(X, y)
     predicted = model.predict(X)
     assert (predicted[y != -1] == y[y != -1]).all()
     sure = model.certainty_ >= 0.9
@@ -69,7 +67,7 @@ def test_prediction_agrees_with_the_rounds_on_digits_where_there_are_many():
     X, truth = load_digits(return_X_y=True)
     X, truth = X[:900], truth[:900]
     y = hide(truth, 0.05)
-    model = balanced(epsilon=300.0).fit(X, y)
+    model = PaperOTP(epsilon=300.0).fit(X, y)
     assert len(model.rounds_) > 40
     predicted = model.predict(X)
     assert (predicted[y != -1] == y[y != -1]).all()
@@ -79,7 +77,7 @@ def test_prediction_agrees_with_the_rounds_on_digits_where_there_are_many():
 
 def test_identical_rows_with_different_labels_are_predicted_by_their_weight():
     X = [[0.0], [0.0], [0.0], [5.0], [0.1]]
-    model = balanced(epsilon=0.1).fit(X, ["a", "a", "b", "b", None], sample_weight=[1, 1, 6, 1, 1])
+    model = PaperOTP(epsilon=0.1).fit(X, ["a", "a", "b", "b", None], sample_weight=[1, 1, 6, 1, 1])
     np.testing.assert_allclose(model.predict_proba([[0.0]]), [[0.25, 0.75]])
 
 
@@ -96,7 +94,7 @@ def test_a_row_far_from_everything_is_predicted_without_overflow(fitted):
 @pytest.mark.parametrize("make", [sp.csr_array, sp.coo_matrix, sp.csc_array])
 def test_sparse_rows_give_the_same_labels(iris, fitted, make):
     X, _, y = iris
-    model = balanced().fit(make(X), y)
+    model = PaperOTP().fit(make(X), y)
     assert (model.transduction_ == fitted.transduction_).all()
     np.testing.assert_allclose(model.predict_proba(make(X)), fitted.predict_proba(X), atol=1e-6)
 
@@ -104,7 +102,7 @@ def test_sparse_rows_give_the_same_labels(iris, fitted, make):
 def test_a_precomputed_cost_is_the_same_as_its_metric(iris, fitted):
     X, _, y = iris
     costs = pairwise_distances(X, metric="sqeuclidean")
-    model = balanced(cost="precomputed").fit(costs, y)
+    model = PaperOTP(cost="precomputed").fit(costs, y)
     assert (model.transduction_ == fitted.transduction_).all()
     assert model.epsilon_ == pytest.approx(fitted.epsilon_)
     np.testing.assert_allclose(model.predict_proba(costs[:5]), fitted.predict_proba(X[:5]), atol=1e-6)
@@ -113,7 +111,7 @@ def test_a_precomputed_cost_is_the_same_as_its_metric(iris, fitted):
 @pytest.mark.parametrize("metric", ["euclidean", "cityblock", "cosine", "seuclidean", "mahalanobis", "chebyshev"])
 def test_any_metric_of_scikit_learn_can_be_the_cost(iris, metric):
     X, truth, y = iris
-    model = balanced(cost=metric).fit(X, y)
+    model = PaperOTP(cost=metric).fit(X, y)
     assert accuracy_score(truth, model.transduction_) > 0.7
     assert all(round_.converged for round_ in model.rounds_)
 
@@ -121,8 +119,8 @@ def test_any_metric_of_scikit_learn_can_be_the_cost(iris, metric):
 def test_a_callable_can_be_the_cost(iris):
     X, truth, _ = iris
     X, y = X[::3], hide(truth[::3], 0.2)
-    by_name = balanced(cost="cityblock").fit(X, y)
-    by_call = balanced(cost=lambda one, other: float(np.abs(one - other).sum())).fit(X, y)
+    by_name = PaperOTP(cost="cityblock").fit(X, y)
+    by_call = PaperOTP(cost=lambda one, other: float(np.abs(one - other).sum())).fit(X, y)
     assert (by_name.transduction_ == by_call.transduction_).all()
 
 
@@ -133,15 +131,9 @@ def test_weights_count_rows():
     weights = np.ones(40)
     weights[:4] = [3, 0, 2, 1]
     repeated = np.concatenate([np.repeat(np.arange(8), weights[:8].astype(int)), np.arange(8, 40)])
-    weighted = balanced(epsilon=0.3, tol=1e-10).fit(X, y, sample_weight=weights)
-    again = balanced(epsilon=0.3, tol=1e-10).fit(X[repeated], y[repeated])
+    weighted = PaperOTP(epsilon=0.3, tol=1e-10).fit(X, y, sample_weight=weights)
+    again = PaperOTP(epsilon=0.3, tol=1e-10).fit(X[repeated], y[repeated])
     np.testing.assert_allclose(weighted.label_distributions_[8:], again.label_distributions_[repeated >= 8], atol=1e-7)
-
-
-def test_paper_is_the_printed_algorithm():
-    model = OTP.paper(epsilon=0.016, alpha=0.8)
-    assert (model.cost, model.evidence, model.marginals) == ("sqeuclidean", None, "balanced")
-    assert (model.epsilon, model.alpha, model.max_rounds) == (0.016, 0.8, None)
 
 
 def test_an_unfinished_solve_warns_once_and_says_what_to_change(iris):
@@ -149,7 +141,7 @@ def test_an_unfinished_solve_warns_once_and_says_what_to_change(iris):
     with pytest.warns(
         ConvergenceWarning, match=r"did not reach tol=1e-06 in \d+ of \d+ rounds.*Raise epsilon"
     ) as record:
-        model = balanced(max_iter=1, epsilon=1e-3).fit(X, y)
+        model = PaperOTP(max_iter=1, epsilon=1e-3).fit(X, y)
     assert len(record) == 1
     assert not all(round_.converged for round_ in model.rounds_)
     assert np.isfinite(model.label_distributions_).all()
@@ -158,43 +150,9 @@ def test_an_unfinished_solve_warns_once_and_says_what_to_change(iris):
 def test_costs_too_large_for_memory_give_the_same_labels(iris, fitted, monkeypatch):
     X, _, y = iris
     monkeypatch.setattr("otprop.geometry.cost.MEMORY_LIMIT", 0)
-    model = balanced().fit(X, y)
+    model = PaperOTP().fit(X, y)
     np.testing.assert_allclose(model.label_distributions_, fitted.label_distributions_, atol=1e-5)
 
 
-def test_left_to_itself_it_takes_the_papers_threshold_and_as_many_rounds_as_it_needs(iris, fitted):
-    X, _, y = iris
-    printed = OTP.paper().fit(X, y)
-    np.testing.assert_array_equal(printed.label_distributions_, fitted.label_distributions_)
+def test_rounds_use_the_threshold_of_the_paper_unless_told_otherwise(fitted):
     assert {round_.threshold for round_ in fitted.rounds_ if not round_.lowered} == {0.9}
-
-
-def test_what_only_class_level_transport_has_is_not_there(iris):
-    X, _, y = iris
-    model = OTP(evidence=None).fit(X, y)
-    assert hasattr(model, "confidence_")
-    model.set_params(cost="sqeuclidean", marginals="balanced").fit(X, y)
-    for name in ("confidence_", "evidence_", "settings_", "class_prior_", "marginal_strength_"):
-        assert not hasattr(model, name)
-    with pytest.raises(AttributeError, match="coverage"):
-        model.coverage()
-
-
-@pytest.mark.parametrize(
-    ("parameters", "message"),
-    [
-        ({"cost": "diffusion"}, "marginals='balanced' needs a cost between rows, which cost='diffusion' is not"),
-        ({"cost": "graph"}, "marginals='balanced' needs a cost between rows, which cost='graph' is not"),
-        ({"evidence": ["forest"]}, r"evidence=\['forest'\] has no meaning with marginals='balanced'"),
-        ({"marginal_strength": 0.5}, "marginal_strength=0.5 has no meaning with marginals='balanced'"),
-        ({"class_prior": "uniform"}, "class_prior='uniform' has no meaning with marginals='balanced'"),
-        ({"class_prior": np.ones(2)}, "class_prior=array.* has no meaning with marginals='balanced'"),
-        ({"metric": "cosine"}, "metric='cosine' has no meaning with marginals='balanced'; leave it at 'euclidean'"),
-        ({"n_neighbors": 5}, "n_neighbors=5 has no meaning with marginals='balanced'"),
-        ({"diffusion": 0.5}, "diffusion=0.5 has no meaning with marginals='balanced'"),
-        ({"abstain_below": 0.9}, "abstain_below=0.9 has no meaning with marginals='balanced'"),
-    ],
-)
-def test_parameters_without_a_meaning_here_are_refused(parameters, message):
-    with pytest.raises(ValueError, match=message):
-        balanced(**parameters).fit(*GOOD)

@@ -23,8 +23,8 @@ from otprop.report.class_markers import class_markers
 from otprop.report.formatting import format_percent
 from otprop.report.label_charts import coverage_chart
 from otprop.report.label_page import make_page, without_folders
+from tests.report.checker import Checker
 from tests.report.outcomes import explained, made_outcome, made_page
-from tests.report.test_benchmark_page import Checker
 
 EVIL = "</script><script>alert(1)</script><!--&\"'"
 
@@ -259,7 +259,7 @@ def test_the_page_of_a_job_shows_names_of_files_and_no_folder(tmp_path: Path) ->
     ]
     path = tmp_path / "numbers.csv"
     path.write_text("\n".join(["number,rest,kind", *lines]) + "\n", encoding="utf-8")
-    job = prepare(read_table(path), Request("kind", method="1nn"))
+    job = prepare(read_table(path), Request("kind", method="otp-paper"))
     outcome = job.run()
     html = make_page(job, outcome, command=f"otprop label {path} --target kind --report={tmp_path}/p.html -o x/y.csv")
     assert str(tmp_path) not in html

@@ -65,7 +65,7 @@ def test_an_unknown_way_is_refused() -> None:
 
 def test_without_umap_the_error_says_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "umap", None)
-    with pytest.raises(ImportError, match=r"pip install 'otprop\[umap\]'"):
+    with pytest.raises(ImportError, match=r"pip install '\.\[umap\]'"):
         map_rows(np.eye(30), np.arange(30), how="umap")
 
 

@@ -38,7 +38,13 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @contextmanager
 def running(
-    path: Path, target: str = "kind", *, worker: bool = True, opened: Callable[[], Any] = lambda: None, **options: Any
+    path: Path,
+    target: str = "kind",
+    *,
+    worker: bool = True,
+    opened: Callable[[], Any] = lambda: None,
+    port: int = 0,
+    **options: Any,
 ) -> Iterator[tuple[Any, StudioClient]]:
     """A studio that serves a file, and a client of it; `options` are those of `Studio`."""
     from otprop.labelling.job import Request
@@ -46,7 +52,7 @@ def running(
     from otprop.studio.source import Source
 
     request = Request(target, settings={"evidence": None})  # the geometry alone is fast
-    studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), 0, **options)
+    studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), port, **options)
     if not worker:
         studio.workspace.worker.start = lambda: None
     opened()  # the file has been read by the server, and not by the worker yet

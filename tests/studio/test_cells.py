@@ -138,3 +138,30 @@ def test_the_pictures_of_an_npz_file_go_by_row(tmp_path: Path) -> None:
     cells = Cells(read_table(tmp_path / "digits.npz"), "kind", tmp_path)
     assert cells.pictures.has(3)
     assert cells.pictures.of_row(3) == (png(images[3]), "image/png")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs links")
+@pytest.mark.parametrize("name", ["good.png", "inner/good.png"])
+def test_a_picture_that_is_swapped_for_a_link_while_it_is_opened_is_not_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str
+) -> None:
+    folder, elsewhere = tmp_path / "table", tmp_path / "elsewhere"
+    for place, content in ((folder / "inner", b"own"), (elsewhere, b"secret")):
+        place.mkdir(parents=True)
+        (place / "good.png").write_bytes(b"\x89PNG\r\n\x1a\n" + content)
+    (folder / "good.png").write_bytes((folder / "inner" / "good.png").read_bytes())
+    shown = Pictures(folder, pytest.importorskip("pyarrow").array([name]))
+    assert shown.of_row(0)[0].endswith(b"own")
+    resolve = Path.resolve
+
+    def swap(path: Path, strict: bool = False) -> Path:
+        found = resolve(path, strict)
+        if path.name == "good.png":  # it has been found to be inside: now it is swapped
+            part = folder / Path(name).parts[0]
+            part.rename(tmp_path / "before")
+            part.symlink_to(elsewhere if part.suffix == "" else elsewhere / "good.png")
+        return found
+
+    monkeypatch.setattr(Path, "resolve", swap)
+    with pytest.raises(NoPictureError, match="cannot be read"):
+        shown.of_row(0)

@@ -60,6 +60,20 @@ def test_a_run_finds_what_otprop_label_finds_with_the_same_corrections(path: Pat
     assert result.reused
 
 
+def test_the_probability_of_a_propagated_label_is_its_confidence(path: Path) -> None:
+    propagator = make(path)
+    result = propagator.run(labels_of(propagator, {20: 1, 30: 0, 31: UNKNOWN}))
+    assert propagator.fitted is not None
+    outcome = propagator.fitted[1]
+    new = ~outcome.given & (outcome.codes >= 0)
+    raw = outcome.distributions.max(axis=1)
+    assert (np.abs(raw - result.confidence / 255)[new] > 0.005).any()  # they would differ
+    assert (result.best[new, 0] == result.labels[new]).all()
+    assert result.probability[new, 0] == pytest.approx(result.confidence[new] / 255)
+    assert result.probability.sum(axis=1) == pytest.approx(1)
+    assert result.probability[outcome.given, 0] == pytest.approx(raw[outcome.given])
+
+
 def test_the_exports_are_those_of_otprop_label_in_whatever_order_the_classes_were_made(tmp_path: Path) -> None:
     bare = write_lots(tmp_path / "bare.csv", target=False)
     propagator = make(bare)
@@ -195,3 +209,20 @@ def test_a_table_of_any_format_with_numbers_as_classes_is_exported_with_a_class_
             written = otprop.files.read_table(tmp_path / export(propagator, propagator.fitted[3], what, tmp_path))
             assert [str(cell) for cell in written.cells("kind_label")[[0, 1, 20]]] == classes[:2] + classes[2:]
             assert written.cells("kind_source")[[0, 20, 39]].tolist() == ["given", "corrected", "propagated"]
+
+
+@pytest.mark.parametrize("propagated", [True, False])
+def test_no_cell_of_a_csv_for_spreadsheets_starts_a_formula(tmp_path: Path, propagated: bool) -> None:
+    path = write_lots(tmp_path / "lots.csv", n_labels=8)
+    path.write_text(path.read_text().replace("lot 9 ", "=cmd|' /C calc'!A0").replace("lot 10 ", "-5"))
+    propagator = make(path)
+    labels = labels_of(propagator, {20: 1})
+    if propagated:
+        propagator.run(labels)
+    texts = {
+        what: (tmp_path / export(propagator, labels, what, tmp_path)).read_text() for what in ("csv", "spreadsheet")
+    }
+    assert ",=cmd|" in texts["csv"]
+    assert ",=cmd|" not in texts["spreadsheet"]
+    assert "'=cmd|" in texts["spreadsheet"]
+    assert texts["spreadsheet"].replace("'=cmd|", "=cmd|") == texts["csv"]

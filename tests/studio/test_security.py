@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.studio.attacks import served
 from tests.studio.client import StudioClient
-from tests.studio.conftest import MARKUP
+from tests.studio.conftest import MARKUP, running, write_lots
 
 pytest.importorskip("starlette")
 pytest.importorskip("uvicorn")
@@ -61,3 +62,37 @@ def test_markup_in_cells_columns_and_classes_is_data_of_a_type_that_no_browser_r
         json.loads(data)
     assert client.get("/api/state")["classes"][made["id"]]["name"] == MARKUP
     assert MARKUP in client.get("/api/row/3")["cells"][2]
+
+
+@pytest.mark.parametrize(
+    "other", ['prefs={"theme":"dark"}', "a=b, c; d", 'x="', "=", "\xe4=\xfc", "otprop_studio_1=x", "$Version=1"]
+)
+def test_cookies_of_other_local_servers_do_not_lock_the_page_out(quiet: tuple[Any, StudioClient], other: str) -> None:
+    _, client = quiet
+    for line in (f"{other}; {client.cookie}", f"{client.cookie}; {other}", f"{other};{client.cookie};"):
+        assert client.send("GET", "/api/state", {"Cookie": line})[0] == 200, line
+    assert client.send("GET", "/api/state", {"Cookie": other})[0] == 401
+
+
+def test_the_cookie_of_an_earlier_start_is_refused_and_is_in_no_file(tmp_path: Path) -> None:
+    path = write_lots(tmp_path / "lots.csv")
+    with running(path, worker=False) as (_, client):
+        client.label(20, 0)
+        first, port = client.cookie, client.port
+        value = first.partition("=")[2].encode()
+        assert not [one for one in tmp_path.iterdir() if value in one.read_bytes()]
+    with running(path, worker=False, port=port) as (_, client):
+        assert client.port == port
+        assert client.send("GET", "/api/state", {"Cookie": first})[0] == 401
+        assert client.get("/api/state")["revision"] == 1
+
+
+def test_a_label_is_refused_over_http_when_the_session_file_is_gone(tmp_path: Path) -> None:
+    path = write_lots(tmp_path / "lots.csv")
+    with running(path, worker=False) as (studio, client):
+        client.label(20, 0)
+        studio.session.path.unlink()
+        label = {"rows": [21], "class": 0, "kind": "label"}
+        assert "was moved or deleted" in client.post("/api/label", label, 507)["error"]
+        name = client.post("/api/export", {"format": "labels"})["url"]  # nothing is lost before the studio ends
+        assert b"\n21,apple,chosen," in client.get(name)

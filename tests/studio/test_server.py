@@ -153,7 +153,7 @@ def test_a_map_by_umap_says_what_to_install(studio: Found) -> None:
     _, client = studio
     answers = (client.get("/api/map?kind=umap", 202) for _ in client.events())
     failed = next(answer for answer in answers if answer["state"] == "failed")
-    assert "pip install 'otprop[umap]'" in failed["error"]
+    assert "pip install '.[umap]' in a checkout of otprop" in failed["error"]
 
 
 def test_a_new_class_a_search_and_a_goal(studio: Found) -> None:

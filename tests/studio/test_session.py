@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -17,6 +18,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from otprop.files import TableError
+from otprop.studio.rescue import rescue_labels
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN, Session
 from otprop.studio.session_file import NotSavedError, SessionError
 
@@ -257,17 +260,23 @@ def test_another_programs_database_is_refused_and_stays_as_it_was(tmp_path: Path
     assert len(before) == (3 if mode == "wal" else 1)
 
 
-def test_a_session_whose_first_page_is_only_in_the_log_is_opened(tmp_path: Path) -> None:
+def test_a_session_of_version_0_2_with_its_labels_in_the_log_is_opened_and_written_back(tmp_path: Path) -> None:
     session = opened(tmp_path)
     session.label([3], 1)
-    copy = tmp_path / "killed"
-    copy.mkdir()
-    for path in tmp_path.glob("s.otprop*"):
-        (copy / path.name).write_bytes(path.read_bytes())
     session.close()
-    assert (copy / "s.otprop").read_bytes()[68:72] != b"otps"
-    session = opened(copy)
+    logged, killed = sqlite3.connect(tmp_path / "log.otprop"), tmp_path / "killed"
+    logged.execute("PRAGMA journal_mode = WAL")
+    with sqlite3.connect(tmp_path / "s.otprop") as saved:
+        saved.backup(logged)
+    saved.close()
+    killed.mkdir()
+    for ending in ("", "-wal"):
+        (killed / f"s.otprop{ending}").write_bytes((tmp_path / f"log.otprop{ending}").read_bytes())
+    logged.close()
+    assert (killed / "s.otprop").read_bytes()[68:72] != b"otps"
+    session = opened(killed)
     assert session.state[3] == 1
+    assert not (killed / "s.otprop-wal").exists()
     session.close()
 
 
@@ -317,6 +326,225 @@ def test_another_target_is_refused(tmp_path: Path) -> None:
     opened(tmp_path).close()
     with pytest.raises(SessionError, match="of the target 'kind', not of 'colour'"):
         opened(tmp_path, target="colour")
+
+
+# --- files that come from a stranger
+
+HOSTILE = {
+    "a trigger": "CREATE TRIGGER swallow BEFORE INSERT ON changes BEGIN SELECT RAISE(IGNORE); END",
+    "a trigger of our name": (
+        "DROP TRIGGER events_stay; CREATE TRIGGER events_stay BEFORE INSERT ON changes BEGIN SELECT RAISE(IGNORE); END"
+    ),
+    "no trigger": "DROP TRIGGER changes_remain",
+    "a view": "CREATE VIEW more AS SELECT * FROM events",
+    "an endless view": (
+        "ALTER TABLE curve RENAME TO c; CREATE VIEW curve AS WITH RECURSIVE n(i) AS "
+        "(SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT i AS revision, i AS labels, 0 AS error FROM n"
+    ),
+    "another table": "CREATE TABLE more (a)",
+    "an index": "CREATE INDEX more ON events (kind)",
+    "a column": "ALTER TABLE changes ADD COLUMN more TEXT",
+    "3e9 rows": "UPDATE meta SET value = '3000000000' WHERE key = 'n_rows'",
+    "rows in words": "UPDATE meta SET value = 'many' WHERE key = 'n_rows'",
+    "a row of 3e9": "INSERT INTO changes VALUES (1, 3000000000, -1, 0, 0, 0, '')",
+    "a row below 0": "INSERT INTO changes VALUES (1, -1, -1, 0, 0, 0, '')",
+    "a state without a class": "INSERT INTO changes VALUES (1, 1, -1, 7, 0, 0, '')",
+    "a state that is text": "INSERT INTO changes VALUES (1, 1, -1, 'a', 0, 0, '')",
+    "a state that is a blob": "INSERT INTO changes VALUES (1, 1, -1, x'00', 0, 0, '')",
+    "a fingerprint that is a blob": "INSERT INTO changes VALUES (1, 1, -1, 0, 0, 0, x'ff')",
+    "a change of no event": "INSERT INTO changes VALUES (9, 1, -1, 0, 0, 0, '')",
+    "a change that does not follow": "INSERT INTO changes VALUES (1, 1, 1, 0, 0, 0, '')",
+    "a late revision": "INSERT INTO events VALUES (9223372036854775807, 'label', '2026-01-01', NULL, NULL)",
+    "a revision below 1": "INSERT INTO events VALUES (-5, 'label', '2026-01-01', NULL, NULL)",
+    "an unknown kind": "INSERT INTO events VALUES (2, 'drop', '2026-01-01', NULL, NULL)",
+    "a time that is a blob": "INSERT INTO events VALUES (2, 'label', x'00', NULL, NULL)",
+    "nothing to undo": (
+        "INSERT INTO events VALUES (2, 'undo', '2026-01-01', 1, NULL); "
+        "INSERT INTO events VALUES (3, 'undo', '2026-01-01', 1, NULL)"
+    ),
+    "a goal that is text": "INSERT INTO meta VALUES ('goal', 'soon')",
+    "a goal that is NaN": "INSERT INTO meta VALUES ('goal', 'nan')",
+    "a goal that is a blob": "INSERT INTO meta VALUES ('goal', x'30')",
+    "an infinite goal": "INSERT INTO meta VALUES ('goal', '1e999')",
+    "deep columns": f"UPDATE meta SET value = '{'[' * 100_000}' WHERE key = 'columns'",
+    "columns that are numbers": "UPDATE meta SET value = '[1]' WHERE key = 'columns'",
+    "deep keys": f"INSERT INTO meta VALUES ('keys', '{'[' * 100_000}')",
+    "keys of no class": """INSERT INTO meta VALUES ('keys', '{"a": "1"}')""",
+    "long keys": """INSERT INTO meta VALUES ('keys', '{"0": "12"}')""",
+    "an unknown entry": "INSERT INTO meta VALUES ('more', '1')",
+    "a missing entry": "DELETE FROM meta WHERE key = 'digest'",
+    "a class far away": "INSERT INTO classes VALUES (9223372036854775807, 'z', '2026-01-01')",
+    "a class that is a blob": "INSERT INTO classes VALUES (2, x'ff', '2026-01-01')",
+    "an infinite point": "INSERT INTO curve VALUES (1, 1, 9e999, 0, 0)",
+    "a point without a number": "INSERT INTO curve VALUES (1, 1, NULL, 0, 0)",
+    "a point that is text": "INSERT INTO curve VALUES (1, 1, 'x', 0, 0)",
+    "deep carried columns": f"INSERT INTO carried VALUES (1, 0, 1, 0, 0, '', '', '{'[' * 100_000}')",
+    "a carried row of 3e9": "INSERT INTO carried VALUES (1, 1, 3000000000, 0, 0, 'skip', '', '[]')",
+    "an unknown mark": "INSERT INTO carried VALUES (1, 1, 1, 0, 0, 'mark', '', '[]')",
+    "a class that is no UTF-8": "INSERT INTO classes VALUES (2, CAST(x'ff' AS TEXT), '2026-01-01')",
+    "a fingerprint that is no UTF-8": (
+        "INSERT INTO events VALUES (2, 'label', '2026-01-01', NULL, NULL); "
+        "INSERT INTO changes VALUES (2, 1, -1, 0, 0, 0, CAST(x'ff' AS TEXT))"
+    ),
+    "columns that are no UTF-8": "UPDATE meta SET value = CAST(x'ff' AS TEXT) WHERE key = 'columns'",
+}
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_a_session_with_a_foreign_schema_or_an_impossible_value_is_refused(tmp_path: Path, hostile: str) -> None:
+    session = opened(tmp_path)
+    session.label([0], 1)
+    session.close()
+    with sqlite3.connect(tmp_path / "s.otprop") as connection:
+        connection.executescript(HOSTILE[hostile])
+    connection.close()
+    with pytest.raises(SessionError, match=r"is damaged .*rescue") as caught:
+        opened(tmp_path)
+    assert "\n" not in str(caught.value)
+    before = (tmp_path / "s.otprop").read_bytes()
+    assert rescue_labels(tmp_path / "s.otprop", tmp_path / "labels.csv") >= 1  # what can be read can be taken away
+    assert "\n1,b,chosen," in (tmp_path / "labels.csv").read_text()
+    assert (tmp_path / "s.otprop").read_bytes() == before
+    with pytest.raises(TableError, match="exists"):
+        rescue_labels(tmp_path / "s.otprop", tmp_path / "labels.csv")
+
+
+def test_a_session_whose_schema_is_damaged_is_refused_in_one_sentence(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    path, broken = tmp_path / "s.otprop", tmp_path / "broken.otprop"
+    whole = path.read_bytes()
+    start = whole.index(b"CREATE TABLE classes")
+    for place in range(start, start + 40, 3):
+        broken.write_bytes(whole[:place] + b"\xa1" + whole[place + 1 :])
+        with pytest.raises(SessionError, match=r"is damaged|cannot write"):
+            opened(broken)
+        with pytest.raises(SessionError, match="no label"):
+            rescue_labels(broken, tmp_path / "none.csv")
+
+
+def test_what_can_be_read_of_a_damaged_session_is_rescued(tmp_path: Path) -> None:
+    lots = Lots([f"lot {number}" for number in range(2000)])
+    session = opened(tmp_path, lots)
+    session.label(range(2000), 0, drawn=True)
+    session.label(range(1000), 1)
+    session.close()
+    whole = bytearray((tmp_path / "s.otprop").read_bytes())
+    n_pages, found = len(whole) // 4096, []
+    for page in range(n_pages // 2, n_pages // 2 + 5):
+        damaged = whole.copy()
+        damaged[4096 * page : 4096 * (page + 1)] = b"\xff" * 4096
+        (tmp_path / "damaged.otprop").write_bytes(damaged)
+        found.append(rescue_labels(tmp_path / "damaged.otprop", tmp_path / f"{page}.csv"))
+    assert min(found) > 1500
+    (tmp_path / "none.otprop").write_bytes(b"SQLite format 3\0" + b"\1" * 5000)
+    for name in ("none.otprop", "missing.otprop"):
+        with pytest.raises(SessionError, match=r"no label can be read|cannot read the session file"):
+            rescue_labels(tmp_path / name, tmp_path / "none.csv")
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs permissions")
+@pytest.mark.parametrize(("mode", "words"), [(0o600, []), (0o644, ["may read"]), (0o666, ["may change"])])
+def test_a_session_that_others_may_read_or_change_is_noted(tmp_path: Path, mode: int, words: list[str]) -> None:
+    opened(tmp_path).close()
+    (tmp_path / "s.otprop").chmod(mode)
+    session = opened(tmp_path)
+    assert [word for note, word in zip(session.notes, words, strict=True) if word in note] == words
+    session.close()
+
+
+def test_a_session_of_another_owner_is_noted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "getuid", lambda: 54321, raising=False)
+    session = opened(tmp_path)
+    assert "belongs to another user" in session.notes[0]
+    session.close()
+
+
+def test_no_secret_is_in_a_session_and_that_of_version_0_2_is_removed(tmp_path: Path) -> None:
+    opened(tmp_path).close()
+    query = "SELECT count(*) FROM meta WHERE key = 'secret'"
+    with sqlite3.connect(tmp_path / "s.otprop") as connection:
+        assert connection.execute(query).fetchone() == (0,)
+        connection.execute("INSERT INTO meta VALUES ('secret', 'planted')")
+    connection.close()
+    opened(tmp_path).close()
+    with sqlite3.connect(tmp_path / "s.otprop") as connection:
+        assert connection.execute(query).fetchone() == (0,)
+    connection.close()
+
+
+# --- files that are moved, copied or deleted
+
+
+def test_a_copy_of_an_open_session_has_every_label(tmp_path: Path) -> None:
+    session = opened(tmp_path)
+    for row in range(5):
+        session.label([row], 1)
+        shutil.copy(tmp_path / "s.otprop", tmp_path / f"{row}.otprop")
+    session.close()
+    for row in range(5):
+        copy = opened(tmp_path / f"{row}.otprop")
+        assert copy.state.tolist() == [1] * (row + 1) + [AS_IN_FILE] * (19 - row)
+        copy.close()
+
+
+def test_a_session_that_is_moved_refuses_labels_until_it_is_back_and_has_all_earlier_ones(tmp_path: Path) -> None:
+    path, moved = tmp_path / "s.otprop", tmp_path / "moved.otprop"
+    session = opened(path)
+    session.label([0], 1, request="a" * 32)
+    path.rename(moved)
+    with pytest.raises(NotSavedError, match=r"s.otprop was moved or deleted. Put it back, or export"):
+        session.label([1], 1)
+    with pytest.raises(NotSavedError, match="moved or deleted"):  # nor is an earlier one said to be saved there
+        session.event_of_request("a" * 32)
+    assert session.state[:2].tolist() == [1, AS_IN_FILE]
+    moved.rename(path)
+    session.label([1], 0)
+    path.rename(moved)
+    session.close()
+    again = opened(moved)
+    assert again.state[:2].tolist() == [1, 0]
+    again.close()
+
+
+@pytest.mark.parametrize("other", ["nothing", "bytes", "another session", "a copy", "an older copy in place"])
+def test_a_session_that_is_deleted_or_replaced_refuses_labels(tmp_path: Path, other: str) -> None:
+    path, older = tmp_path / "s.otprop", tmp_path / "older.otprop"
+    session = opened(path)
+    session.label([0], 1)
+    shutil.copy(path, older)
+    session.label([1], 1)
+    if other == "an older copy in place":
+        path.write_bytes(older.read_bytes())
+    else:
+        path.unlink()
+    if other == "bytes":
+        path.write_bytes(b"x" * 10_000)
+    elif other == "another session":
+        opened(path).close()
+    elif other == "a copy":
+        older.rename(path)
+    with pytest.raises(NotSavedError, match=r"not saved: the session file .*s.otprop was"):
+        session.set_goal(0.1) if other == "an older copy in place" else session.label([2], 1)
+    assert session.state[:3].tolist() == [1, 1, AS_IN_FILE]
+    session.close()
+    assert session.ending.startswith("the labels may not be in ")
+
+
+def test_a_label_that_is_not_in_the_file_at_the_path_after_all_is_not_said_to_be_saved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    session = opened(tmp_path)
+    place = vars(session)["_place"]
+    checks = iter([lambda: None, lambda: (tmp_path / "s.otprop").unlink()])  # between the last check and the commit
+    monkeypatch.setattr(place, "check", lambda: next(checks, type(place).check.__get__(place))())
+    with pytest.raises(NotSavedError, match="moved or deleted"):
+        session.label([0], 1, request="a" * 32)
+    with pytest.raises(NotSavedError, match="moved or deleted"):
+        session.event_of_request("a" * 32)
+    with pytest.raises(NotSavedError, match="moved or deleted"):
+        session.label([1], 1)
+    assert (session.state == AS_IN_FILE).all()
+    session.close()
 
 
 # --- names of classes

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import Future
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -9,7 +10,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from otprop.studio.client import WorkerGoneError
 from otprop.studio.propagator import Result
+from otprop.studio.worker import NotReadyError
 from otprop.table.errors import Hint
 from tests.studio.client import StudioClient
 from tests.studio.conftest import running, write_lots
@@ -142,13 +145,13 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     studio.workspace.receive(("result", result_of(client, [])))
     client.post("/api/goal", {"error": 0.05})
     assert client.get("/api/state")["goal"] == {"error": 0.05, "labels": None, "message": "20.0% expected now"}
-    studio.workspace.receive(("needed", 0.05, (31.2, 12.0, float("inf"))))
+    studio.workspace.receive(("needed", 0.05, (31.2, 12.0, 90.0)))
     goal = client.get("/api/state")["goal"]
-    assert goal["message"] == "about 31 more labels (12 to many)"
-    assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": None}
+    assert goal["message"] == "about 31 more labels (12 to 90)"
+    assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": 90.0}
     studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
     message = client.get("/api/state")["goal"]["message"]
-    assert message == "at most 52 more labels: too few were drawn at random to say more"
+    assert message.endswith("how many more labels cannot be estimated yet: see the curve")
     client.post("/api/goal", {"error": 0.3})
     assert client.get("/api/state")["goal"]["message"] == "reached: 20.0% expected"
 
@@ -202,6 +205,34 @@ def test_an_undo_goes_back_on_the_curve(quiet: tuple[Any, StudioClient]) -> None
     client.post("/api/redo", {})
     assert client.get("/api/state")["curve"][-1]["labels"] == labels + 1
     client.post("/api/undo", {})
+
+
+@pytest.mark.parametrize(
+    ("error", "again"),
+    [
+        (NotReadyError("the table is still being read: pip install umap-learn"), True),
+        (WorkerGoneError("stopped"), True),
+        (ValueError("too few rows for a map by UMAP"), False),
+    ],
+)
+def test_a_map_is_asked_for_again_only_where_that_may_help(
+    quiet: tuple[Any, StudioClient], monkeypatch: pytest.MonkeyPatch, error: Exception, again: bool
+) -> None:
+    studio, client = quiet
+    asked: list[Future[Any]] = []
+
+    def ask(question: str, argument: Any = None) -> Future[Any]:
+        asked.append(Future())
+        asked[-1].set_exception(error)
+        return asked[-1]
+
+    monkeypatch.setattr(studio.workspace.worker, "ask", ask)
+    found = [client.get("/api/map?kind=umap", 202) for _ in range(2)]
+    if again:
+        assert found == [{"state": "computing"}] * 2
+        assert len(asked) == 2
+    else:
+        assert {"state": "failed", "error": str(error)} in found
 
 
 def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClient]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import re
+import tracemalloc
 import warnings
 from decimal import Decimal
 
@@ -12,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from otprop.table.columns import Block
 from otprop.table.features import Features
 from otprop.table.numbers import NumberEncoder
 
@@ -262,6 +264,25 @@ def test_text_is_tf_idf_of_words_and_pieces_of_words_reduced_to_unit_vectors():
     ours, expected = (part - part.mean(axis=0) for part in (X.astype(float), expected))
     ours, expected = ours / ours.std(), expected / expected.std()
     np.testing.assert_allclose(ours @ ours.T, expected @ expected.T, atol=0.05)
+
+
+@pytest.mark.parametrize(("n_rows", "n_columns"), [(7, 40), (40, 7)])
+def test_a_block_has_a_variance_of_the_root_of_its_effective_dimensions(n_rows, n_columns):
+    values = np.random.default_rng(0).normal(size=(n_rows, n_columns)) * np.linspace(1, 3, n_columns)
+    found = Block(values)(values)
+    covariance = np.cov(values.T, bias=True)
+    effective = np.trace(covariance) ** 2 / (covariance**2).sum()
+    np.testing.assert_allclose(found.var(axis=0).sum(), np.sqrt(effective))
+
+
+def test_a_wide_block_needs_memory_for_its_values_and_not_for_pairs_of_columns():
+    values = np.random.default_rng(0).normal(size=(20, 20_000)).astype(np.float32)  # 3.2 GB for pairs of columns
+    tracemalloc.start()
+    try:
+        Block(values)
+        assert tracemalloc.get_traced_memory()[1] < 50 * values.nbytes
+    finally:
+        tracemalloc.stop()
 
 
 def test_an_embedding_keeps_its_proportions():

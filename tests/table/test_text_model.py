@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import os
+import zipfile
 from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
+from otprop.files import TableError
 from otprop.labelling.model import ModelError, load_model, predict_table, save_model
 from otprop.table import text_model
+from otprop.table.errors import RequestError
 from otprop.table.features import Features
 from otprop.table.text_model import LocalTextModel, pooled
 
@@ -125,11 +129,26 @@ def test_each_text_is_encoded_once_and_read_from_the_cache_later(local, cache):
     np.testing.assert_array_equal(features(local.folder).transform(frame()), X)
 
 
+def test_a_cache_on_a_full_disk_is_done_without(local, monkeypatch):
+    def full(*args, **options):
+        raise TableError("cannot write it: No space left on device")
+
+    monkeypatch.setattr(text_model, "write_atomic", full)
+    assert features(local.folder).transform(frame()).shape == (60, 5)
+
+
 def test_without_a_cache_nothing_is_written(local, cache, monkeypatch):
     monkeypatch.setenv("OTPROP_TEXT_CACHE", "")
     features(local.folder).transform(frame())
     assert not cache.exists()
     assert sum(map(len, local.calls)) == 60
+
+
+def test_cache_is_in_the_users_cache_folder_unless_told_otherwise(local, cache, monkeypatch):
+    monkeypatch.delenv("OTPROP_TEXT_CACHE")
+    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, **rest: cache / name)
+    features(local.folder)
+    assert len(list((cache / "otprop" / "text").glob("*.npz"))) == 1
 
 
 def test_another_model_has_another_cache(local, cache):
@@ -143,14 +162,106 @@ def test_a_saved_model_asks_for_its_text_model_again(local, tmp_path):
     job = _labelled(local.folder)
     save_model(tmp_path / "a.model", job)
     table = frame().drop(columns="x").assign(x=0.5)
-    codes, *_ = predict_table(load_model(tmp_path / "a.model"), table)
+    with pytest.raises(RequestError, match=r"text_model is needed: name .* again \('model' with the sha256 \w{16}"):
+        load_model(tmp_path / "a.model")
+    moved = local.folder.rename(tmp_path / "elsewhere")
+    codes, *_ = predict_table(load_model(tmp_path / "a.model", text_model=moved), table)
     assert len(codes) == 60
-    (local.folder / "weights").write_bytes(b"other")
+    opened = load_model(tmp_path / "a.model", text_model=str(moved))
+    (moved / "weights").write_bytes(b"other")
+    with pytest.raises(RequestError, match=r"its sha256 is \w{16}\.\.\.; this model was made with another \('model'"):
+        load_model(tmp_path / "a.model", text_model=moved)
     with pytest.raises(ValueError, match=r"column 'note' needs the text model .*, which has changed since"):
-        predict_table(load_model(tmp_path / "a.model"), table)
-    local.folder.rename(tmp_path / "elsewhere")
-    with pytest.raises(ValueError, match=r"column 'note' needs the text model .*model, which is not there"):
-        predict_table(load_model(tmp_path / "a.model"), table)
+        predict_table(opened, table)
+    with pytest.raises(RequestError, match="expected the path of the local model"):
+        load_model(tmp_path / "a.model", text_model=lengths)
+
+
+def test_a_model_file_holds_no_path_of_its_text_model(local, tmp_path):
+    save_model(tmp_path / "a.model", _labelled(local.folder))
+    with zipfile.ZipFile(tmp_path / "a.model") as archive:
+        assert str(tmp_path) not in archive.read("model.json").decode()
+
+
+def test_a_model_cannot_choose_what_is_opened_as_its_text_model(local, tmp_path):
+    save_model(tmp_path / "a.model", _labelled(local.folder))
+    trap = tmp_path / "trap"
+    trap.mkdir()
+    (trap / "modules.json").write_text("[1]")
+    calls = len(local.calls)
+    evil = {"path": str(trap), "digest": LocalTextModel(trap).digest, "_known": {"dict": []}, "_encode": None}
+    _edited(tmp_path / "a.model", evil)
+    with pytest.raises(RequestError, match="text_model is needed"):
+        load_model(tmp_path / "a.model")
+    with pytest.raises(RequestError, match="made with another"):
+        load_model(tmp_path / "a.model", text_model=local.folder)
+    assert len(local.calls) == calls
+    _edited(tmp_path / "a.model", {"digest": LocalTextModel(local.folder).digest, "path": "/dev/zero"})
+    model = load_model(tmp_path / "a.model", text_model=local.folder)
+    predict_table(model, frame(["a new one"] * 3))
+    assert local.calls[-1] == ["a new one"]
+
+
+@pytest.mark.parametrize("digest", ["../victim", "a" * 63, "A" * 64, "a" * 64 + "\n", 7, None, ["a" * 64]])
+def test_a_model_with_a_digest_that_is_none_is_refused_and_writes_nothing(digest, local, cache, tmp_path):
+    save_model(tmp_path / "a.model", _labelled(local.folder))
+    victim = cache.parent / "victim.npz"
+    victim.write_bytes(b"kept")
+    _edited(tmp_path / "a.model", {"digest": digest})
+    with pytest.raises(ModelError):
+        load_model(tmp_path / "a.model", text_model=local.folder)
+    assert victim.read_bytes() == b"kept"
+
+
+def _edited(path, changes):
+    """Change the state of the text model in a model file."""
+    with zipfile.ZipFile(path) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    text = json.loads(parts["model.json"])
+    places = [text]
+    for node in places:
+        if isinstance(node, dict) and node.get("object") == "table.local_text_model":
+            node["state"].update(changes)
+            break
+        places.extend(node.values() if isinstance(node, dict) else node if isinstance(node, list) else [])
+    else:
+        raise AssertionError("the model has no text model")
+    parts["model.json"] = json.dumps(text).encode()
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, part in parts.items():
+            archive.writestr(name, part)
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+def test_a_pipe_or_device_is_no_text_model_and_stops_nothing(local, tmp_path):
+    with pytest.raises(RequestError, match="not a device or a pipe"):
+        LocalTextModel("/dev/zero")
+    os.mkfifo(tmp_path / "pipe.onnx")
+    with pytest.raises(RequestError, match="not a device or a pipe"):
+        LocalTextModel(tmp_path / "pipe.onnx")
+    os.mkfifo(tmp_path / "a.model")
+    with pytest.raises(ModelError, match="is a device or a pipe"):
+        load_model(tmp_path / "a.model")
+    os.mkfifo(local.folder / "config.json")
+    with pytest.raises(RequestError, match=r"config\.json' in it is no file"):
+        LocalTextModel(local.folder)
+
+
+def test_a_link_to_a_folder_in_a_text_model_is_refused_as_its_files_would_escape_the_digest(local, tmp_path):
+    (tmp_path / "code").mkdir()
+    (local.folder / "1_Pooling").symlink_to(tmp_path / "code")
+    with pytest.raises(RequestError, match="a link to a folder"):
+        LocalTextModel(local.folder)
+
+
+def test_a_text_model_for_a_model_without_one_is_named_as_without_effect(local, tmp_path):
+    import otprop
+
+    table = frame().assign(kind=["a", "b"] * 10 + [None] * 40)
+    otprop.label(table, "kind", features=["x"], n_jobs=1).save(tmp_path / "a.model")
+    assert load_model(tmp_path / "a.model", text_model=local.folder).notes == [
+        "without effect: text_model, as the model was made without one"
+    ]
 
 
 def test_a_model_with_a_function_cannot_be_saved(tmp_path):
@@ -163,7 +274,7 @@ def _labelled(model):
     import otprop
 
     kinds = [("fruit" if row % 2 else "metal") if row < 20 else None for row in range(60)]
-    return otprop.label(frame().assign(kind=kinds), "kind", text_model=model, jobs=1).job
+    return otprop.label(frame().assign(kind=kinds), "kind", text_model=model, n_jobs=1).job
 
 
 def test_a_table_without_text_says_that_the_model_has_no_effect():
@@ -225,5 +336,12 @@ def test_the_command_takes_a_path_and_refuses_a_name(local, tmp_path, capsys):
     assert main([*arguments, "--text-model", str(local.folder)]) == 0
     json.loads(capsys.readouterr().out)
     assert local.calls
+    assert main([*arguments, "--force", "--text-model", str(local.folder), "--save", str(tmp_path / "a.model")]) == 0
+    predict = ["predict", str(tmp_path / "a.model"), str(tmp_path / "t.csv"), "-o", str(tmp_path / "p.csv")]
+    capsys.readouterr()
+    assert main(predict) == 2
+    assert "--text-model is needed: name the text model of this model again" in capsys.readouterr().err
+    assert main([*predict, "--text-model", str(local.folder)]) == 0
+    capsys.readouterr()
     assert main([*arguments, "--force", "--text-model", "some/name"]) == 2
     assert "--text-model some/name: there is no such file or folder" in capsys.readouterr().err

@@ -7,7 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_iris
 
-from otprop import OTP
+from otprop import OTP, PaperOTP
 from otprop.geometry.cost import ArrayCost, RowCost, cost_summary
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import MatrixCost, in_user_units, make_pairwise_cost
@@ -32,16 +32,14 @@ def check(model, n_rows):
 # Costs
 
 
-@pytest.mark.parametrize("marginals", ["balanced", "class"])
+@pytest.mark.parametrize("estimator", [PaperOTP, OTP])
 @pytest.mark.parametrize("size", [1e-300, 1e-40, 1e37, 1e100, 1e300, 1e307])
-def test_the_unit_of_precomputed_costs_does_not_matter(size, marginals):
+def test_the_unit_of_precomputed_costs_does_not_matter(size, estimator):
     rng = np.random.default_rng(0)
     costs = 0.5 + rng.random((40, 40)) / 2  # a narrow range, which float32 would hold in a usual unit
     costs = (costs + costs.T) / 2
     y = np.where(np.arange(40) < 12, np.arange(40) % 3, -1)
-    plain, other = (
-        check(OTP(cost="precomputed", marginals=marginals).fit(costs * unit, y), 40) for unit in (1.0, size)
-    )
+    plain, other = (check(estimator(cost="precomputed").fit(costs * unit, y), 40) for unit in (1.0, size))
     np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-6)
     assert np.isfinite(other.predict_proba(costs * size)).all()
     assert other.epsilon_ / size == pytest.approx(plain.epsilon_, rel=1e-9)
@@ -50,7 +48,7 @@ def test_the_unit_of_precomputed_costs_does_not_matter(size, marginals):
 @pytest.mark.parametrize("size", [1e-150, 1e100, 1e200])
 def test_the_unit_of_the_rows_does_not_matter_to_a_metric(table, size):
     X, y = table
-    plain, other = (check(OTP(cost="cityblock", marginals="balanced").fit(X * unit, y), len(X)) for unit in (1.0, size))
+    plain, other = (check(PaperOTP(cost="cityblock").fit(X * unit, y), len(X)) for unit in (1.0, size))
     np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
 
 
@@ -58,7 +56,7 @@ def test_the_unit_of_the_rows_does_not_matter_to_a_metric(table, size):
 @pytest.mark.parametrize("size", [1e-300, 1e-150, 1e160, 1e300])
 def test_metrics_that_standardise_the_rows_do_not_depend_on_their_unit(table, size, metric):
     X, y = table
-    plain, other = (check(OTP(cost=metric, marginals="balanced").fit(X * unit, y), len(X)) for unit in (1.0, size))
+    plain, other = (check(PaperOTP(cost=metric).fit(X * unit, y), len(X)) for unit in (1.0, size))
     np.testing.assert_allclose(other.label_distributions_, plain.label_distributions_, rtol=1e-5, atol=1e-9)
     np.testing.assert_allclose(
         other.predict_proba((X + 0.1) * size), plain.predict_proba(X + 0.1), rtol=1e-5, atol=1e-9
@@ -67,12 +65,13 @@ def test_metrics_that_standardise_the_rows_do_not_depend_on_their_unit(table, si
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-@pytest.mark.parametrize("marginals", ["balanced", "class"])
+@pytest.mark.parametrize("estimator", [PaperOTP, OTP])
 @pytest.mark.parametrize("size", [1e-300, 1e160, 1e300])
-def test_the_automatic_epsilon_is_positive_and_finite(table, size, marginals, sparse):
+def test_the_automatic_epsilon_is_positive_and_finite(table, size, estimator, sparse):
     X, y = table
     rows = sp.csr_array(X * size) if sparse else X * size
-    check(OTP(cost="sqeuclidean", marginals=marginals, evidence=None).fit(rows, y), len(X))
+    parameters = {"evidence": None} if estimator is OTP else {}
+    check(estimator(cost="sqeuclidean", **parameters).fit(rows, y), len(X))
 
 
 def test_a_scale_converts_to_user_units_without_overflow():
@@ -124,7 +123,7 @@ def test_weights_of_any_ratio_give_finite_shares(table, ratio):
     labeled = np.flatnonzero(y >= 0)
     for spread in (np.geomspace(1, ratio, len(labeled)), np.where(np.arange(len(labeled)) % 2, 1.0, ratio)):
         weights[labeled] = spread / np.sqrt(ratio)
-        model = OTP(cost="sqeuclidean", marginals="balanced", epsilon=1.0)
+        model = PaperOTP(epsilon=1.0)
         check(model.fit(X, y, sample_weight=weights), len(X))
         assert np.isfinite(model.predict_proba(X + 0.1)).all()
 
@@ -158,7 +157,7 @@ def test_a_code_that_is_no_class_is_an_error(code):
 def test_sparse_rows_far_from_all_others_have_finite_costs():
     pairs = make_pairwise_cost(sp.csr_array(np.eye(3)), "sqeuclidean")
     assert np.isfinite(pairs.columns(np.arange(3), sp.csr_array([[1e300, 0.0, 1e300]]))(np.arange(1))).all()
-    model = OTP(cost="sqeuclidean", marginals="balanced").fit(sp.csr_array(np.eye(3)), np.array([0, -1, -1]))
+    model = PaperOTP().fit(sp.csr_array(np.eye(3)), np.array([0, -1, -1]))
     np.testing.assert_array_equal(model.predict_proba(sp.csr_array([[1e300, 0.0, 1e300]])), [[1.0]])
 
 

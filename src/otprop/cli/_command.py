@@ -6,6 +6,7 @@ import argparse
 from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+from otprop._errors import OtpropError
 from otprop.cli._streams import printable
 
 COMMANDS = {
@@ -14,8 +15,7 @@ COMMANDS = {
     "check": "find given labels that look wrong",
     "studio": "label in the browser, and watch the labels flow",
     "predict": "label new rows by a saved model",
-    "benchmark": "run the paper's experiment and compare",
-    "doctor": "print versions, threads, optional parts and the data folder",
+    "doctor": "print versions, threads and optional parts",
 }  # each in the module of its name
 FAILED, USED_WRONGLY, INTERRUPTED, READER_LEFT, TERMINATED = 1, 2, 130, 141, 143
 WIDTH = 110
@@ -23,7 +23,7 @@ _TAKES_DASHES = "--unlabeled"
 _MARK = "\0"  # no argument of a process holds it
 
 
-class UsageError(ValueError):
+class UsageError(OtpropError, ValueError):
     """The command cannot be run as given; nothing was run."""
 
 
@@ -78,6 +78,15 @@ def unmarked(argument: str) -> str:
     return argument.removeprefix(_MARK)
 
 
+class _HelpFormatter(argparse.RawDescriptionHelpFormatter):
+    """Writes `--ignore COLUMN ...` for an option that takes several values, which leaves room for its help."""
+
+    def _format_args(self, action: argparse.Action, default_metavar: str) -> str:
+        if action.nargs == argparse.ONE_OR_MORE:
+            return f"{self._metavar_formatter(action, default_metavar)(1)[0]} ..."
+        return super()._format_args(action, default_metavar)
+
+
 def add_command(
     commands: Any,
     name: str,
@@ -98,7 +107,7 @@ def add_command(
         prog=f"otprop {name}",
         usage=f"otprop {usage}",
         description=text,
-        formatter_class=lambda prog: argparse.RawDescriptionHelpFormatter(prog, max_help_position=26, width=WIDTH),
+        formatter_class=lambda prog: _HelpFormatter(prog, max_help_position=26, width=WIDTH),
     )
     parser.set_defaults(run=run, interrupted=interrupted)
     return parser

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from importlib import import_module
 
 from otprop import __version__
+from otprop._errors import OtpropError
 from otprop.cli._command import (
     COMMANDS,
     FAILED,
@@ -18,7 +19,6 @@ from otprop.cli._command import (
     TERMINATED,
     USED_WRONGLY,
     Parser,
-    UsageError,
     mark_dashes,
     near,
 )
@@ -79,9 +79,15 @@ def run_command(arguments: Sequence[str] | None = None) -> int:
             traceback.print_exc()
         written = _written(options)
         write_error(f"otprop {options.command}: {_one_line(error)}{' ' if written else ''}{written}")
-        return USED_WRONGLY if isinstance(error, UsageError) else FAILED
+        return _status(error)
     finally:
         discard_unwritable_output()
+
+
+def _status(error: Exception) -> int:
+    """The exit status of an error: wrong use is what the package refuses, and not what the system could not do."""
+    refused = isinstance(error, OtpropError) and isinstance(error, (ValueError, TypeError))
+    return USED_WRONGLY if refused and not isinstance(error.__cause__, OSError) else FAILED
 
 
 def _parse(given: list[str]) -> argparse.Namespace:
@@ -116,8 +122,7 @@ def _written(options: argparse.Namespace) -> str:
 def _one_line(error: Exception) -> str:
     if isinstance(error, MemoryError):
         return "there was not enough memory. Use fewer columns (--features, --ignore) or fewer rows."
-    # a TableError names arguments; errors of other parameters are usage errors, made into sentences by the commands
-    text = " ".join((error_text(error) if hasattr(error, "arguments") else str(error)).split())
+    text = " ".join((error_text(error) if isinstance(error, OtpropError) else str(error)).split())
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and text:
         return text
     return f"{type(error).__name__}: {text or 'no more is known'}. --debug shows where it happened."

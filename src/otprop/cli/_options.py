@@ -6,8 +6,10 @@ import argparse
 from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
-from otprop.cli._command import UsageError, unmarked
-from otprop.cli._flags import error_text, flag
+from otprop._progress import ProgressCallback, no_progress
+from otprop.cli._command import unmarked
+from otprop.cli._doors import add_door_options, door_options
+from otprop.cli._flags import flag
 from otprop.cli._streams import standard_input
 
 if TYPE_CHECKING:
@@ -21,20 +23,24 @@ INTERRUPTED = "interrupted. No file was written; an output that was there before
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
-    *("unlabeled", "merge_labels", "numeric_classes", "chosen", "features", "ignore", "embedding", "metric", "seed"),
-    *("jobs", "format", "delimiter", "quote", "encoding", "decimal", "max_bytes"),
+    *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
+    "votes",
+    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "vectors"),
+    *("format", "delimiter", "quote", "encoding", "decimal", "max_bytes", "sheet"),
 )
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How a file is read, where it cannot be detected."""
     add = parser.add_argument
-    add("--format", choices=FORMATS, metavar="NAME", help=f"of the input: {', '.join(FORMATS)}; default: by its name")
+    add("--format", choices=FORMATS, metavar="NAME", help=f"{', '.join(FORMATS)}; default: by the file name")
     add("--delimiter", metavar="C", help="of the cells; this and the next three where they are not found out")
     add("--quote", metavar="C")
     add("--encoding", metavar="NAME")
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
+    add("--sheet", metavar="NAME", help="sheet of an Excel file; default: the first")
     add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
+    add_door_options(parser)
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
@@ -52,13 +58,22 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="more labels: corrections from a page, or suggested rows that were filled in",
     )
+    add("--new-classes", action="store_true", help="labels of the corrections may be new classes, however written")
     add("--chosen", metavar="COLUMN", help="tells labels that were picked (yes, reviewed) from those drawn at random")
+    add("--groups", metavar="COLUMN", help="patient, site, ...: rows of a group were labelled together")
     add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
     add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
     add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
+    add("--image-model", metavar="PATH", help="vectors of pictures by a local .onnx or TorchScript file")
     add("--metric", metavar="NAME", help="what rows are near by: euclidean, cosine, manhattan, ...")
     add("--seed", type=int, default=0, metavar="N")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
+
+
+def add_votes_option(parser: argparse.ArgumentParser) -> None:
+    """Columns with what voters say."""
+    help_text = "columns with what a language model, annotators or rules say; empty where one is silent"
+    parser.add_argument("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)
 
 
 def make_request(options: argparse.Namespace, **more: Any) -> Request:
@@ -100,26 +115,20 @@ def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `read_table` that the command names."""
-    from otprop._validation import ParameterError
     from otprop.files import check_reading
 
     dialect = {name: getattr(options, name) for name in ("delimiter", "quote", "encoding")}
-    try:
-        check_reading(**dialect)
-    except ParameterError as error:
-        raise UsageError(error_text(error)) from error
-    return {**dialect, **{name: getattr(options, name) for name in ("format", "decimal", "max_bytes")}}
+    check_reading(**dialect)
+    return {**dialect, **{name: getattr(options, name) for name in ("format", "decimal", "max_bytes", "sheet")}}
 
 
-def read_input(options: argparse.Namespace) -> Table:
+def read_input(options: argparse.Namespace, progress: ProgressCallback = no_progress) -> Table:
     """The table that the command names."""
-    from otprop._validation import ParameterError
-    from otprop.files import read_table
+    from otprop.table.opening import open_table
 
-    try:
-        table = read_table(standard_input() if options.file == "-" else options.file, **reading_options(options))
-    except ParameterError as error:
-        raise UsageError(error_text(error)) from error
+    more = {"target": getattr(options, "target", None), "progress": progress, **door_options(options)}
+    source = standard_input() if options.file == "-" else options.file
+    table = open_table(source, **more, **reading_options(options))
     if table.kind not in ("csv", "tsv"):
         useless = [f"--{name}" for name in _OF_TEXT if getattr(options, name) is not None]
         if useless:

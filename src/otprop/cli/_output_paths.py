@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from otprop.cli._command import UsageError
-from otprop.cli._flags import error_text
+from otprop.cli._doors import is_one_table
 from otprop.cli._streams import standard_output
 
 if TYPE_CHECKING:
@@ -53,7 +54,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
     refuse_url(options.file)
-    if Path(options.file).is_dir():
+    if Path(options.file).is_dir() and not is_one_table(options):
         raise TableError(f"{options.file} is a folder", "name one file in it")
     paths = OutputPaths(
         options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
@@ -65,15 +66,12 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         raise UsageError("--json writes to standard output, where the table goes with -o -. Give -o a file.")
     if options.json or paths.table == "-":
         standard_output()  # an error where it is closed
-    if len({path.resolve() for path in paths.files}) < len(paths.files):
+    if len({os.path.realpath(path) for path in paths.files}) < len(paths.files):
         raise UsageError("the output, --report and --save need different names.")
-    try:
-        if paths.table != "-":
-            check_ending(paths.table, options.file)
-        for path in paths.files:
-            check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
-    except TableError as error:
-        raise UsageError(error_text(error)) from error
+    if paths.table != "-":
+        check_ending(paths.table, options.file)
+    for path in paths.files:
+        check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
     options.output_paths = paths  # for the sentence on a command that fails half-way
     return paths
 
@@ -97,7 +95,11 @@ def default_output(file: str) -> str:
     if file == "-":
         return "-"
     path = Path(file)
+    if path.is_dir():
+        whole = path.resolve()  # . and .. have no name
+        return str((path if path.name not in ("", "..") else whole).with_name(f"{whole.name}.labelled.csv"))
     endings = ""
     while path.suffix.lower() in (".gz", ".zst"):
         endings, path = path.suffix + endings, path.with_suffix("")
-    return str(path.with_name(f"{path.stem}.labelled{path.suffix}{endings}"))
+    suffix = ".xlsx" if path.suffix.lower() in (".xls", ".xlsm") else path.suffix  # not written any more
+    return str(path.with_name(f"{path.stem}.labelled{suffix}{endings}"))

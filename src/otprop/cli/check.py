@@ -6,14 +6,16 @@ import argparse
 from typing import Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text, hint_text
+from otprop.cli._command import add_command
+from otprop.cli._doors import settle_target
+from otprop.cli._flags import hint_text
 from otprop.cli._options import (
     FILE_HELP,
     INTERRUPTED,
     add_reading_options,
     add_target_options,
     add_verbosity_options,
+    add_votes_option,
     add_writing_options,
     make_request,
     read_input,
@@ -45,9 +47,10 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", help=FILE_HELP)
-    add("--target", required=True, metavar="COLUMN", help="the column with the labels")
+    add("--target", metavar="COLUMN", help="the column with the labels")
     add("-o", "--output", metavar="OUT", help="write the list: CSV, Excel, ...; - for standard output")
     add_target_options(parser)
+    add_votes_option(parser)
     add_reading_options(parser)
     add_writing_options(parser)
     add_verbosity_options(parser)
@@ -55,24 +58,17 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, judge the labels, write and print the list; returns the exit status."""
+    settle_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop._validation import ParameterError
+    from otprop._label import check_table
     from otprop.cli.console import Messages, issue_list
     from otprop.labelling.corrections import issues_to_correct
-    from otprop.labelling.job import prepare
-    from otprop.table.errors import ColumnError, NoFeaturesError
 
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
-        table = read_input(options)
-        try:
-            job = prepare(table, make_request(options), allow_complete=True)
-        except (ValueError, TypeError) as error:
-            raise UsageError(error_text(error)) from error
-        try:
-            outcome = job.run(progress)
-        except (ParameterError, ColumnError, NoFeaturesError) as error:
-            raise UsageError(error_text(error)) from error
+        table = read_input(options, progress)
+        result = check_table(table, make_request(options), progress=progress)
+        job, outcome = result.job, result.outcome
         if paths is not None:
             write_rows(issues_to_correct(outcome.label_issues, table), paths, options, table)
     messages = Messages(quiet=options.quiet)

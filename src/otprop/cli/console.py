@@ -19,6 +19,7 @@ from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
 
 if TYPE_CHECKING:
+    from otprop._votes import Voter
     from otprop.cli._output_paths import OutputPaths
     from otprop.dask._folder import FolderResult
     from otprop.labelling.job import Job
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
     from otprop.labelling.outcome import Outcome
     from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
+    from otprop.propagation.class_errors import ClassErrors
 
 MOST_CLASSES = 12  # lines of the table; the rest are summed up
 MOST_LEFT_OUT = 6
@@ -71,8 +73,12 @@ class Messages:
         text += f", {n_left} left unlabelled" if n_left else ""
         self._line(f"{text}, {outcome.seconds:.1f} s.")
         self._console.print(_classes(outcome))
+        for voter in outcome.voters:
+            self._line(_voter_line(voter, len(outcome.classes)))
         if outcome.expected_error is not None:
             self._line(_expectation(outcome, outcome.expected_error))
+        if outcome.expected_cost is not None and outcome.objective != "accuracy":
+            self._line(_cost(outcome, outcome.expected_cost))
         if outcome.half_error_coverage is not None and not n_left:
             self._line(_offer(outcome.half_error_coverage))
         if outcome.wrong_looking:
@@ -140,16 +146,16 @@ class Messages:
             unsure = f", as far as can be said ({range_} more labels)" if needed.high else ""
             self._line(f"An expected error of {goal:g} is reached already{unsure}.")
             return
-        if needed.low == 0 and needed.value == needed.high > 0:  # anything from none to all rows
-            self._line(
-                f"How many more labels an expected error of {goal:g} takes cannot be said yet ({range_}): labels of "
-                "rows drawn at random would tell."
-            )
-            return
-        if needed.value == n_left:  # no estimate, but all that there are
+        if needed.value == n_left and needed.low > 0:  # no estimate, but all that there are
             self._line(
                 f"An expected error of {goal:g} takes at least {counted(needed.low, 'more label')}; whether fewer "
                 f"than all {n_left} rows left will do cannot be said."
+            )
+            return
+        if not needed.is_known:
+            self._line(
+                f"How many more labels an expected error of {goal:g} takes cannot be estimated yet ({range_}): one fit "
+                "cannot show how fast the error falls. Label some rows, a part of them drawn at random, and ask again."
             )
             return
         self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:g} ({range_}).")
@@ -208,35 +214,68 @@ def _classes(outcome: Outcome) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column(Text(printable(outcome.target)), overflow="fold")
     heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
+    heads += ["precision", "recall"] if outcome.class_errors else []
     for head in heads:
         table.add_column(head, justify="right")
     new = ~outcome.given & (outcome.codes >= 0)
     order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
+    errors = {one.label: one for one in outcome.class_errors}
+    shown = [outcome.classes[code] for code in order[:MOST_CLASSES]]
     groups = [(Text(printable(outcome.classes[code])), outcome.codes == code) for code in order[:MOST_CLASSES]]
     if len(order) > MOST_CLASSES:
         rest = np.isin(outcome.codes, order[MOST_CLASSES:])
         groups.append((Text(f"{len(order) - MOST_CLASSES} more classes"), rest))
     if (outcome.codes < 0).any():
         groups.append((Text("left unlabelled"), outcome.codes < 0))
-    for name, rows in groups:
+    for place, (name, rows) in enumerate(groups):
         cells = [str(int(count)) for count in ((rows & outcome.given).sum(), (rows & new).sum(), rows.sum())]
         cells.append(f"{rows.mean():.1%}")
         if outcome.confidence is not None:
             unsure = rows & ~outcome.given
             cells.append(f"{outcome.confidence[unsure].mean():.3f}" if unsure.any() else "")
+        one = errors.get(shown[place]) if place < len(shown) else None
+        if one is not None:
+            cells += [_rate(one.precision, one.precision_range), _rate(one.recall, one.recall_range)]
         table.add_row(name, *cells)
     return table
 
 
+def _voter_line(voter: Voter, n_classes: int) -> str:
+    if voter.n_judged == 0:
+        return f"{voter.name}: {counted(voter.n_votes, 'vote')}, none on a labelled row: it cannot be judged."
+    text = f"{voter.name} agrees with your labels in {voter.accuracy:.0%} ({voter.low:.0%} to {voter.high:.0%})"
+    text += f" of {counted(voter.n_judged, 'labelled row')}, and has {counted(voter.n_votes, 'vote')}"
+    if voter.high < 1.0 / n_classes:
+        text += "; that is worse than guessing: are its classes swapped? If not, leave it out"
+    return f"{text}."
+
+
+def _rate(expected: float, interval: tuple[float, float]) -> str:
+    """A share in per cent with its 90 % interval; empty where there is none."""
+    low, high = interval
+    return "" if np.isnan(expected) else f"{expected:.0%} ({100 * low:.0f}-{100 * high:.0f})"
+
+
 def _expectation(outcome: Outcome, expected: float) -> str:
+    if not outcome.given.any():
+        return (
+            f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), by the votes alone: it cannot be "
+            "checked without labels of rows drawn at random (otprop suggest --random-share 1)."
+        )
     if outcome.n_hidden == 0:
         why = "there are no labels drawn at random" if outcome.n_judged else "no class has two labels"
         return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), a guess: {why} to hide one of."
     low, high = outcome.error_range or (0.0, 1.0)
-    return (
-        f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%}), learnt from "
-        f"{outcome.n_hidden} labels hidden on purpose."
-    )
+    text = f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%})"
+    if outcome.shifted:
+        return f"{text}, a rough estimate: the labelled rows differ from the others."
+    return f"{text}, learnt from {outcome.n_hidden} labels hidden on purpose."
+
+
+def _cost(outcome: Outcome, expected: float) -> str:
+    if outcome.objective == "balanced":
+        return f"Expected mean recall of the classes: {1.0 - expected:.1%}, errors of rare classes counting more."
+    return f"Expected mean cost of the new labels: {expected:.3g}, where an error without a cost of its own counts 1."
 
 
 def _offer(offer: Coverage) -> str:
@@ -284,10 +323,12 @@ def _columns(job: Job) -> list[dict[str, Any]]:
 def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
     """What was done, for scripts: a dict that JSON can hold."""
     new = ~outcome.given & (outcome.codes >= 0)
+    errors = {one.label: one for one in outcome.class_errors}
     counts = {
         name: {
             "given": int((outcome.given & (outcome.codes == code)).sum()),
             "labelled": int((new & (outcome.codes == code)).sum()),
+            **(_class_errors(errors[name]) if name in errors else {}),
         }
         for code, name in enumerate(outcome.classes)
     }
@@ -302,6 +343,7 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
         "seconds": round(outcome.seconds, 3),
         "expected_error": outcome.expected_error,
         "expected_error_range": outcome.error_range,
+        "expected_cost": outcome.expected_cost,
         "hidden_labels": outcome.n_hidden,
         "classes": counts,
         "columns": _columns(job),
@@ -311,7 +353,34 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
             {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
             for name, weight, accuracy in outcome.sources
         ],
+        "voters": [voter_summary(voter, outcome.classes) for voter in outcome.voters],
         "notes": [hint_text(note) for note in job.notes],
+    }
+
+
+def voter_summary(voter: Voter, classes: Sequence[str]) -> dict[str, Any]:
+    """How often a voter is right, for scripts."""
+    found: dict[str, Any] = {
+        "name": voter.name,
+        "accuracy": None if np.isnan(voter.accuracy) else voter.accuracy,
+        "low": voter.low,
+        "high": voter.high,
+        "judged": voter.n_judged,
+        "votes": voter.n_votes,
+    }
+    if voter.by_class:
+        found["classes"] = {classes[code]: voter_summary(one, classes) for code, one in voter.by_class.items()}
+    return found
+
+
+def _class_errors(one: ClassErrors) -> dict[str, Any]:
+    """Precision and recall of a class, for scripts: None where there is none."""
+    found = {name: getattr(one, name) for name in ("precision", "recall")}
+    return {
+        "expected": one.n_expected,
+        **{name: None if np.isnan(value) else value for name, value in found.items()},
+        "precision_range": one.precision_range,
+        "recall_range": one.recall_range,
     }
 
 

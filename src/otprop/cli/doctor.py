@@ -1,4 +1,4 @@
-"""`otprop doctor`: what is installed, the machine, where the data is."""
+"""`otprop doctor`: what is installed, and the machine."""
 
 from __future__ import annotations
 
@@ -12,30 +12,38 @@ import sys
 from typing import Any
 
 from otprop import __version__
+from otprop._errors import install_command
 from otprop.cli._command import add_command
 
 _NEEDED = ("numpy", "scipy", "scikit-learn", "joblib", "threadpoolctl")
 _MODULES = {"scikit-learn": "sklearn"}  # where the name of the module is another
 _OPTIONAL = {
-    "rich": "otprop[cli]",
-    "pandas": "otprop[files]",
-    "pyarrow": "otprop[files]",
-    "jinja2": "otprop[files]",
-    "openpyxl": "otprop[excel]",
-    "matplotlib": "otprop[plot]",
-    "POT": "otprop[pot]",
-    "umap-learn": "otprop[umap]",
-    "torch": "otprop[deep]",
-    "safetensors": "otprop[deep]",
-    "starlette": "otprop[studio]",
-    "uvicorn": "otprop[studio]",
+    "rich": "cli",
+    "pandas": "files",
+    "pyarrow": "files",
+    "jinja2": "files",
+    "platformdirs": "files",
+    "pillow": "images",
+    "openpyxl": "excel",
+    "h5py": "anndata",
+    "matplotlib": "plot",
+    "umap-learn": "umap",
+    "torch": "deep",
+    "safetensors": "deep",
+    "dask": "dask",
+    "distributed": "dask",
+    "cryptography": "dask",
+    "tornado": "dask",
+    "starlette": "studio",
+    "uvicorn": "studio",
+    "h11": "studio",
 }
 _EXAMPLE = """\
 example:
   otprop doctor
   otprop doctor --json
 
-Prints versions, threads, the optional parts that were found, and the data folder.
+Prints versions, threads and the optional parts that were found.
 """
 
 
@@ -58,7 +66,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         "optional": {name: found[name] for name in _OPTIONAL},
         "threads": _threads(),
         "memory": _memory(),
-        "data": [] if broken else _data(),
     }
     sys.stdout.write(json.dumps(facts, indent=2) + "\n" if options.json else _report(facts))
     return 0 if all(facts["needed"].values()) and not broken else 1
@@ -98,19 +105,6 @@ def _memory() -> str:
         return "not known"
 
 
-def _data() -> list[dict[str, Any]]:
-    from otprop.datasets._store import data_folders
-
-    return [
-        {
-            "what": place.what,
-            "folder": None if place.folder is None else str(place.folder),
-            "there": place.folder is not None and place.folder.is_dir(),
-        }
-        for place in data_folders()
-    ]
-
-
 def _report(facts: dict[str, Any]) -> str:
     lines = [f"otprop {facts['otprop']}, Python {facts['python']}, {facts['system']}", "", "needed"]
     for name, version in facts["needed"].items():
@@ -118,14 +112,10 @@ def _report(facts: dict[str, Any]) -> str:
         lines.append(f"  {name:<14} {version or 'MISSING'}{f'  CANNOT BE IMPORTED ({why})' if why else ''}")
     lines += ["", "optional"]
     for name, version in facts["optional"].items():
-        lines.append(f"  {name:<14} {version or f'not installed: pip install {_OPTIONAL[name]!r}'}")
+        lines.append(f"  {name:<14} {version or f'not installed: {install_command(_OPTIONAL[name])}'}")
     threads = facts["threads"]
     limits = ", ".join(f"{name}={value}" for name, value in threads["limits"].items())
     lines += ["", f"cores {threads['cores']}; thread pools: {', '.join(threads['pools']) or 'none'}"]
     lines += [f"limits: {limits}"] if limits else []
-    lines += [f"memory {facts['memory']}", ""]
-    lines += ["benchmark data is looked for in"] if facts["data"] else []
-    for place in facts["data"]:
-        words = "not set" if place["folder"] is None else place["folder"] + ("" if place["there"] else " (not there)")
-        lines.append(f"  {place['what']}: {words}")
+    lines += [f"memory {facts['memory']}"]
     return "\n".join(lines) + "\n"

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import FAILED, UsageError
+from otprop.cli._doors import is_one_table
 from otprop.cli._flags import error_text
 from otprop.cli._options import reading_options
 from otprop.cli._streams import write_error, write_json
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from otprop.labelling.job import Request
 
 INTERRUPTED = "interrupted. Finished files are in place; the same command goes on with the others."
-SCHEDULER_HELP = "label a folder on the Dask cluster of this scheduler; default: processes of this machine"
+SCHEDULER_HELP = "of a Dask cluster that labels the folder; default: processes of this machine"
 
 
 def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> None:
@@ -34,10 +35,11 @@ def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> N
 
 def names_folder(options: argparse.Namespace) -> bool:
     """Whether the command is about a folder; refuses options of folders where it is not."""
-    from otprop.dask._inputs import is_folder
+    from otprop.dask._inputs import find_files, is_folder
     from otprop.files import format_of_name
 
-    if is_folder(options.file):
+    if is_folder(options.file) and not is_one_table(options):
+        find_files(options.file, options.format)  # an error where there is no table
         if options.output is None:
             raise UsageError(f"{options.file} is a folder; name one for the results with -o, or one file in it.")
         is_file = os.path.isfile(options.output) or format_of_name(Path(options.output)) is not None
@@ -52,14 +54,14 @@ def names_folder(options: argparse.Namespace) -> bool:
 
 def run_label(options: argparse.Namespace, arguments: list[str], request: Request) -> int:
     """Label the files of a folder; returns the exit status."""
-    from otprop._validation import ParameterError
     from otprop.dask._folder import LANDMARKS, label_folder, plan_folder
     from otprop.dask._manifest import State
     from otprop.files import check_output
-    from otprop.table.errors import ColumnError, NoFeaturesError
 
     if options.corrections:
         raise UsageError("--corrections is for one file: its rows are counted in it; put the labels into the files.")
+    if options.votes:
+        raise UsageError("--votes is for one file; put the files of the folder into one first.")
     if options.method != "otp":
         raise UsageError(f"--method {options.method} labels one file; a folder is labelled by otp.")
     landmarks = LANDMARKS if options.landmarks is None else options.landmarks
@@ -70,25 +72,22 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     for path in (options.report, options.save):
         if path is not None and not resumed:
             check_output(path, options.force)
-    try:
-        with bar(quiet=options.quiet) as progress:
-            if options.dry_run:
-                n_files, n_rows = plan_folder(folder, request, progress)
-            else:
-                with _client(options) as client:
-                    result = label_folder(
-                        folder,
-                        request,
-                        client,
-                        landmarks=landmarks,
-                        jobs=None if options.scheduler else (options.jobs or os.cpu_count()),
-                        report=None if options.report is None else os.path.abspath(options.report),
-                        map=options.map or "pca",
-                        call=shlex.join(["otprop", *arguments]),
-                        progress=progress,
-                    )
-    except (ParameterError, ColumnError, NoFeaturesError) as error:
-        raise UsageError(error_text(error)) from error
+    with bar(quiet=options.quiet) as progress:
+        if options.dry_run:
+            n_files, n_rows = plan_folder(folder, request, progress)
+        else:
+            with _client(options) as client:
+                result = label_folder(
+                    folder,
+                    request,
+                    client,
+                    landmarks=landmarks,
+                    jobs=None if options.scheduler else (options.jobs or os.cpu_count()),
+                    report=None if options.report is None else os.path.abspath(options.report),
+                    map=options.map or "pca",
+                    call=shlex.join(["otprop", *arguments]),
+                    progress=progress,
+                )
     if options.dry_run:
         if not options.quiet:
             write_error(f"{options.file}: {n_files} files, {n_rows} rows; the results would go to {options.output}.")
@@ -108,7 +107,7 @@ def run_predict(options: argparse.Namespace) -> int:
 
     folder = _folder(options)
     with bar(quiet=options.quiet) as progress, _client(options) as client:
-        result = predict_folder(folder, str(options.model), client, progress=progress)
+        result = predict_folder(folder, str(options.model), client, text_model=options.text_model, progress=progress)
     return _report(result, options)
 
 
@@ -148,7 +147,7 @@ def _copy_model(result: FolderResult, options: argparse.Namespace) -> None:
 
     content = result.state.model.read_bytes()
     if not (options.save.is_file() and options.save.read_bytes() == content):  # an earlier run may have kept it
-        write_atomic(options.save, content, options.force)
+        write_atomic(options.save, content, options.force, mode_like=result.state.model)
 
 
 def _report(result: FolderResult, options: argparse.Namespace) -> int:

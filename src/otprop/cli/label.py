@@ -10,9 +10,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from otprop._errors import install_command
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text
+from otprop.cli._doors import settle_target
 from otprop.cli._options import (
     FILES_HELP,
     INTERRUPTED,
@@ -20,6 +21,7 @@ from otprop.cli._options import (
     add_reading_options,
     add_target_options,
     add_verbosity_options,
+    add_votes_option,
     add_writing_options,
     make_request,
     read_input,
@@ -40,11 +42,12 @@ example:
   otprop label lots.csv --target variety --corrections corrections.csv --force
   cat lots.csv | otprop label - --target variety -o - | head
   otprop label 'lots/*.parquet' --target variety -o labelled/
+  otprop label photos/ --labels labels.csv -o labelled.csv
 
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
 _certainty, _confidence, _round and _source (given, corrected, propagated, abstained).
 A folder or a pattern of files gives a folder, one output a file, without _round; a run that was killed goes on
-with the files that are left.
+with the files that are left. A folder of pictures is one table; --labels or the names of sub-folders label it.
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
 
@@ -61,7 +64,7 @@ def add_parser(commands: Any) -> None:
     )
     add = parser.add_argument
     add("file", metavar="FILE", help=FILES_HELP)
-    add("--target", required=True, metavar="COLUMN", help="the column with the labels")
+    add("--target", metavar="COLUMN", help="the column with the labels")
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")
     add("--save", type=Path, metavar="MODEL", help="keep the model, for otprop predict")
@@ -69,11 +72,14 @@ def add_parser(commands: Any) -> None:
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_target_options(parser)
+    add_votes_option(parser)
     add("--text-model", metavar="PATH", help="vectors of text by a local sentence-transformers folder or .onnx file")
-    add("--method", default="otp", metavar="NAME", help="otp or a method of the benchmark: ls, trees, ...")
+    add("--method", default="otp", metavar="NAME", help="otp, or otp-paper: the paper's algorithm; default: otp")
     add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
     add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")
     add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="shares of all rows, if you know them; or: uniform")
+    add("--objective", metavar="NAME", help="which errors count: accuracy, or balanced, which finds rare classes")
+    add("--cost", nargs="+", dest="costs", metavar="TRUE:LABEL=COST", help="what errors cost, as in yes:no=10; else 1")
     add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
     add_reading_options(parser)
     add_writing_options(parser)
@@ -84,35 +90,27 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, label, write; returns the exit status."""
+    settle_target(options)
     if names_folder(options):
         _check_map(options)
         return run_folder(options, arguments, _request(options))
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label import prepare_job, run_job
-    from otprop._validation import ParameterError
     from otprop.cli import console
     from otprop.labelling.output_columns import OutputColumns
-    from otprop.table.errors import ColumnError, NoFeaturesError
 
     messages = console.Messages(quiet=options.quiet)
     output = OutputColumns(options.prefix, options.fill, options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
-        table = read_input(options)
-        try:
-            job = prepare_job(table, _request(options), output)
-            table.check_writable(paths.table)
-        except (ValueError, TypeError) as error:
-            raise UsageError(error_text(error)) from error
-        try:
-            if options.dry_run:
-                job.fit_features()
-            else:
-                result = run_job(job, output, progress, shlex.join(["otprop", *arguments]))
-        except (ParameterError, ColumnError, NoFeaturesError) as error:
-            raise UsageError(error_text(error)) from error
-        if not options.dry_run:
+        table = read_input(options, progress)
+        job = prepare_job(table, _request(options), output)
+        table.check_writable(paths.table)
+        if options.dry_run:
+            job.fit_features()
+        else:
+            result = run_job(job, output, progress, shlex.join(["otprop", *arguments]))
             progress(1, 1, "writing")
             result.write_files(
                 paths.table_target(),
@@ -143,12 +141,45 @@ def _check_map(options: argparse.Namespace) -> None:
     if options.map is not None and options.report is None:
         raise UsageError(f"--map {options.map} draws on the page; name one with --report.")
     if options.map == "umap" and find_spec("umap") is None:
-        raise ImportError("--map umap needs umap-learn: pip install 'otprop[umap]'")
+        raise ImportError(f"--map umap needs umap-learn: {install_command('umap')}")
 
 
 def _request(options: argparse.Namespace) -> Request:
     prior = None if options.class_prior is None else read_prior(options.class_prior)
-    return make_request(options, settings=dict(map(read_setting, options.settings)), class_prior=prior)
+    return make_request(
+        options, settings=dict(map(read_setting, options.settings)), class_prior=prior, objective=_objective(options)
+    )
+
+
+def _objective(options: argparse.Namespace) -> str | dict[tuple[str, str], float] | None:
+    if options.costs is None:
+        return options.objective
+    if options.objective is not None:
+        raise UsageError(
+            f"--cost says which errors count, and so does --objective {options.objective}: use one of them."
+        )
+    return read_costs(options.costs)
+
+
+def read_costs(words: Sequence[str]) -> dict[tuple[str, str], float]:
+    """Costs by pair of classes from "true:label=cost"."""
+    costs: dict[tuple[str, str], float] = {}
+    for word in words:
+        pair, _, number = word.rpartition("=")
+        true, colon, given = pair.partition(":")
+        try:
+            cost = float(number)
+        except ValueError:
+            cost = -1.0
+        if not colon or ":" in given or not 0 <= cost < float("inf"):
+            raise UsageError(
+                f"--cost {word}: write TRUE:LABEL=COST with a cost of at least 0, as in yes:no=10; names that hold a "
+                "colon only from Python, with objective={(true, label): cost}."
+            )
+        if (true, given) in costs:
+            raise UsageError(f"--cost {word}: the pair {true}:{given} was given a cost before.")
+        costs[true, given] = cost
+    return costs
 
 
 def read_setting(setting: str) -> tuple[str, Any]:

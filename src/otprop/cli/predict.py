@@ -8,7 +8,6 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text
 from otprop.cli._options import (
     FILES_HELP,
     INTERRUPTED,
@@ -48,6 +47,7 @@ def add_parser(commands: Any) -> None:
     add("model", type=Path, metavar="MODEL", help="what otprop label --save wrote; of a folder, _otprop/model")
     add("file", metavar="FILE", help=FILES_HELP)
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
+    add("--text-model", metavar="PATH", help="the text model that MODEL was made with, which is never named in it")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading_options(parser)
@@ -64,39 +64,29 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     if options.jobs is not None:
         raise UsageError(f"--jobs is for a folder or a pattern of files; {options.file} is one file.")
     paths = check_output_paths(options, [options.model])
-    from otprop.cli.console import Messages
-    from otprop.labelling.model import load_model, predict_table
-    from otprop.labelling.output_columns import (
-        OutputColumns,
-        predicted_column_names,
-        predicted_columns,
-        refuse_taken,
-    )
+    from otprop._predict import Model
+    from otprop.cli.console import Messages, counted
+    from otprop.labelling.model import load_model
+    from otprop.labelling.output_columns import OutputColumns
 
     messages = Messages(quiet=options.quiet)
     output = OutputColumns(options.prefix, probabilities=options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"loading {options.model}")
-        model = load_model(options.model)
+        saved = load_model(options.model, text_model=options.text_model)
+        model = Model(saved)
         progress(0, 0, f"reading {options.file}")
-        table = read_input(options)
-        try:
-            model.check_columns(table.names)
-            refuse_taken(table, predicted_column_names(model, output), model.target)
-            table.check_writable(paths.table)
-        except ValueError as error:
-            raise UsageError(error_text(error)) from error
-        progress(0, 0, f"labelling {table.n_rows} rows")
-        frame = model.frame(table)
-        codes, distributions, confidence = predict_table(model, frame)
-        added = predicted_columns(model, codes, distributions, confidence, output)
+        table = read_input(options, progress)
+        model.check_table(table, output)
+        table.check_writable(paths.table)
+        progress(0, 0, f"labelling {counted(table.n_rows, 'row')}")
+        found = model.predict_table(table, output)
         progress(1, 1, "writing")
-        table.write(
-            paths.table_target(), added, force=options.force, excel_safe=options.excel_safe, written=paths.written
-        )
-    messages.notes([*model.notes, *table.notes, *model.features.notes_on_new(frame)])
-    messages.predicted(model, codes, paths)
+        options_of_file = {"force": options.force, "excel_safe": options.excel_safe, "written": paths.written}
+        table.write(paths.table_target(), found.columns, **options_of_file)
+    messages.notes([*model.notes, *table.notes, *found.notes])
+    messages.predicted(saved, found.codes, paths)
     if options.json:
-        counts = {name: int((codes == code).sum()) for code, name in enumerate(model.classes)}
+        counts = {name: int((found.codes == code).sum()) for code, name in enumerate(saved.classes)}
         write_json({"input": table.origin, "output": paths.table, "rows": table.n_rows, "labelled": counts})
     return 0

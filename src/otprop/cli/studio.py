@@ -9,8 +9,10 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from otprop._errors import install_command
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import error_text, hint_text
+from otprop.cli._doors import door_options, settle_target
+from otprop.cli._flags import hint_text
 from otprop.cli._options import add_reading_options, add_target_options, make_request
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ def add_parser(commands: Any) -> None:
     parser = add_command(commands, "studio", run_command, usage="studio FILE --target COLUMN [options]", text=_EXAMPLE)
     add = parser.add_argument
     add("file", metavar="FILE", help="CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst")
-    add("--target", required=True, metavar="COLUMN", help="the column with the labels, or the one that will have them")
+    add("--target", metavar="COLUMN", help="the column with the labels, or the one that will have them")
     add("--port", type=int, metavar="N", help="of the address; default: 8756, or the next that is free")
     add("--no-browser", action="store_true", help="print the address only")
     add("--session", metavar="PATH", help="where the labels are saved; default: FILE.otprop")
+    add("--rescue", metavar="PATH", help="write the labels of a damaged session to a CSV for --corrections, and end")
     add("--sample", type=int, metavar="N", help="open so many rows, drawn at random")
     add_target_options(parser)
     add_reading_options(parser)
@@ -49,29 +52,31 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Open the table, serve it until Ctrl-C; returns the exit status."""
     missing = [name for name in _NEEDED if find_spec(name) is None]
     if missing:
-        raise ImportError(f"otprop studio needs {' and '.join(missing)}: pip install 'otprop[studio]'")
+        raise ImportError(f"otprop studio needs {' and '.join(missing)}: {install_command('studio')}")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not keep the cores busy
-    source, session = _source(options), Path(options.session or f"{options.file}.otprop")
-    from otprop._validation import ParameterError
+    settle_target(options)
+    source, session = _source(options), Path(options.session or f"{os.path.normpath(options.file)}.otprop")
     from otprop.cli._bar import bar
     from otprop.cli.console import Messages
     from otprop.studio.run import Studio
-    from otprop.table.errors import ColumnError
 
     messages = Messages(quiet=options.quiet)
+    if options.rescue is not None:
+        from otprop.studio.rescue import rescue_labels
+
+        n_labels = rescue_labels(session, Path(options.rescue))
+        messages.notes([f"labels rescued: {n_labels}, from {session} to {options.rescue}"])
+        return 0
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
-        try:
-            studio = Studio(source, session, options.port, hint_text)
-        except (ParameterError, ColumnError) as error:
-            raise UsageError(error_text(error)) from error
+        studio = Studio(source, session, options.port, hint_text)
     messages.notes(studio.notes)
     try:
         studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
     except KeyboardInterrupt as stop:
         if type(stop) is not KeyboardInterrupt:  # SIGTERM
             raise
-    messages.notes([f"every label is saved in {session}"])
+    messages.notes([studio.session.ending])
     return 0
 
 
@@ -89,7 +94,6 @@ def _tell(url: str, session: Path, *, browser: bool) -> None:
 
 def _source(options: argparse.Namespace) -> Source:
     """The file and how to read it."""
-    from otprop._validation import ParameterError
     from otprop.files import check_reading
     from otprop.studio.source import Source
 
@@ -100,9 +104,6 @@ def _source(options: argparse.Namespace) -> Source:
     if options.sample is not None and options.sample < 3:
         raise UsageError(f"--sample {options.sample}: give the number of rows, at least 3.")
     reading = {name: getattr(options, name) for name in ("format", "delimiter", "quote", "encoding", "decimal")}
-    try:
-        check_reading(**{name: reading[name] for name in ("delimiter", "quote", "encoding")})
-    except ParameterError as error:
-        raise UsageError(error_text(error)) from error
-    reading["max_bytes"] = options.max_bytes
+    check_reading(**{name: reading[name] for name in ("delimiter", "quote", "encoding")})
+    reading |= {"max_bytes": options.max_bytes, "sheet": options.sheet, **door_options(options)}
     return Source(options.file, make_request(options), reading, options.sample)

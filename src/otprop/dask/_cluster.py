@@ -4,24 +4,25 @@ from __future__ import annotations
 
 import ctypes
 import os
+import stat
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
 
 import otprop
+from otprop._errors import OtpropError
 from otprop._validation import ParameterError
+from otprop.dask._optional import require_dask
 
 CONNECT_SECONDS = 10
 START_TIMEOUT = "120s"  # of processes of this machine, which may be busy
-IN_A_SCRIPT = (
-    'A new process imports the script that starts it: put the calls of a script under `if __name__ == "__main__":`, or '
-    "give it the client of a cluster that runs already."
-)
+SHORT_OF_MEMORY = "use fewer processes, or free memory: a system that runs out of it kills them"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # in malloc.h
 
 
-class ClusterError(OSError):
+class ClusterError(OtpropError, OSError):
     """A cluster cannot be used, or its workers failed; the message is one line for the user."""
 
 
@@ -49,24 +50,71 @@ def check_client(client: Any) -> Any:
     return client
 
 
-def local_client(n_workers: int | None = None, memory_limit: str | float = "auto", default: bool = True) -> Any:
-    """A client of a new cluster: a process for each processor, one thread each."""
+def local_client(
+    n_workers: int | None = None,
+    memory_limit: str | float = "auto",
+    default: bool = True,
+    advice: str = SHORT_OF_MEMORY,
+) -> Any:
+    """A client of a new cluster: a process for each processor, one thread each.
+
+    It listens on the loopback interface only, and talks only to who has the certificate made for it. `advice` ends the
+    message where a process dies while it starts.
+    """
+    require_dask("cryptography")
     import dask
     from distributed import Client, LocalCluster
+    from distributed.security import Security
 
-    with dask.config.set({"distributed.comm.timeouts.connect": START_TIMEOUT}):
+    config = {
+        "distributed.comm.timeouts.connect": START_TIMEOUT,
+        "distributed.scheduler.http.routes": [],
+        "distributed.worker.http.routes": [],
+        "temporary-directory": _private_folder(),
+    }
+    with dask.config.set(config):
         try:
             cluster = LocalCluster(
                 n_workers=n_workers or os.cpu_count() or 1,
                 threads_per_worker=1,
                 processes=True,
+                host="127.0.0.1",
+                security=Security.temporary(),
                 memory_limit=memory_limit,
-                dashboard_address=":0",
+                dashboard_address="127.0.0.1:0",
                 silence_logs=50,
             )
         except RuntimeError as error:
-            raise ClusterError(f"no process could be started ({str(error).rstrip('.')}). {IN_A_SCRIPT}") from error
-        return Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
+            reason = str(error).rstrip(".")
+            raise ClusterError(f"a process of the cluster ended while it started ({reason}): {advice}.") from error
+        client = Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
+    cluster.scheduler.http_server.stop()
+    client.register_plugin(_without_http())
+    return client
+
+
+def _private_folder() -> str:
+    """A folder for what workers spill, which only this user can write to: Dask puts it on the path for imports."""
+    if not hasattr(os, "getuid"):  # Windows: every user has a temporary folder
+        return tempfile.gettempdir()
+    folder = os.path.join(tempfile.gettempdir(), f"otprop-dask-{os.getuid()}")
+    with suppress(FileExistsError):
+        os.mkdir(folder, 0o700)
+    found = os.lstat(folder)
+    if stat.S_ISDIR(found.st_mode) and found.st_uid == os.getuid() and not stat.S_IMODE(found.st_mode) & 0o077:
+        return folder
+    return tempfile.mkdtemp(prefix="otprop-dask-")  # somebody else took the name
+
+
+def _without_http() -> Any:
+    """A plugin that closes the web server of each worker, the later ones too; Dask has no option for it."""
+    from distributed import WorkerPlugin
+
+    class WithoutHttp(WorkerPlugin):
+        def setup(self, worker: Any) -> None:
+            worker.http_server.stop()
+
+    return WithoutHttp()
 
 
 def close_client(client: Any) -> None:

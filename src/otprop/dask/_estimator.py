@@ -19,6 +19,7 @@ from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count, forget_fit
 from otprop._warnings import warn
 from otprop.dask._cluster import (
+    SHORT_OF_MEMORY,
     check_client,
     close_client,
     default_client,
@@ -34,6 +35,10 @@ from otprop.propagation.calibration import Coverage
 
 OTP_PARAMETERS = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
 
+IN_A_SCRIPT = (
+    'put the calls of a script under `if __name__ == "__main__":`, since a new process imports the script that starts '
+    f"it; else {SHORT_OF_MEMORY}"
+)
 _LAZY = ("transduction_", "confidence_", "certainty_", "label_distributions_")
 _OF_FIT = ("_fit_client", "_model", "_labels")  # what is on the cluster
 _ON_CLUSTER = (*_LAZY, *_OF_FIT, "client", "_own_client")
@@ -48,10 +53,11 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    cost, evidence, marginals, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
-        ``marginals="balanced"`` and the costs "graph" and "precomputed" are refused.
+    cost, evidence, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
+        The costs "graph" and "precomputed" are refused.
     n_neighbors, diffusion : as in OTP
-    abstain_below, label_noise, max_rounds, min_round_share, tol, max_iter, unlabeled, random_state, verbose : as in OTP
+    abstain_below, label_noise, objective, max_rounds, min_round_share, tol, max_iter : as in OTP
+    unlabeled, random_state, verbose : as in OTP
     n_jobs : int or None, default=None
         Threads for the fit on the landmarks. None: those of the worker it runs on.
     landmarks : int, default=200_000
@@ -86,7 +92,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     >>> from otprop.dask import DaskOTP
     >>> X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     >>> y = np.array([0, -1, -1, 1, -1, -1])
-    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address=":0") as client:
+    >>> with Client(processes=False, n_workers=1, threads_per_worker=1, dashboard_address="127.0.0.1:0") as client:
     ...     model = DaskOTP(client=client).fit(da.from_array(X, chunks=(2, 1)), y)
     ...     model.transduction_.compute()
     array([0, 0, 0, 1, 1, 1])
@@ -97,7 +103,6 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         cost: Any = "diffusion",
         *,
         evidence: str | Sequence[Any] | None = "auto",
-        marginals: str = "class",
         marginal_strength: float | str = "auto",
         epsilon: float | str = "auto",
         alpha: float | str = "auto",
@@ -107,6 +112,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         diffusion: float | str = "auto",
         abstain_below: float | None = None,
         label_noise: str | None = None,
+        objective: Any = "accuracy",
         max_rounds: int | str | None = "auto",
         min_round_share: float = 0.0,
         tol: float = 1e-6,
@@ -120,7 +126,6 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     ) -> None:
         self.cost = cost
         self.evidence = evidence
-        self.marginals = marginals
         self.marginal_strength = marginal_strength
         self.epsilon = epsilon
         self.alpha = alpha
@@ -130,6 +135,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         self.diffusion = diffusion
         self.abstain_below = abstain_below
         self.label_noise = label_noise
+        self.objective = objective
         self.max_rounds = max_rounds
         self.min_round_share = min_round_share
         self.tol = tol
@@ -182,8 +188,6 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         check_count("landmarks", self.landmarks, least=2)
         params = {name: getattr(self, name) for name in OTP_PARAMETERS}
         OTP(**params).check_parameters()
-        if self.marginals == "balanced":
-            raise ParameterError("marginals", "='balanced' needs all rows at once; use OTP.")
         if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
             raise ParameterError("cost", f"={self.cost!r} needs a matrix between all rows; use OTP.")
         return params
@@ -193,7 +197,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         client = self.client if self.client is not None else getattr(self, "_own_client", None)
         client = default_client() if client is None else client
         if client is None:
-            client = self._own_client = local_client()
+            client = self._own_client = local_client(advice=IN_A_SCRIPT)
         return check_client(client)
 
     def _sample(self, client: Any, parts: Parts, choice: LandmarkRule) -> Any:

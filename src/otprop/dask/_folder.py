@@ -150,15 +150,17 @@ def label_folder(
             task = FitTask(
                 folder.pattern, request, target, folder.output, out, run.n_rows, jobs, readings, report, map, call
             )
+            run.state.set_mode(file.mode for file in run.files)
             manifest = Manifest(otprop.__version__, options, run.stamps | unreadable, starts, **_fit(run, sample, task))
+            _begin(run, folder)  # once there is a model: a refusal leaves nothing behind
             manifest.write(run.state)
         else:
+            _begin(run, folder)
             if report is not None and not os.path.exists(report):
                 run.notes.append("the page is made with the model, which is there already: begin anew to have one")
             late = [file.name for file in run.files if file.name not in manifest.starts]
             if late:
                 run.notes.append(f"the model was made without the labels of {listed(late)}: begin anew to use them")
-        run.state.begin([file.name for file in run.files])  # once there is a model: a refusal leaves nothing behind
         label = LabelTask(
             str(run.state.out),
             str(run.state.model),
@@ -170,6 +172,7 @@ def label_folder(
             target,
             manifest.codes,
             folder.excel_safe,
+            _absolute(request.text_model),
         )
         summary = manifest.summary
         counts = _label_files(run, label, manifest.starts, summary["classes"])
@@ -179,22 +182,27 @@ def label_folder(
 
 
 def predict_folder(
-    folder: FolderRequest, model: str, client: Any, *, progress: ProgressCallback = no_progress
+    folder: FolderRequest,
+    model: str,
+    client: Any,
+    *,
+    text_model: str | None = None,
+    progress: ProgressCallback = no_progress,
 ) -> FolderResult:
-    """Label the rows of all files of a folder by a saved model."""
+    """Label the rows of all files of a folder by a saved model, made with the text model at the path `text_model`."""
     start = perf_counter()
     run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
     progress(0, 0, f"loading {model}")
-    saved, digest = load_model(model), digest_of(model)
+    saved, digest = load_model(model, text_model=text_model), digest_of(model)
     options = {"model": digest, **vars(folder.output)}
     unreadable = _inspect(run, folder)
     with _tidied(run.state), _alone(run.state):
-        manifest = _earlier(run, folder, options, unreadable)
+        manifest = _earlier(run, folder, options, unreadable, fitted=False)
         for file in run.files:
             lacking = [name for name in saved.features.wanted if name not in file.kinds]
             if lacking:
                 raise TableError(f"{file.name} lacks {listed(lacking)}, which the model needs", file=file.path)
-        run.state.begin([file.name for file in run.files])
+        _begin(run, folder)
         if manifest is None:
             starts = dict.fromkeys(run.stamps, 0)
             Manifest(otprop.__version__, options, run.stamps | unreadable, starts, digest).write(run.state)
@@ -205,6 +213,7 @@ def predict_folder(
             folder.output,
             run.n_rows,
             excel_safe=folder.excel_safe,
+            text_model=_absolute(text_model),
         )
         counts = _label_files(run, task, {}, saved.classes)
     return _result(run, saved.classes, counts, saved.notes, None, {}, perf_counter() - start)
@@ -225,6 +234,11 @@ def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[st
     kept = {name: value for name, value in vars(request).items() if name not in ("jobs", "corrections")}
     kept |= {**vars(folder.output), **folder.reading, "excel_safe": folder.excel_safe, "landmarks": landmarks}
     return {name: _plain(value) for name, value in kept.items()}
+
+
+def _absolute(text_model: Any) -> str | None:
+    """The path of a text model for workers, which may run in another folder."""
+    return None if text_model is None else os.path.abspath(os.path.expanduser(text_model))
 
 
 def _plain(value: Any) -> Any:
@@ -298,16 +312,38 @@ def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
 
 
 def _earlier(
-    run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]]
+    run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]], fitted: bool = True
 ) -> Manifest | None:
     """The manifest of an earlier run to go on with; None where everything is to be done."""
-    manifest = None if folder.force else Manifest.read(run.state)
+    manifest = None if folder.force else Manifest.read(run.state, fitted)
     if manifest is None:
         _refuse_outputs(run, folder)
         run.state.forget()
     else:
         _refuse_changes(run, manifest, options, unreadable)
+        _refuse_others(run, folder)
     return manifest
+
+
+def _begin(run: _Run, folder: FolderRequest) -> None:
+    """Make the folders of the outputs; with `force` those that are there may be replaced, now and after a kill."""
+    run.state.begin([file.name for file in run.files])
+    run.state.set_mode(file.mode for file in run.files)
+    for file in run.files:
+        if folder.force and os.path.lexists(run.state.out / file.name):
+            run.state.claim(file)
+    _refuse_others(run, folder)
+
+
+def _refuse_others(run: _Run, folder: FolderRequest) -> None:
+    """Refuse outputs that are there and that no run wrote, or that somebody has changed since."""
+    others = [file.name for file in run.files if not run.state.may_replace(file.name)]
+    if others:
+        raise TableError(
+            f"{folder.out} has {listed(others)}, changed since or not written by this run",
+            "move them away, or choose another output",
+            file=folder.out,
+        )
 
 
 def _result(
@@ -325,6 +361,10 @@ def _result(
 
 
 def _refuse_outputs(run: _Run, folder: FolderRequest) -> None:
+    blocked = [file.name for file in run.files if run.state.is_blocked(file.name)]
+    if blocked:
+        what = f"{folder.out} has links or something else in the place of {listed(blocked)}"
+        raise TableError(what, "remove them", file=folder.out)
     there = [file.name for file in run.files if os.path.lexists(run.state.out / file.name)]
     if there and not folder.force:
         raise TableError(
@@ -403,7 +443,7 @@ def _fit(run: _Run, sample: Any, task: FitTask) -> dict[str, Any]:
 
 def _label_files(run: _Run, task: LabelTask, starts: dict[str, int], classes: Sequence[str]) -> tuple[Tally, int, int]:
     """Label the files that are not done; the counts of all that are, how many, and how many were before."""
-    records = [run.state.is_done(file.name) for file in run.files]
+    records = [run.state.is_done(file, len(classes)) for file in run.files]
     todo = [file for file, record in zip(run.files, records, strict=True) if record is None]
     done = [record for record in records if record is not None]
     n_before, n_rows = len(done), run.n_rows
@@ -420,15 +460,18 @@ def _label_files(run: _Run, task: LabelTask, starts: dict[str, int], classes: Se
             run.failures[todo[number].name] = reason_of(error, run.sentence)
         run.progress(n_done, n_rows, f"labelled {len(done)} of {len(run.files)} files")
     run.state.remove_strays(list(run.failures))
-    return Tally.total([Tally.from_json(record["tally"]) for record in done], len(classes)), len(done), n_before
+    tallies = [Tally.from_json(record["tally"], len(classes)) for record in done]
+    return Tally.total(tallies, len(classes)), len(done), n_before
 
 
 @contextmanager
 def _alone(state: State) -> Iterator[None]:
     """Refuse a second run into the same folder at the same time, where the system has locks."""
+    state.refuse_links()
     try:
         state.folder.mkdir(parents=True, exist_ok=True)
-        handle = open(state.folder / "lock", "ab")  # noqa: SIM115
+        flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
+        handle = os.fdopen(os.open(state.folder / "lock", flags, 0o666), "ab")
     except OSError as error:
         raise TableError(f"cannot write to {state.out}: {error.strerror}", file=state.out) from error
     with handle:
@@ -454,8 +497,9 @@ def _tidied(state: State) -> Iterator[None]:
         yield
     except BaseException:
         if made and not state.manifest.exists():
-            (state.folder / "lock").unlink(missing_ok=True)
             with suppress(OSError):  # there is something in it
+                for path in (state.folder / "lock", state.mode):
+                    path.unlink(missing_ok=True)
                 for folder in made:
                     folder.rmdir()
         raise

@@ -4,13 +4,27 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from otprop.files import FORMATS, Reading, Table, TableError, format_of_name, listed, read_table, refuse_url
+from otprop.files import (
+    FORMATS,
+    NoRowsError,
+    Reading,
+    Table,
+    TableError,
+    format_of_name,
+    listed,
+    read_table,
+    refuse_url,
+)
 from otprop.table.errors import RequestError, unknown_name
+from otprop.table.pictures import is_picture_name
+
+STATE_FOLDER = "_otprop"  # in the output folder; readers of Parquet folders skip names that start so
 
 
 @dataclass(frozen=True)
@@ -22,6 +36,8 @@ class InputFile:
     path : str, absolute
     name : str, its path below the folder that all files are in: also that of its output
     size, changed : int, bytes and time of the last change in nanoseconds
+    touched : int, time of the last change of content or permissions, which no program can set
+    mode : int, its permissions
     n_rows : int
     kinds : dict of str to str, the columns, each a number, boolean, date, text, ...; empty where any is accepted
     whole : dict of str to bool, columns of numbers that are whole by their type
@@ -33,6 +49,8 @@ class InputFile:
     name: str
     size: int
     changed: int
+    touched: int = 0
+    mode: int = 0o600
     n_rows: int = 0
     kinds: dict[str, str] = field(default_factory=dict)
     whole: dict[str, bool] = field(default_factory=dict)
@@ -46,7 +64,28 @@ class InputFile:
 
     def read(self) -> Table:
         """All of it."""
-        return read_table(self.path, **self.options)
+        with self.unchanged():
+            return read_table(self.path, **self.options)
+
+    @contextmanager
+    def unchanged(self) -> Iterator[None]:
+        """Refuse a file that is not as it was when the run began, before it is read and after."""
+        self._refuse_change()
+        yield
+        self._refuse_change()
+
+    def _refuse_change(self) -> None:
+        try:
+            found = os.stat(self.path)
+        except OSError:
+            return  # who reads it says why it cannot
+        if (found.st_size, found.st_mtime_ns, found.st_ctime_ns) != (self.size, self.changed, self.touched):
+            raise TableError(
+                f"{self.path} has changed since the run began",
+                "wait until nothing writes to it, and begin anew with {}",
+                file=self.path,
+                arguments=[("force", True)],
+            )
 
     @property
     def stamp(self) -> list[Any]:
@@ -70,13 +109,20 @@ def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str,
     """
     refuse_url(pattern)
     if os.path.isdir(pattern):
-        found = [entry.path for entry in os.scandir(pattern) if entry.is_file()]
+        entries = [entry.path for entry in os.scandir(pattern)]
     else:
-        found = [path for path in glob.glob(pattern, recursive=True) if os.path.isfile(path)]
-    hidden = [path for path in found if os.path.basename(path).startswith((".", "_"))]
-    known = [path for path in found if path not in hidden and (format or format_of_name(Path(path)))]
-    others = sorted(os.path.basename(path) for path in found if path not in hidden and path not in known)
+        entries = [path for path in _matches(pattern) if STATE_FOLDER not in Path(path).parts]
+    shown = [path for path in sorted(entries) if not os.path.basename(path).startswith((".", "_"))]
+    found, again = _distinct([path for path in shown if os.path.isfile(path)])
+    known = [path for path in found if format or format_of_name(Path(path))]
+    others = [os.path.basename(path) for path in found if path not in set(known)]
     if not known:
+        if others and all(map(is_picture_name, others)):
+            raise TableError(
+                f"{pattern} holds pictures ({listed(others, 3)}), and no table",
+                "name their folder itself, or a table with a column of their paths",
+                file=pattern,
+            )
         endings = ", ".join(f".{name}" for name in FORMATS)
         there = f"; there are {listed(others)}" if others else ""
         raise TableError(
@@ -87,8 +133,35 @@ def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str,
         )
     paths = sorted(os.path.abspath(path) for path in known)
     top = os.path.commonpath([os.path.dirname(path) for path in paths])
+    broken = [path for path in shown if os.path.islink(path) and not os.path.exists(path)]
     notes = [f"left out, no tables by their names: {listed(others)}"] if others else []
+    notes += [f"left out, links that lead nowhere: {listed(map(os.path.basename, broken))}"] if broken else []
+    notes += [f"left out, links to other inputs: {listed(map(os.path.basename, again))}"] if again else []
     return [(path, Path(os.path.relpath(path, top)).as_posix()) for path in paths], notes
+
+
+def _matches(pattern: str) -> list[str]:
+    """What a pattern matches; `**` follows no links, which may lead back up."""
+    parts = Path(pattern).parts
+    if "**" not in parts:
+        return glob.glob(pattern)
+    place = parts.index("**")
+    top, rest = os.path.join("", *parts[:place]), parts[place + 1 :] or ("*",)
+    found: dict[str, None] = {}
+    for start in glob.glob(top) if top else [os.curdir]:
+        for folder, below, _ in os.walk(start):
+            below[:] = [name for name in below if not name.startswith(".")]
+            found |= dict.fromkeys(_matches(os.path.join(glob.escape(folder), *rest)))
+    return list(found)
+
+
+def _distinct(paths: list[str]) -> tuple[list[str], list[str]]:
+    """Each file once, by a path without links if there is one; and the other paths."""
+    kept: dict[str, str] = {}
+    for path in sorted(paths, key=lambda path: (os.path.realpath(path) != os.path.abspath(path), os.path.islink(path))):
+        kept.setdefault(os.path.realpath(path), path)
+    chosen = set(kept.values())
+    return [path for path in paths if path in chosen], [path for path in paths if path not in chosen]
 
 
 def inspect_file(path: str, name: str, options: Mapping[str, Any]) -> InputFile:
@@ -97,15 +170,17 @@ def inspect_file(path: str, name: str, options: Mapping[str, Any]) -> InputFile:
         found = os.stat(path)
     except OSError as error:
         raise TableError(f"cannot read {path}: {error.strerror}", file=path) from error
-    here = InputFile(path, name, found.st_size, found.st_mtime_ns, options=dict(options))
+    here = InputFile(
+        path, name, found.st_size, found.st_mtime_ns, found.st_ctime_ns, found.st_mode, options=dict(options)
+    )
+    if not here.size:
+        return here
     if here.is_parquet:
         return _inspect_parquet(here)
     try:
         table = here.read()
-    except TableError as error:
-        if error.problem.endswith("no rows"):
-            return here
-        raise
+    except NoRowsError:
+        return here
     kinds = dict.fromkeys(table.names, "")
     readings = table.readings()
     typed = table.kind in ("feather", "npz")
@@ -119,8 +194,10 @@ def _inspect_parquet(here: InputFile) -> InputFile:
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(here.path) as file:
+        with here.unchanged(), parquet.ParquetFile(here.path) as file:
             schema, n_rows = file.schema_arrow, file.metadata.num_rows
+    except TableError:
+        raise
     except (pa.ArrowException, OSError, ValueError) as error:
         text = str(error).splitlines()[0] if str(error) else type(error).__name__
         raise TableError(f"{here.path} is cut short or damaged ({text[:200]})", file=here.path) from error
@@ -212,9 +289,10 @@ def changes(files: Sequence[InputFile], before: Mapping[str, Sequence[Any]]) -> 
     """How the files differ from those of an earlier run, as a sentence; empty where they do not."""
     now = {file.name: file.stamp for file in files}
     for name, stamp in before.items():
+        shown = name if name.isprintable() else repr(name)
         if name not in now:
-            return f"{name} is gone"
+            return f"{shown} is gone"
         if list(stamp) != now[name]:
-            return f"{name} has changed"
+            return f"{shown} has changed"
     new = [name for name in now if name not in before]
     return f"{new[0]} is new" if new else ""

@@ -5,13 +5,17 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import stat
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass, field
+from math import isfinite
 from pathlib import Path
 from typing import Any, Self
 
+from otprop.dask._inputs import STATE_FOLDER, InputFile
+from otprop.dask._tally import MAX_COUNT, Tally, is_count
 from otprop.files import TableError, remove_strays, write_atomic
 
-FOLDER = "_otprop"  # in the output folder; readers of Parquet folders skip names that start so
 FORMAT = 1
 
 
@@ -42,22 +46,53 @@ class Manifest:
     def write(self, state: State) -> None:
         """Write it in one step."""
         text = json.dumps({"kind": "otprop folder", "format": FORMAT, **asdict(self)}, indent=1)
-        write_atomic(state.manifest, text, force=True)
+        write_atomic(state.manifest, text, force=True, mode_like=state.mode)
 
     @classmethod
-    def read(cls, state: State) -> Self | None:
-        """That of an earlier run; None where there is none."""
+    def read(cls, state: State, fitted: bool = True) -> Self | None:
+        """That of an earlier run; None where there is none. One of a fit has a summary."""
+        state.refuse_links()
         try:
-            found = json.loads(state.manifest.read_text(encoding="utf-8"))
-            if found.pop("kind") != "otprop folder" or found.pop("format") != FORMAT:
+            found = _read_json(state.manifest)
+            if found.pop("kind", None) != "otprop folder" or found.pop("format", None) != FORMAT:
                 raise ValueError("another format")
-            return cls(**found)
+            if not found.keys() <= cls.__annotations__.keys():
+                raise ValueError("unknown entries")
+            manifest = cls(**found)
+            manifest._check(fitted)
+            return manifest
         except FileNotFoundError:
             return None
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            raise TableError(
-                f"{state.manifest} cannot be read ({error})", "remove it to begin anew", file=state.manifest
-            ) from None
+        except TypeError:
+            reason = "entries are missing"
+        except (OSError, ValueError) as error:
+            reason = str(error).splitlines()[0][:200]
+        raise TableError(f"{state.manifest} cannot be read ({reason})", "remove it to begin anew", file=state.manifest)
+
+    def _check(self, fitted: bool) -> None:
+        """Raise a ValueError that names the first entry that no run has written."""
+        for name in ("version", "model_digest", "landmarks_digest"):
+            _require(isinstance(getattr(self, name), str), name)
+        for name in ("options", "inputs", "starts", "codes", "summary"):
+            _require(isinstance(getattr(self, name), dict), name)
+        _require(self.version.isprintable(), "version")
+        for name, stamp in self.inputs.items():
+            _require(isinstance(stamp, list) and len(stamp) == 3 and stamp[0] == name, "inputs")
+        _require(all(map(is_count, self.starts.values())) and self.starts.keys() <= self.inputs.keys(), "starts")
+        if fitted:
+            self._check_summary()
+
+    def _check_summary(self) -> None:
+        summary = self.summary
+        for name in ("classes", "notes"):
+            texts = summary.get(name)
+            _require(isinstance(texts, list) and all(isinstance(text, str) for text in texts), name)
+        for name in ("landmarks", "n_unlabeled", "n_hidden"):
+            _require(is_count(summary.get(name)), name)
+        _require(_is_number(summary.get("expected"), 1.0), "expected")
+        known = summary.get("concentration", "")
+        _require(known is None or _is_number(known, float(MAX_COUNT)), "concentration")
+        _require(all(is_count(code) and code < len(summary["classes"]) for code in self.codes.values()), "codes")
 
 
 @dataclass(frozen=True)
@@ -68,7 +103,7 @@ class State:
 
     @property
     def folder(self) -> Path:
-        return self.out / FOLDER
+        return self.out / STATE_FOLDER
 
     @property
     def manifest(self) -> Path:
@@ -82,18 +117,81 @@ class State:
     def landmarks(self) -> Path:
         return self.folder / "landmarks.npy"
 
+    @property
+    def mode(self) -> Path:
+        """An empty file with the permissions that all inputs have: what is made from them gets no more."""
+        return self.folder / "mode"
+
+    def set_mode(self, modes: Iterable[int]) -> None:
+        """Make `mode` for inputs with these permissions; their owner can always read and write."""
+        common = 0o066
+        for mode in modes:
+            common &= mode
+        self.mode.unlink(missing_ok=True)
+        os.close(os.open(self.mode, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        os.chmod(self.mode, 0o600 | common)
+
     def record(self, name: str) -> Path:
-        """The record of a file that is done."""
+        """The record of a file that is begun or done."""
         return self.folder / "done" / f"{name}.json"
 
-    def is_done(self, name: str) -> dict[str, Any] | None:
+    def is_done(self, file: InputFile, n_classes: int) -> dict[str, Any] | None:
         """The record of a file whose output is there as it was written; None otherwise."""
         try:
-            record = json.loads(self.record(name).read_text(encoding="utf-8"))
-            found = os.stat(self.out / name)
-            return dict(record) if found.st_size == record["bytes"] else None
-        except (OSError, ValueError, KeyError):
+            record = _read_json(self.record(file.name))
+            whole = record["stamp"] == file.stamp and record["rows"] == file.n_rows
+            tally = Tally.from_json(record["tally"], n_classes)
+            whole = whole and tally.n_rows == file.n_rows
+            return record if whole and os.stat(self.out / file.name).st_size == record["bytes"] else None
+        except (OSError, ValueError, KeyError, TypeError):
             return None
+
+    def claim(self, file: InputFile) -> None:
+        """Record that the output of a file is being written by this run, so that it may be replaced."""
+        record = {"name": file.name, "stamp": file.stamp}
+        write_atomic(self.record(file.name), json.dumps(record), force=True, mode_like=self.mode)
+
+    def finish(self, file: InputFile, tally: Tally) -> dict[str, Any]:
+        """Record that a file is done."""
+        n_bytes = os.stat(self.out / file.name).st_size
+        record = {"name": file.name, "stamp": file.stamp, "rows": file.n_rows, "bytes": n_bytes}
+        record["tally"] = tally.to_json()
+        write_atomic(self.record(file.name), json.dumps(record), force=True, mode_like=self.mode)
+        return record
+
+    def is_blocked(self, name: str) -> bool:
+        """Whether a link in the output folder leads this output elsewhere, or a pipe or a folder has its name."""
+        path = os.path.join(os.path.realpath(self.out), *Path(name).parts)
+        return os.path.realpath(path) != path or (os.path.exists(path) and not os.path.isfile(path))
+
+    def may_replace(self, name: str) -> bool:
+        """Whether the output with this name, if there is one, is as a run wrote it, or was left by a killed one."""
+        out = self.out / name
+        if self.is_blocked(name):
+            return False
+        if not os.path.lexists(out):
+            return True
+        try:
+            return _read_json(self.record(name)).get("bytes", None) in (None, os.stat(out).st_size)
+        except (OSError, ValueError):
+            return False
+
+    def refuse_links(self) -> None:
+        """Refuse links, pipes and devices below the folder: nothing outside of it is read, written or removed."""
+        todo = [self.folder]
+        while todo:
+            path = todo.pop()
+            try:
+                mode = os.lstat(path).st_mode
+                if stat.S_ISDIR(mode):
+                    todo += [Path(entry.path) for entry in os.scandir(path)]
+            except FileNotFoundError:
+                continue
+            except OSError as error:
+                raise TableError(f"cannot read {path}: {error.strerror}", file=path) from error
+            if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
+                what = "a link" if stat.S_ISLNK(mode) else "no file"
+                raise TableError(f"{path} is {what}, which no run has made", "remove it", file=path)
 
     def begin(self, names: list[str]) -> None:
         """Make the folders that the outputs go to."""
@@ -104,6 +202,7 @@ class State:
 
     def forget(self) -> None:
         """Remove the manifest and the records of an earlier run, so that everything is done anew."""
+        self.refuse_links()
         self.manifest.unlink(missing_ok=True)
         for record in (self.folder / "done").rglob("*.json"):
             record.unlink(missing_ok=True)
@@ -114,6 +213,26 @@ class State:
             for path in (self.out / name, self.record(name)):
                 if path.parent.is_dir():
                     remove_strays(path)
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    """The object in a file; raises OSError or ValueError."""
+    try:
+        found = json.loads(path.read_text(encoding="utf-8"))
+    except RecursionError:
+        raise ValueError("it is nested too deeply") from None
+    if not isinstance(found, dict):
+        raise ValueError("no JSON object")
+    return found
+
+
+def _require(holds: bool, name: str) -> None:
+    if not holds:
+        raise ValueError(f"its entry {name!r} is damaged")
+
+
+def _is_number(value: Any, most: float) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool) and isfinite(value) and 0 <= value <= most
 
 
 def digest_of(path: str | Path) -> str:

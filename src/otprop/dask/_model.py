@@ -64,7 +64,7 @@ class LandmarkModel:
     def _codes(self) -> np.ndarray:
         """The class numbers of the landmarks, -1 where the estimator abstains."""
         fitted = self.estimator
-        codes = fitted.label_distributions_.argmax(axis=1)
+        codes = fitted.decide(fitted.label_distributions_, fitted._best_confidence)[0]
         return self._without_abstentions(codes, fitted.confidence_, fitted.round_ == 0)
 
     @property
@@ -102,6 +102,8 @@ class LandmarkModel:
         if first_row is not None:
             start, stop = np.searchsorted(self.numbers, [first_row, first_row + n_rows])
             places = self.numbers[start:stop] - first_row
+            if ((fitted.round_[start:stop] == 0) != given[places]).any():
+                raise ValueError("rows that the fit saw have changed since: others are labelled now. Fit again.")
             distributions[places] = fitted.label_distributions_[start:stop]
             row_certainty[places] = fitted.certainty_[start:stop]
             confidence[places] = fitted.confidence_[start:stop]
@@ -109,10 +111,8 @@ class LandmarkModel:
         others = np.flatnonzero(todo)
         for block in row_blocks(len(others), ROWS_AT_ONCE):
             rows = others[block]
-            distributions[rows], found = fitted.predict_with_confidence(take_rows(X, rows))
-            assert found is not None
+            codes[rows], distributions[rows], found = fitted.predict_all(take_rows(X, rows))
             confidence[rows], row_certainty[rows] = found, certainty(distributions[rows])
-        codes[others] = distributions[others].argmax(axis=1)
         codes = self._without_abstentions(codes, confidence, given)
         return RowLabels(codes, given, distributions, row_certainty, confidence)
 

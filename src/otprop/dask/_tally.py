@@ -13,6 +13,7 @@ from otprop.propagation.error import ErrorEstimate
 
 N_BINS = 1000
 EDGES = np.arange(N_BINS + 1) / N_BINS
+MAX_COUNT = 2**53
 UNIT = 2**30  # sums of fractions are sums of whole numbers of 1 / UNIT: their order does not matter
 
 
@@ -108,8 +109,20 @@ class Tally:
         }
 
     @classmethod
-    def from_json(cls, found: dict[str, Any]) -> Self:
-        """From what `to_json` made."""
-        bins = {int(place): int(count) for place, count, _ in found["bins"]}
-        doubts = {int(place): int(doubt) for place, _, doubt in found["bins"]}
-        return cls(list(found["given"]), list(found["labeled"]), int(found["abstained"]), bins, doubts)
+    def from_json(cls, found: dict[str, Any], n_classes: int) -> Self:
+        """From what `to_json` made of so many classes; KeyError, TypeError or ValueError for anything else."""
+        given, labeled, abstained, bins = (found[name] for name in ("given", "labeled", "abstained", "bins"))
+        places = [place for place, _, _ in bins]
+        counts = [*given, *labeled, abstained, *(number for place, count, _ in bins for number in (place, count))]
+        sound = all(map(is_count, counts)) and len(given) == len(labeled) == n_classes
+        sound = sound and all(isinstance(doubt, int) and 0 <= doubt <= count * UNIT for _, count, doubt in bins)
+        sound = sound and len(set(places)) == len(places) and max(places, default=0) < N_BINS
+        if not sound or sum(labeled) + abstained != sum(count for _, count, _ in bins):
+            raise ValueError("counts that no run has made")
+        doubts = {place: doubt for place, _, doubt in bins}
+        return cls(list(given), list(labeled), abstained, {place: count for place, count, _ in bins}, doubts)
+
+
+def is_count(value: Any) -> bool:
+    """Whether a value from a file is a whole number from 0 to MAX_COUNT."""
+    return isinstance(value, int) and not isinstance(value, bool) and 0 <= value <= MAX_COUNT

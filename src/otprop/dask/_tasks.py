@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import os
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
@@ -75,29 +73,31 @@ def sample_file(
     like: Mapping[str, Reading],
 ) -> Sample:
     """The rows of a file that may be landmarks: a frame of their columns, and the cells of the target."""
-    cells = _target_cells(file, target)
+    table = None if file.is_parquet else file.read()
+    cells = _target_cells(file, table, target)
     keys = target.keys(cells)
     if len(keys) != file.n_rows:
         raise TableError(f"{file.path} has {len(keys)} rows now, it had {file.n_rows}", file=file.path)
     numbers = np.arange(len(keys))
     places = make_sample(first_row, keys, (numbers,), choice)
-    frame = _some_rows(file, places.parts[0], columns, like)
+    frame = _some_rows(file, table, places.parts[0], columns, like)
     return Sample(places.numbers, places.keys, (frame, cells[places.parts[0]]), places.n_labeled, places.n_unlabeled)
 
 
-def _target_cells(file: InputFile, target: TargetCells) -> np.ndarray:
+def _target_cells(file: InputFile, table: Table | None, target: TargetCells) -> np.ndarray:
     """The cells of the target; all empty where the file has no such column."""
     if target.name not in file.kinds:
         return np.full(file.n_rows, None, dtype=object)
-    if file.is_parquet:
-        return _arrow_table(_read_parquet(file, [target.name])).cells(target.name)
-    return file.read().cells(target.name)
+    table = _arrow_table(_read_parquet(file, [target.name])) if table is None else table
+    return table.cells(target.name)
 
 
-def _some_rows(file: InputFile, places: np.ndarray, columns: Sequence[str], like: Mapping[str, Reading]) -> Any:
+def _some_rows(
+    file: InputFile, table: Table | None, places: np.ndarray, columns: Sequence[str], like: Mapping[str, Reading]
+) -> Any:
     """A frame of some rows, without holding all rows of a Parquet file as one."""
-    if not file.is_parquet:
-        return file.read().frame(list(columns), like=like).iloc[places].reset_index(drop=True)
+    if table is not None:
+        return table.frame(list(columns), like=like).iloc[places].reset_index(drop=True)
     read = places if len(places) else np.arange(1)  # at least the types of the columns
     return _arrow_table(_read_parquet(file, list(columns), read)).frame(list(columns)).iloc[: len(places)]
 
@@ -107,7 +107,7 @@ def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None
     from pyarrow import parquet
 
     try:
-        with parquet.ParquetFile(file.path) as content:
+        with file.unchanged(), parquet.ParquetFile(file.path) as content:
             if places is None:
                 return content.read(columns=columns)
             parts, start = [], 0
@@ -118,6 +118,8 @@ def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None
                     parts.append(content.read_row_group(number, columns=columns).take(pa.array(here)))
                 start += n_rows
             return pa.concat_tables(parts)
+    except TableError:
+        raise
     except FileNotFoundError:
         raise TableError(f"{file.path} is gone", file=file.path) from None
     except (pa.ArrowException, OSError, ValueError) as error:
@@ -182,7 +184,7 @@ class _Fitted:
 @dataclass(frozen=True)
 class _Readings:
     found: dict[str, Reading]
-    path: None = None
+    path: Path  # with the permissions of the inputs
 
     def readings(self, names: Sequence[str]) -> dict[str, Reading]:
         return {name: self.found[name] for name in names if name in self.found}
@@ -193,8 +195,9 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     frame, cells = sample.parts
     frame = frame.copy()
     frame[task.target.name] = task.target.tidy(cells)
+    state = State(Path(task.out))
     table = table_of_frame(frame)
-    table.origin = task.origin
+    table.origin, table.path = task.origin, state.mode  # the page gets no more permissions than the inputs have
     if not any(key is not None for key in sample.keys):
         name = task.target.name
         raise ColumnError(name, f"no file of {task.origin} has a label in its column {name!r}: label some rows.")
@@ -204,14 +207,16 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     with threads_for_fit(task.jobs) as n_jobs:
         job.estimator.set_params(n_jobs=n_jobs)
         outcome = job.run()
-    state = State(Path(task.out))
     if task.report is not None:
         result = LabelResult(job, outcome, task.output, task.call)
         result.write_files(report=task.report, map=task.map, force=True)
     estimator = slim(job.estimator, task.n_rows)
     readings = task.readings or table.readings(job.features.wanted)
-    save_model(state.model, _Fitted(job.features, job.target, estimator, _Readings(readings)), force=True)
-    write_atomic(state.landmarks, lambda file: np.save(file, sample.numbers), force=True)
+    fitted = _Fitted(job.features, job.target, estimator, _Readings(readings, state.mode))
+    for path in (state.model, state.landmarks):  # a file that is replaced keeps its permissions
+        path.unlink(missing_ok=True)
+    save_model(state.model, fitted)
+    write_atomic(state.landmarks, lambda file: np.save(file, sample.numbers), mode_like=state.mode)
     codes = {str(key): int(code) for key, code in zip(sample.keys, job.target.codes, strict=True) if key is not None}
     error = estimator.error_
     summary = {
@@ -255,6 +260,7 @@ class LabelTask:
     output : OutputColumns
     n_rows : int, of all files
     excel_safe : bool
+    text_model : str or None, the path of the text model of the model
     """
 
     out: str
@@ -267,6 +273,7 @@ class LabelTask:
     target: TargetCells | None = None
     codes: dict[str, int] = field(default_factory=dict)
     excel_safe: bool = False
+    text_model: str | None = None
 
 
 def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[str, Any]:
@@ -276,31 +283,40 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
     table = file.read()
     saved.check_columns(table.names)
     added, fill, tally = _columns(table, saved, model, first_row, task)
-    out = state.out / file.name
-    table.write(out, added, fill, force=True, excel_safe=task.excel_safe)
-    record = {"name": file.name, "rows": table.n_rows, "bytes": os.stat(out).st_size, "tally": tally.to_json()}
-    write_atomic(state.record(file.name), json.dumps(record), force=True)
-    return record
+    if not state.may_replace(file.name):
+        raise TableError(f"{state.out / file.name} was written by somebody else in the meantime", "move it away")
+    state.claim(file)  # a second attempt may replace what the first one wrote
+    table.write(state.out / file.name, added, fill, force=True, excel_safe=task.excel_safe)
+    return state.finish(file, tally)
 
 
 def _load(task: LabelTask) -> tuple[SavedModel, LandmarkModel | None]:
     with _LOADING:  # tasks in several threads of a worker share one model
-        return _load_once(task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows)
+        return _load_once(
+            task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows, task.text_model
+        )
 
 
 @lru_cache(maxsize=1)
 def _load_once(
-    model: str, model_digest: str, landmarks: str, landmarks_digest: str, n_rows: int
+    model: str, model_digest: str, landmarks: str, landmarks_digest: str, n_rows: int, text_model: str | None
 ) -> tuple[SavedModel, LandmarkModel | None]:
     for path, digest in ((model, model_digest), (landmarks, landmarks_digest)):
         if path and digest_of(path) != digest:
             raise TableError(f"{path} is not the one that this run began with", "begin anew with {}", file=path,
                              arguments=[("force", True)])  # fmt: skip
-    saved = load_model(model)
+    saved = load_model(model, text_model=text_model)
     if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
         return saved, None
     if landmarks:
-        return saved, LandmarkModel(saved.estimator, np.load(landmarks, allow_pickle=False))
+        numbers = np.load(landmarks, allow_pickle=False)
+        if (
+            numbers.shape != saved.estimator.certainty_.shape
+            or numbers.dtype != np.int64
+            or (np.diff(numbers) < 1).any()
+        ):
+            raise TableError(f"{landmarks} does not belong to {model}", file=landmarks)
+        return saved, LandmarkModel(saved.estimator, numbers)
     saved.estimator.freeze(n_rows, n_jobs=1)
     return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64))
 
@@ -325,8 +341,11 @@ def _columns(
     found = model.label(vectors, _given_codes(table, task), first_row)
     names = label_column_names(saved.target, saved.classes, task.output)
     refuse_taken(table, names, saved.target)
-    values, fill = _output(table, saved, found, task.output)
-    return dict(zip(names, values, strict=True)), fill, found.tally()
+    values, fill = _output(saved, found, task.output)
+    added = dict(zip(names, values, strict=True))
+    if fill is not None and saved.target not in table.names:
+        added, fill = {saved.target: fill[1], **added}, None
+    return added, fill, found.tally()
 
 
 def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
@@ -347,8 +366,9 @@ def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
 
 
 def _output(
-    table: Table, saved: SavedModel, found: RowLabels, output: OutputColumns
+    saved: SavedModel, found: RowLabels, output: OutputColumns
 ) -> tuple[list[Any], tuple[str, np.ndarray] | None]:
+    """The values of the columns to add, and what to fill into the target."""
     values = np.empty(len(saved.values) + 1, dtype=object)
     values[:-1] = list(saved.values)
     labels = values[found.codes]  # -1 is the last one, None
@@ -357,10 +377,5 @@ def _output(
     columns += [np.round(column, 6) for column in found.distributions.T] if output.probabilities else []
     if not output.fill:
         return [labels, *columns], None
-    if saved.target not in table.names:
-        raise TableError(
-            f"{table.origin} has no column {saved.target!r} to fill in", "leave out {}", file=table.origin,
-            arguments=[("fill", None)],
-        )  # fmt: skip
     labels[found.given] = None
     return columns, (saved.target, labels)

@@ -1,4 +1,4 @@
-"""Networks trained on given and propagated labels; needs PyTorch, the extra ``deep``, when it is used."""
+"""Networks trained on given and propagated labels; using them requires PyTorch (the extra ``deep``)."""
 
 from otprop.deep.augment import RandomAffine
 from otprop.deep.checkpoint import CheckpointError

@@ -21,8 +21,8 @@ from otprop.deep.networks import CHANNELS_FIRST, SMALLEST_IMAGE, conv_net, looks
 from otprop.deep.training import TrainingConfig
 
 NetworkFactory = Callable[[tuple[int, ...], int], Any]  # shape of a row, number of classes -> torch.nn.Module
-PASSES = 5  # times that each row is drawn on average in a training, within the bounds of the steps
-LEAST_STEPS, MOST_STEPS = 300, 1000
+PASSES = 5  # average number of times each row is drawn in a training, within the bounds of the steps
+MIN_STEPS, MAX_STEPS = 300, 1000
 LARGEST_SEED = 2**31 - 1
 
 
@@ -87,7 +87,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         return np.asarray(self.classes_[np.argmax(self.predict_proba(X), axis=1)])
 
     def features(self, X: Any) -> np.ndarray:
-        """What the network makes of rows before its last linear layer, or ``module.features(rows)`` if it has that.
+        """The input of the network's last linear layer, or ``module.features(rows)`` if it has that method.
 
         Parameters
         ----------
@@ -103,15 +103,15 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
             return network_features(self.module_, rows)
 
     def _read_rows(self, X: Any, reset: bool, least: int = 1) -> Any:
-        """X as a tensor of single precision, each row in the shape that the network takes."""
-        if hasattr(X, "detach"):  # a tensor, of which the values count and not where they are from
+        """X as a single-precision tensor, with each row in the shape that the network takes."""
+        if hasattr(X, "detach"):  # a tensor: only its values matter, not its graph or device
             X = X.detach().cpu().float()
         _refuse_different_sizes(X)
         shape = () if reset else tuple(getattr(X, "shape", None) or np.asarray(X).shape)
         if not reset:
             self._refuse_other_shapes(shape)
         checks = {"dtype": np.float32, "allow_nd": True, "ensure_min_samples": least, "ensure_all_finite": False}
-        with np.errstate(over="ignore"):  # what single precision cannot hold is refused as infinite
+        with np.errstate(over="ignore"):  # values too large for single precision are refused as infinite
             if reset or shape[1:] == (self.n_features_in_,) or len(self.row_shape_) == 1:
                 X = validate_data(self, X, reset=reset, **checks)
             else:  # images have no columns that could be compared
@@ -129,7 +129,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         return torch.from_numpy(np.require(X, requirements=["C", "W"]))
 
     def _refuse_other_shapes(self, shape: tuple[int, ...]) -> None:
-        """Name both shapes where rows are not those that the network takes; scikit-learn compares columns of tables."""
+        """Refuse rows of another shape, naming both shapes; scikit-learn compares only the columns of tables."""
         row, trained = shape[1:], self.row_shape_
         flat = self.image_shape is not None and row == (math.prod(trained),)
         if not row or row == trained or flat or len(row) == len(trained) == 1:
@@ -151,7 +151,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
     def _training_config(self, n_rows: int) -> TrainingConfig:
         steps = self.n_steps
         if isinstance(steps, str):
-            steps = int(np.clip(PASSES * n_rows // self.batch_size, LEAST_STEPS, MOST_STEPS))
+            steps = int(np.clip(PASSES * n_rows // self.batch_size, MIN_STEPS, MAX_STEPS))
         return TrainingConfig(steps, self.batch_size, self.learning_rate, self.weight_decay, self.augment)
 
     def _seed(self) -> int:
@@ -159,7 +159,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def _threads(self) -> Iterator[None]:
-        """PyTorch with `n_jobs` threads; its setting before is restored."""
+        """Run PyTorch with `n_jobs` threads; the previous setting is restored."""
         before = torch.get_num_threads()
         wanted = before if self.n_jobs is None else self.n_jobs
         torch.set_num_threads(wanted if wanted > 0 else effective_n_jobs(wanted))
@@ -170,7 +170,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
 
     @contextmanager
     def _seeded(self) -> Iterator[None]:
-        """PyTorch with random numbers of our own; those of the user go on where they were."""
+        """Run PyTorch with its own random numbers; the user's random state is restored."""
         with self._threads(), torch.random.fork_rng(devices=[]):
             yield
 
@@ -189,7 +189,7 @@ def _default_network(shape: tuple[int, ...]) -> NetworkFactory:
 
 
 def _refuse_different_sizes(X: Any) -> None:
-    """Name the first two rows of a list whose shapes differ."""
+    """Refuse a list whose rows differ in shape, naming the first two."""
     if not (isinstance(X, (list, tuple)) or (isinstance(X, np.ndarray) and X.dtype == object)):
         return
     shapes = [np.shape(row) if not hasattr(row, "shape") else tuple(row.shape) for row in X]
@@ -202,7 +202,7 @@ def _refuse_different_sizes(X: Any) -> None:
 
 
 def _check_factory(network: Any) -> None:
-    """Refuse what is not "auto" and cannot be called with the shape of a row and the number of classes."""
+    """Refuse a value that is not "auto" and cannot be called with the shape of a row and the number of classes."""
     if isinstance(network, str) and network == "auto":
         return
     wanted = "a function of the shape of a row and the number of classes"
@@ -216,7 +216,7 @@ def _check_factory(network: Any) -> None:
         )
     try:
         signature = inspect.signature(network)
-    except (TypeError, ValueError):  # some functions written in C do not say what they take
+    except (TypeError, ValueError):  # some functions written in C have no signature
         return
     try:
         signature.bind((), 0)
@@ -248,7 +248,7 @@ def _reshaped(X: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 def _refuse_not_finite(X: np.ndarray) -> None:
-    """Name the first row with a value that is missing or infinite, and how many there are."""
+    """Refuse missing or infinite values, naming the first such row and their number."""
     bad = np.flatnonzero(~np.isfinite(X).reshape(len(X), -1).all(axis=1))
     if len(bad) == 0:
         return

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from otprop._errors import install_command
+
 
 def import_extra(module: str) -> Any:
     """Import a module of the extra `deep`, or raise an ImportError that says what to install."""
@@ -12,11 +14,11 @@ def import_extra(module: str) -> Any:
         return importlib.import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        raise ImportError(f"otprop.deep needs {package}: pip install 'otprop[deep]'") from None
+        raise ImportError(f"otprop.deep needs {package}: {install_command('deep')}") from None
 
 
 class _Lazy:
-    """Stands for a module that is imported when an attribute of it is first used."""
+    """A placeholder for a module, which is imported when one of its attributes is first used."""
 
     def __init__(self, module: str) -> None:
         self._module = module

@@ -1,4 +1,4 @@
-"""Random changes of a batch that leave the classes as they are."""
+"""Random changes of a batch that do not change the classes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from otprop.deep.networks import CHANNELS_FIRST, looks_channels_last
 
 
 class RandomAffine:
-    """Turn, stretch, shear and shift each image of a batch at random; what comes from outside is 0.
+    """Rotate, stretch, shear and shift each image of a batch at random; pixels from outside are 0.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ class RandomAffine:
         angle = self._draw(batch, math.radians(self.degrees))
         across, along = (torch.exp(self._draw(batch, self.scale)) for _ in range(2))
         cos, sin, shear = angle.cos(), angle.sin(), self._draw(batch, self.shear)
-        # affine_grid speaks of half sides
+        # affine_grid measures in half sides
         right, down = (self._draw(batch, 2 * self.shift) for _ in range(2))
         top = torch.stack([cos * across, (shear - sin) * along, right], dim=1)
         bottom = torch.stack([sin * across, cos * along, down], dim=1)

@@ -1,4 +1,4 @@
-"""Finished rounds in a folder: one safetensors file a round, its record as JSON in the header, no pickle."""
+"""Finished rounds in a folder: one safetensors file per round, with its record as JSON in the header, no pickle."""
 
 from __future__ import annotations
 
@@ -12,8 +12,11 @@ from typing import Any
 
 import numpy as np
 
+from otprop._errors import OtpropError
 from otprop.deep._torch import import_extra, safetensors, torch
 from otprop.deep.fingerprint import Part, differences
+from otprop.deep.rounds import NetworkRound
+from otprop.files._errors import one_line
 from otprop.files.atomic import check_output, write_atomic
 
 FORMAT = "otprop.deep 3"
@@ -21,12 +24,12 @@ DELETE = "Delete it to run this round again."
 CODES, NETWORK = "codes", "network."  # names of the tensors
 
 
-class CheckpointError(ValueError):
+class CheckpointError(OtpropError, ValueError):
     """A checkpoint cannot be used; the message says why and what to do.
 
     Examples
     --------
-    Rounds that were made with other data, labels or parameters are refused, and left as they are:
+    Rounds that were made with other data, labels or parameters are refused, and are not changed:
 
     >>> import tempfile
     >>> from sklearn.datasets import load_iris
@@ -51,9 +54,9 @@ class CheckpointFolder:
     Parameters
     ----------
     folder : str or path
-        Created where it does not exist.
+        Created if it does not exist.
     fingerprint : dict of str to (str, str)
-        Of the data, the labels and each parameter; rounds of another one are refused.
+        Of the data, the labels and each parameter; rounds with another fingerprint are refused.
     """
 
     def __init__(self, folder: str | PathLike[str], fingerprint: dict[str, Part]) -> None:
@@ -67,7 +70,7 @@ class CheckpointFolder:
             self._refuse_other_runs(path, _read(path, tensors=False)[0])
 
     def make_ready(self, numbers: Iterable[int]) -> None:
-        """Create the folder and see whether the rounds that it lacks can be written, before any is made."""
+        """Create the folder and check that the missing rounds can be written, before any is computed."""
         with self._reporting():
             self._folder.mkdir(parents=True, exist_ok=True)
             for path in [self.path(number) for number in numbers if not self.path(number).exists()][:1]:
@@ -79,7 +82,7 @@ class CheckpointFolder:
     def save(self, number: int, module: Any, codes: np.ndarray, record: dict[str, Any]) -> None:
         """Write a round in one step."""
         state = module.state_dict().items()
-        tensors = {  # clones, since the file holds no memory that two tied weights share
+        tensors = {  # clones, since the file cannot hold memory shared by tied weights
             NETWORK + name: value.detach().clone(memory_format=torch.contiguous_format) for name, value in state
         }
         tensors[CODES] = torch.as_tensor(codes, dtype=torch.int32)
@@ -89,28 +92,49 @@ class CheckpointFolder:
             write_atomic(self.path(number), safetensors.save(tensors, metadata=header), force=True)
 
     def load(self, number: int, module: Any) -> tuple[np.ndarray, dict[str, Any]] | None:
-        """Fill the network with the weights of a round; its codes and record, or None where it is not there."""
+        """Load the weights of a round into the network; return its codes and record, or None if it is missing."""
         path = self.path(number)
         if not path.exists():
             return None
         header, tensors = _read(path)
         if header.get("digest") != _digest(header.get("record", ""), tensors):
             raise CheckpointError(f"{path} is damaged: it holds other values than were written. {DELETE}")
-        codes = tensors.pop(CODES)
+        codes = tensors.pop(CODES, None)
+        if codes is None or codes.dtype != torch.int32 or codes.ndim != 1:
+            raise CheckpointError(f"{path} is damaged: it holds no class numbers of the rows. {DELETE}")
+        weights = {name.removeprefix(NETWORK): value for name, value in tensors.items()}
+        _check_weights(weights, module, path)
         try:
-            module.load_state_dict({name.removeprefix(NETWORK): value for name, value in tensors.items()})
+            module.load_state_dict(weights)
         except RuntimeError as error:
-            raise CheckpointError(f"{path} holds another network than network= makes: {error}") from error
-        return np.asarray(codes.numpy(), dtype=np.intp), json.loads(header["record"])
+            reason = " ".join(str(error).split())
+            raise CheckpointError(f"{path} holds another network than network= makes: {reason}") from error
+        return np.asarray(codes.numpy(), dtype=np.intp), _record(header, path)
+
+    def load_round(self, number: int, module: Any, n_rows: int, n_classes: int) -> NetworkRound | None:
+        """Fill the network with the weights of a round, and read the rest of it; None where it is not there."""
+        found = self.load(number, module)
+        if found is None:
+            return None
+        codes, record = found
+        if len(codes) != n_rows or codes.min(initial=-1) < -1 or codes.max(initial=-1) >= n_classes:
+            raise CheckpointError(f"{self.path(number)} is damaged: it holds other rows or classes. {DELETE}")
+        try:
+            made = NetworkRound.from_json(codes, record)
+        except ValueError as error:
+            raise CheckpointError(f"{self.path(number)} is damaged: {error}. {DELETE}") from None
+        if made.number != number:
+            raise CheckpointError(f"{self.path(number)} is damaged: it is the round {made.number}. {DELETE}")
+        return made
 
     @contextmanager
     def _reporting(self) -> Iterator[None]:
-        """Name the parameter and the folder where the system refuses it."""
+        """Add the parameter and the folder to errors of the operating system."""
         try:
             yield
         except CheckpointError:
             raise
-        except (OSError, ValueError) as error:  # a TableError holds what the system said; a NUL is a ValueError
+        except (OSError, ValueError) as error:  # a TableError holds the system's message; a NUL is a ValueError
             cause = error.__cause__ if isinstance(error.__cause__, OSError) else error
             reason = str(getattr(cause, "strerror", None) or cause).rstrip(".")
             raise CheckpointError(
@@ -126,7 +150,7 @@ class CheckpointFolder:
             before = {
                 name: (str(shown), str(digest)) for name, (shown, digest) in json.loads(header["made_from"]).items()
             }
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
+        except (KeyError, ValueError, TypeError, AttributeError, RecursionError) as error:
             raise CheckpointError(
                 f"{path} has no record of the data and parameters it was made from. {advice}"
             ) from error
@@ -138,18 +162,58 @@ class CheckpointFolder:
 def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, Any]]:
     """Header and tensors of a file, or the header alone."""
     package = import_extra("safetensors")
+    if not path.is_file():
+        raise CheckpointError(f"{path} is no file. {DELETE}")
     try:
         with package.safe_open(path, framework="pt") as file:
             names = file.keys() if tensors else ()
             return dict(file.metadata() or {}), {name: file.get_tensor(name) for name in names}
-    except (package.SafetensorError, OSError) as error:
-        raise CheckpointError(f"{path} cannot be read: {error}. {DELETE}") from error
+    except (
+        package.SafetensorError,
+        OSError,
+        ValueError,
+        TypeError,
+        LookupError,
+        AttributeError,
+        RuntimeError,
+    ) as error:
+        raise CheckpointError(f"{path} cannot be read: {one_line(error)}. {DELETE}") from error
+
+
+def _check_weights(weights: dict[str, Any], module: Any, path: Path) -> None:
+    """Refuse other types, and NaN or infinity where the network as it is made has none."""
+    for name, made in module.state_dict().items():
+        value = weights.get(name)
+        if value is None or value.shape != made.shape:
+            continue  # load_state_dict says so
+        if value.dtype != made.dtype:
+            raise CheckpointError(
+                f"{path} holds another network than network= makes: {name} is {value.dtype}, not {made.dtype}. {DELETE}"
+            )
+        if bool((_not_finite(value) & ~_not_finite(made)).any()):
+            raise CheckpointError(f"{path} holds weights that are not finite, in {name}. {DELETE}")
+
+
+def _not_finite(tensor: Any) -> Any:
+    return ~torch.isfinite(tensor.double() if tensor.is_floating_point() else tensor).cpu()
+
+
+def _record(header: dict[str, str], path: Path) -> dict[str, Any]:
+    """The record of a round as a dictionary."""
+    try:
+        record = json.loads(header.get("record", ""))
+    except (ValueError, RecursionError):
+        record = None
+    if not isinstance(record, dict):
+        raise CheckpointError(f"{path} is damaged: it has no record of its round. {DELETE}")
+    return record
 
 
 def _digest(record: str, tensors: dict[str, Any]) -> str:
-    """Of the record and the values of a round: a changed byte is still a readable file."""
+    """Digest of the record and the values of a round, since a file with a changed byte is still readable."""
     found = hashlib.sha256(record.encode())
     for name, tensor in sorted(tensors.items()):
         found.update(f"{name} {tensor.dtype} {tuple(tensor.shape)}".encode())
-        found.update(tensor.numpy().tobytes())
+        if tensor.numel():  # as bytes, since NumPy has no bfloat16
+            found.update(tensor.contiguous().reshape(-1).view(torch.uint8).numpy().tobytes())
     return found.hexdigest()

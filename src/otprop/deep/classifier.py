@@ -12,7 +12,7 @@ from otprop.deep.training import train, try_augmentation
 
 
 class NetworkClassifier(NetworkEstimator):
-    """A network trained on labelled rows, by weight; every row needs a label, and -1 is a class like any other.
+    """A network trained on weighted labelled rows; every row needs a label, and -1 is a class like any other.
 
     It takes what ``OTP.pseudo_labels()`` returns, and can be a source of evidence:
     ``OTP(evidence=[("net", NetworkClassifier())])``.
@@ -20,30 +20,30 @@ class NetworkClassifier(NetworkEstimator):
     Parameters
     ----------
     network : "auto" or callable, default="auto"
-        Called with the shape of a row and the number of classes; returns a ``torch.nn.Module`` with an output a class.
-        "auto": `conv_net` where rows are images of at least 8 pixels a side, else `mlp`.
+        Called with the shape of a row and the number of classes; returns a ``torch.nn.Module`` with one output
+        per class. "auto": `conv_net` if rows are images of at least 8 x 8 pixels, else `mlp`.
     augment : callable or None, default=None
-        Changes a batch, a tensor, at random, such as `RandomAffine`; its result has the same shape.
+        Changes a batch (a tensor) at random and keeps its shape, such as `RandomAffine`.
     image_shape : tuple of int or None, default=None
         The shape that each row of a two-dimensional X takes for the network, such as (28, 28). Images must have it.
     n_steps : "auto" or int, default="auto"
         Steps of training. "auto": each row is drawn five times on average, in 300 to 1000 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
-        The highest one: it rises in the first fifth of the steps and falls to 0.
+        The maximum: the rate rises in the first fifth of the steps and falls to 0.
     weight_decay : float, default=0.01
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch; None: as it is set; -1: one a processor.
+        Threads of PyTorch. None: PyTorch's setting; -1: one per processor.
 
     Attributes
     ----------
     classes_ : ndarray of shape (n_classes,)
     module_ : torch.nn.Module, the trained network, with averaged weights
-    row_shape_ : tuple of int, of a row as the network takes it
+    row_shape_ : tuple of int, the shape of a row in the network's input
     loss_ : float, mean loss of the last steps
     n_features_in_ : int
-    feature_names_in_ : ndarray, where X has names for its columns
+    feature_names_in_ : ndarray, if X has column names
 
     Examples
     --------
@@ -95,7 +95,7 @@ class NetworkClassifier(NetworkEstimator):
         self.check_parameters()
         rows, labels = self._read_rows(X, reset=True), encode_given_labels(y)
         if len(labels.codes) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry a row.")
+            raise ValueError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry per row.")
         if len(labels.unlabeled):
             raise ValueError(
                 f"y has {len(labels.unlabeled)} unlabelled rows ({labels.marker!r}); NetworkClassifier takes labelled "

@@ -1,4 +1,4 @@
-"""What a run was made from, as short texts and digests: equal runs have equal ones, in another process too."""
+"""The inputs of a run as short texts and digests, which are the same for equal runs in any process."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from otprop.deep._torch import nn, torch
 
 LONGEST = 60  # characters of a value in a message
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))
-WITHOUT_EFFECT = ("callback", "n_jobs", "verbose")  # parameters of estimators that leave the result as it is
+WITHOUT_EFFECT = ("callback", "n_jobs", "verbose")  # parameters of estimators that do not change the result
 
-Part = tuple[str, str]  # how a message shows it, and its digest
+Part = tuple[str, str]  # its text in a message, and its digest
 
 
 def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: Mapping[str, Any], module: Any) -> dict[str, Part]:
@@ -29,12 +29,12 @@ def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: Mapping[str, Any]
     rows : ndarray of shape (n_rows, ...)
     codes : ndarray of int of shape (n_rows,)
     settings : mapping of str to object
-    module : torch.nn.Module, what the setting ``network`` makes for these rows
+    module : torch.nn.Module, the result of the setting ``network`` for these rows
 
     Returns
     -------
     dict of str to (str, str)
-        How a message shows the part, and its digest.
+        The text of the part in a message, and its digest.
     """
     n_labels, n_classes = int((codes >= 0).sum()), len(np.unique(codes[codes >= 0]))
     parts = {
@@ -48,7 +48,7 @@ def fingerprint(rows: np.ndarray, codes: np.ndarray, settings: Mapping[str, Any]
 
 
 def differences(now: Mapping[str, Part], before: Mapping[str, Part]) -> list[str]:
-    """What differs between two runs, each as a part of a sentence."""
+    """The differences between two runs, each as a part of a sentence."""
     found, absent = [], ("absent", "")
     for name in dict.fromkeys([*now, *before]):
         (mine, digest), (theirs, other) = now.get(name, absent), before.get(name, absent)
@@ -63,11 +63,11 @@ def describe(value: Any, inside: tuple[int, ...] = ()) -> str:
     Parameters
     ----------
     value : object
-    inside : tuple of int, ids of the objects that hold this one, so that no circle is followed
+    inside : tuple of int, ids of the objects that hold this one, to stop at cycles
 
     Returns
     -------
-    str, without addresses and orders that differ from process to process
+    str, without addresses and orders that differ between processes
     """
     if id(value) in inside and not isinstance(value, PLAIN):
         return "..."
@@ -127,7 +127,7 @@ def _architecture(module: Any, inside: tuple[int, ...]) -> str:
 
 
 def _methods(kind: type, inside: tuple[int, ...]) -> str:
-    """Methods and plain values of a class and of those that it inherits from, without Python's and PyTorch's own."""
+    """Methods and plain values of a class and its bases, without those of Python and PyTorch."""
     found: list[tuple[Any, ...]] = []
     for base in kind.__mro__:
         if base.__module__.partition(".")[0] in ("builtins", "torch", "numpy"):
@@ -142,7 +142,7 @@ def _methods(kind: type, inside: tuple[int, ...]) -> str:
 
 
 def _content(cell: Any) -> Any:
-    """What a closure holds; None where it is not set yet."""
+    """The content of a closure cell; None if it is not set yet."""
     try:
         return cell.cell_contents
     except ValueError:
@@ -159,7 +159,7 @@ def _shown(value: Any) -> str:
 
 
 def _changed(name: str) -> str:
-    """That a part differs where it is shown alike."""
+    """A message for a part that differs although its text is the same."""
     if name in ("X", "y"):
         return f"{name} holds other {'values' if name == 'X' else 'labels'} than the rounds were made with"
     what = {"network": "in its code or its layers", "augment": "in its code or values"}.get(name, "in its values")

@@ -1,21 +1,21 @@
-"""Which given labels are hidden from the rounds, to stop the training by."""
+"""Choice of the given labels that are held out from the rounds, for early stopping."""
 
 from __future__ import annotations
 
 import numpy as np
 
 AUTO_SHARE = 0.1
-LABELS_PER_CLASS = 20  # of every class, from which on "auto" hides some
+LABELS_PER_CLASS = 20  # with at least this many labels per class, "auto" holds out some
 
 
 def choose_hidden(codes: np.ndarray, share: float | str, n_classes: int, seed: int) -> np.ndarray:
-    """Rows whose label is hidden, of every class the same share, at least one label of each being kept.
+    """Rows whose label is held out: the same share of every class, which keeps at least one label.
 
     Parameters
     ----------
     codes : ndarray of int, -1 where unlabelled
     share : float in [0, 1) or "auto"
-        "auto": a tenth where every class has at least 20 labels, else none.
+        "auto": a tenth if every class has at least 20 labels, else none.
     n_classes, seed : int
 
     Returns

@@ -21,7 +21,7 @@ def class_log_proba(module: Any, rows: Any) -> np.ndarray:
 
 
 def network_features(module: Any, rows: Any) -> np.ndarray:
-    """The input of the linear layer that runs last, or what ``module.features(rows)`` returns where there is one.
+    """The input of the linear layer that runs last, or ``module.features(rows)`` if it has that method.
 
     Returns
     -------
@@ -31,7 +31,7 @@ def network_features(module: Any, rows: Any) -> np.ndarray:
 
 
 def capture_features(module: Any) -> Callable[[Any], Any]:
-    """A function of a batch that gives its features as a tensor, with gradients where they are on."""
+    """A function that returns the features of a batch as a tensor, with gradients if they are enabled."""
     if callable(getattr(module, "features", None)) and not isinstance(module.features, nn.Module):
         return lambda batch: module.features(batch)
     layers = [layer for layer in module.modules() if isinstance(layer, nn.Linear)]
@@ -51,7 +51,7 @@ def capture_features(module: Any) -> Callable[[Any], Any]:
 
 
 def check_network(module: Any, rows: Any, n_classes: int) -> None:
-    """Refuse what a factory made unless it is a network with an output a class and with features."""
+    """Refuse the result of a factory unless it is a network with one output per class and with features."""
     if not isinstance(module, nn.Module):
         raise ParameterError(
             "network", f"must return a torch.nn.Module; got a {type(module).__name__} for rows of {_shape(rows)}."
@@ -70,7 +70,7 @@ def check_network(module: Any, rows: Any, n_classes: int) -> None:
 
 
 def _tried(module: Any, rows: Any, run: Callable[[Any], Any], what: str) -> Any:
-    """What `run` gives for a few rows, or an error that names the network: its code may raise anything."""
+    """The result of `run` for a few rows, or an error that names the network: its code may raise anything."""
 
     def checked(batch: Any) -> Any:
         found = run(batch)
@@ -89,13 +89,13 @@ def _tried(module: Any, rows: Any, run: Callable[[Any], Any], what: str) -> Any:
 
 
 def first_line(error: Exception) -> str:
-    """What an error of the user's code says, in one line; its type where it says nothing."""
+    """The first line of the message of an error in the user's code; its type if the message is empty."""
     lines = str(error).strip().splitlines()
     return lines[0] if lines else type(error).__name__
 
 
 def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
-    """What `run` gives for all rows in evaluation mode; the mode is restored."""
+    """The result of `run` for all rows in evaluation mode; the mode is restored."""
     was_training = module.training
     module.eval()
     try:
@@ -107,7 +107,7 @@ def _over_batches(module: Any, rows: Any, run: Callable[[Any], Any]) -> Any:
 
 @contextmanager
 def _inputs_of(layers: Sequence[Any]) -> Iterator[list[Any]]:
-    """A list to which the input of each layer is appended when it runs: their order in the module says nothing."""
+    """A list of the inputs of the layers in the order in which they run, which may differ from the module's."""
     seen: list[Any] = []
     handles = [layer.register_forward_pre_hook(lambda _, inputs: seen.append(inputs[0])) for layer in layers]
     try:

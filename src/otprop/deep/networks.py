@@ -7,7 +7,7 @@ from typing import Any
 from otprop._validation import ParameterError
 from otprop.deep._torch import nn
 
-SMALLEST_IMAGE = 8  # pixels a side that survive three poolings
+SMALLEST_IMAGE = 8  # pixels per side, enough for three poolings
 CHANNELS_FIRST = "Rows of shape {} look like images with channels last: give np.moveaxis(images, -1, 1)."
 
 
@@ -17,7 +17,7 @@ def conv_net(shape: tuple[int, ...], n_classes: int, channels: tuple[int, int] =
     Parameters
     ----------
     shape : tuple of int
-        Of one image: (height, width) or (channels, height, width), each side of at least 8 pixels.
+        Of one image: (height, width) or (channels, height, width), with at least 8 pixels per side.
     n_classes : int
     channels : tuple of two int
         Channels of the first convolution, and of the two others.
@@ -67,7 +67,7 @@ def mlp(shape: tuple[int, ...], n_classes: int, widths: tuple[int, ...] = (128, 
     widths : tuple of int
         Of the hidden layers; the last are the features over which labels are transported.
     dropout : float
-        Share of the hidden units that is left out in each training step.
+        Share of the hidden units that is dropped in each training step.
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Training without labels: features by which two augmented copies of a row recognise each other among others.
+"""Training without labels: features that match two augmented copies of the same row.
 
 The loss is NT-Xent of SimCLR (Chen, Kornblith, Norouzi and Hinton, ICML 2020).
 """
@@ -14,7 +14,7 @@ from otprop.deep.inference import capture_features
 from otprop.deep.training import OnStep, TrainingConfig, augmented, check_finite, one_cycle
 
 TEMPERATURE = 0.2
-PROJECTION = 32  # numbers in which copies are compared; the features before them keep more
+PROJECTION = 32  # dimension in which copies are compared; the features before it keep more information
 
 
 def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_step: OnStep | None = None) -> None:
@@ -27,7 +27,7 @@ def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_st
     config : TrainingConfig
         With `augment`; a batch has `batch_size` rows, two copies of each.
     seed : int
-        Of the batches; random numbers of the network and of `augment` are PyTorch's own.
+        Of the batches; the network and `augment` use PyTorch's random numbers.
     on_step : callable or None
 
     Raises
@@ -58,7 +58,7 @@ def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_st
 
 
 def side_by_side(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
-    """The columns of both, each block scaled to a total variance of one: their neighbourhoods err in different rows."""
+    """The columns of both, each block scaled to a total variance of one; the two make errors in different rows."""
     blocks = []
     for block in (features, rows):
         total = float(block.var(axis=0, dtype=np.float64).sum())

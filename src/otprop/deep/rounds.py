@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import numpy as np
 
 @dataclass(frozen=True)
 class NetworkRound:
-    """What a round did.
+    """The record of a round.
 
     Attributes
     ----------
@@ -18,14 +18,16 @@ class NetworkRound:
     codes : ndarray of int of shape (n_rows,)
         The class of each row, as a position in ``classes_``, that the network of this round was trained on; -1 where
         the transport left it open.
-    n_changed : int, unlabelled rows whose class is another than in the round before; 0 in the first
+    n_changed : int, unlabelled rows whose class differs from the previous round; 0 in the first
     certainty : float, mean certainty (Eq. 12) of the unlabelled rows
-    confidence : float, their mean confidence; NaN where the transport has none
-    expected_error : float, as announced by the transport; too low from the second round on, see the guide
+    confidence : float, their mean confidence; NaN if the transport has none
+    expected_error : float
+        The expected error of the first transport. The features of later rounds come from a network that was trained
+        on the labels, so no label is truly held out there.
     n_steps : int, steps of training made
     best_step : int, the step whose weights were kept
     loss : float, mean loss of the last steps
-    hidden_loss, hidden_accuracy : float, of the network on the hidden labels; NaN where none is hidden
+    hidden_loss, hidden_accuracy : float, of the network on the held-out labels; NaN without held-out labels
     seconds : float
 
     Examples
@@ -58,14 +60,24 @@ class NetworkRound:
     seconds: float
 
     def to_json(self) -> dict[str, Any]:
-        """All but the codes, as JSON can hold it: NaN becomes None."""
+        """All values except the codes, for JSON: NaN becomes None."""
         values = {name: value for name, value in asdict(self).items() if name != "codes"}
         return {name: None if value != value else value for name, value in values.items()}
 
     @classmethod
     def from_json(cls, codes: np.ndarray, values: dict[str, Any]) -> NetworkRound:
-        """The round that was written."""
-        known: dict[str, Any] = {name: float("nan") if value is None else value for name, value in values.items()}
+        """The round that was written; raises ValueError where it is none."""
+        wanted = {part.name: part.type for part in fields(cls) if part.name != "codes"}
+        if values.keys() != wanted.keys():
+            raise ValueError("its record has other parts than a round has")
+        known: dict[str, Any] = {}
+        for name, value in values.items():
+            whole = wanted[name] == "int"
+            if type(value) is not int and (whole or not (value is None or type(value) is float)):
+                raise ValueError(f"its record has no number as {name}")
+            if value is not None and not abs(value) < 1e300:
+                raise ValueError(f"its record has an infinite {name}")
+            known[name] = float("nan") if value is None else value
         return cls(codes=codes, **known)
 
 

@@ -13,6 +13,7 @@ from sklearn.base import clone
 
 from otprop._labels import UNLABELED, Labels, class_list, class_numbers, encode_labels
 from otprop._otp import OTP
+from otprop._paper_otp import PaperOTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
@@ -28,58 +29,58 @@ from otprop.propagation.shares import check_prior
 
 logger = logging.getLogger("otprop")
 
-ROWS_FOR_PRETRAINING = 5_000  # with fewer, the features that it finds are worse than the pixels
-MOST_PRETRAINING = 400  # steps
-GIVEN_SHARE = 1 / 8  # of the rows of a batch that have a given label
+ROWS_FOR_PRETRAINING = 5_000  # with fewer rows, the learnt features are worse than the pixels
+MAX_PRETRAINING = 400  # steps
+GIVEN_SHARE = 1 / 8  # share of the rows of a batch that have a given label
 
 
 class PseudoLabelTrainer(NetworkEstimator):
-    """Train a network on few labels: transport them, train on the result, transport again over its features.
+    """Train a network on few labels: propagate them, train on the result, propagate again over its features.
 
-    Where there is an augmentation and there are many rows, a network first learns without labels to recognise augmented
-    copies of a row. In each round labels are transported by `OTP` over the features of the rows: what the network of
-    the round before makes of them; in the first round the rows themselves, beside what was learnt without labels. A new
-    network is then trained on given and propagated labels, in proportion to their confidence, each class counting the
-    same. At last the labels are transported over the features of the last network; the result is ``transduction_``, and
-    the network's own is `predict`.
+    With an augmentation and many rows, a network first learns without labels to match augmented copies of a row. In
+    each round `OTP` propagates the labels over the features of the previous network. In the first round it uses the
+    rows themselves and the features learnt without labels. A new network is then trained on given and propagated
+    labels, in proportion to their confidence, with equal weight for each class. In the end the labels are propagated
+    over the features of the last network; the result is ``transduction_``. `predict` uses the network itself.
 
     Parameters
     ----------
     network : "auto" or callable, default="auto"
-        Called with the shape of a row and the number of classes; returns a ``torch.nn.Module`` with an output a class.
-        Its features are the input of its last linear layer, or ``module.features(rows)`` if it has such a method.
-        "auto": `conv_net` where rows are images of at least 8 pixels a side, else `mlp`.
+        Called with the shape of a row and the number of classes; returns a ``torch.nn.Module`` with one output
+        per class. Its features are the input of its last linear layer, or ``module.features(rows)`` if it has that
+        method. "auto": `conv_net` if rows are images of at least 8 x 8 pixels, else `mlp`.
     n_rounds : int, default=3
     augment : callable or None, default=None
-        Changes a batch, a tensor, at random, such as `RandomAffine`; its result has the same shape.
-    transport : OTP or None, default=None
-        Transports the labels; None: ``OTP()``. It sees classes as numbers.
+        Changes a batch (a tensor) at random and keeps its shape, such as `RandomAffine`.
+    transport : OTP, PaperOTP or None, default=None
+        Propagates the labels; None: ``OTP()``. It is fitted on class numbers.
     image_shape : tuple of int or None, default=None
         The shape that each row of a two-dimensional X takes for the network, such as (28, 28). Images must have it.
     classes : array-like or None, default=None
-        All classes, where y might lack one: a class without a labelled row is then an error. None: those of y.
+        All classes; a class without a labelled row is then an error. None: the classes of y.
     hidden_share : "auto" or float in [0, 1), default="auto"
-        Share of the given labels, of every class, that is hidden from the rounds; a training stops when their loss
-        rises beyond its noise. They count again in the last transport. "auto": a tenth where every class has at least
-        20 labels, else none.
+        Share of the given labels of every class that is held out from the rounds. Training stops when the loss on
+        them rises by more than its noise. The last transport uses them again. "auto": a tenth if every class has at
+        least 20 labels, else none.
     n_steps : "auto" or int, default="auto"
-        Steps of each training at most. "auto": each row is drawn five times on average, in 300 to 1000 steps.
+        Maximum number of steps of each training. "auto": each row is drawn five times on average, in 300 to 1000
+        steps.
     n_pretraining_steps : "auto" or int, default="auto"
         Steps of the training without labels, of twice `batch_size` rows each; 0: none. "auto": none without `augment`
         or with fewer than 5 000 rows, else each row is drawn five times on average, in at most 400 steps.
     batch_size : int, default=128
     learning_rate : float, default=0.003
-        The highest one: it rises in the first fifth of the steps and falls to 0.
+        The maximum: the rate rises in the first fifth of the steps and falls to 0.
     weight_decay : float, default=0.01
     checkpoint : str, path or None, default=None
-        A folder for the finished rounds, one safetensors file each. A run that was killed goes on after its last
-        finished round, with the same result; needs an integer as `random_state`. Rounds of other data, labels,
-        parameters or code are refused by a `CheckpointError`.
+        A folder for the finished rounds, one safetensors file per round. A killed run continues after its last finished
+        round, with the same result. This needs an integer `random_state`. Rounds of other data, labels, parameters or
+        code are refused with a `CheckpointError`.
     unlabeled : default="auto"
-        What marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
+        The value that marks a row of y as unlabelled. "auto": -1, None, NaN or ``pandas.NA``, whichever y uses.
     random_state : int, RandomState or None, default=0
     n_jobs : int or None, default=None
-        Threads of PyTorch and of the default transport; None: as PyTorch is set, and one; -1: one a processor.
+        Threads of PyTorch and of the default transport. None: PyTorch's setting, and one thread; -1: one per processor.
     callback : callable or None, default=None
         Called with the record of each round, as in ``rounds_``. A true result makes it the last one.
     verbose : int, default=0
@@ -94,15 +95,15 @@ class PseudoLabelTrainer(NetworkEstimator):
     label_distributions_ : ndarray of shape (n_rows, n_classes)
     certainty_ : ndarray of shape (n_rows,), Eq. 12
     confidence_ : ndarray of shape (n_rows,)
-        As `OTP` gives it over these features; not where it has none. Too high: the network has seen the labels by which
-        it is calibrated.
+        The confidence of the last transport, if it has one. It is too high, since the network has seen the labels that
+        calibrate it.
     module_ : torch.nn.Module, the network of the last round, with averaged weights
-    transport_ : OTP, the last transport, fitted on features and class numbers
+    transport_ : OTP or PaperOTP, the last transport, fitted on features and class numbers
     rounds_ : list of NetworkRound
-    hidden_rows_ : ndarray of int, rows whose label was hidden from the rounds
-    row_shape_ : tuple of int, of a row as the network takes it
+    hidden_rows_ : ndarray of int, rows whose label was held out from the rounds
+    row_shape_ : tuple of int, the shape of a row in the network's input
     n_features_in_ : int
-    feature_names_in_ : ndarray, where X has names for its columns
+    feature_names_in_ : ndarray, if X has column names
 
     Examples
     --------
@@ -123,7 +124,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         *,
         n_rounds: int = 3,
         augment: Callable[[Any], Any] | None = None,
-        transport: OTP | None = None,
+        transport: OTP | PaperOTP | None = None,
         image_shape: tuple[int, ...] | None = None,
         classes: Any = None,
         hidden_share: float | str = "auto",
@@ -166,8 +167,10 @@ class PseudoLabelTrainer(NetworkEstimator):
         if self.augment is None and self.n_pretraining_steps not in ("auto", 0):
             raise ParameterError("n_pretraining_steps", "needs augment: copies of a row that differ.")
         check_number("hidden_share", self.hidden_share, least=0, below=1, words=("auto",))
-        if self.transport is not None and not isinstance(self.transport, OTP):
-            raise ParameterError("transport", f"must be an OTP or None; got a {type(self.transport).__name__}.")
+        if self.transport is not None and not isinstance(self.transport, (OTP, PaperOTP)):
+            raise ParameterError(
+                "transport", f"must be an OTP, a PaperOTP or None; got a {type(self.transport).__name__}."
+            )
         if self.callback is not None and not callable(self.callback):
             raise ParameterError("callback", f"must be a function of a round, or None; got {self.callback!r}.")
         if self.checkpoint is not None and (not isinstance(self.checkpoint, (str, PathLike)) or self.checkpoint == ""):
@@ -178,12 +181,12 @@ class PseudoLabelTrainer(NetworkEstimator):
             )
 
     def set_progress(self, callback: ProgressCallback | None) -> Self:
-        """Have `fit` report its progress; not a parameter, and not kept in copies.
+        """Set a callback for the progress of `fit`; it is not a parameter and not kept in copies.
 
         Parameters
         ----------
         callback : callable or None
-            Called with the work done, the work in all, in rounds, and the name of the current step.
+            Called with the work done and the total work, in rounds, and the name of the current step.
 
         Returns
         -------
@@ -218,13 +221,13 @@ class PseudoLabelTrainer(NetworkEstimator):
                 self._progress(len(self.rounds_), "transport over the features of the last network")
                 last = self._transported(network_features(self.module_, rows), labels.codes, labels.classes)
         except BaseException:
-            forget_fit(self)  # a network of an unfinished run is no fitted model
+            forget_fit(self)  # the network of an unfinished run is not a fitted model
             raise
         self._set_results(last, labels)
         return self
 
     def _run_rounds(self, rows: Any, labels: Labels, seed: int, folder: CheckpointFolder | None) -> None:
-        """Make the rounds that the folder does not hold; sets `rounds_` and `module_`."""
+        """Run the rounds that the folder does not hold; set `rounds_` and `module_`."""
         self.rounds_: list[NetworkRound] = []
         start = self._pretrained(rows, len(labels.classes), seed, folder)
         features = rows.flatten(1).numpy()
@@ -235,9 +238,11 @@ class PseudoLabelTrainer(NetworkEstimator):
             if stop:
                 break
             module = self._make_network(rows, len(labels.classes), seed_of(seed, number))
-            loaded = folder.load(number, module) if folder is not None and n_loaded == number - 1 else None
+            loaded = None
+            if folder is not None and n_loaded == number - 1:
+                loaded = folder.load_round(number, module, len(rows), len(labels.classes))
             if loaded is not None:
-                record, n_loaded = NetworkRound.from_json(*loaded), number
+                record, n_loaded = loaded, number
                 self.module_ = module.eval()
             else:
                 if self.rounds_:
@@ -250,7 +255,7 @@ class PseudoLabelTrainer(NetworkEstimator):
             stop = self.callback is not None and _is_true(self.callback(record))
 
     def _pretrained(self, rows: Any, n_classes: int, seed: int, folder: CheckpointFolder | None) -> Any:
-        """A network trained without labels, from the folder if it is there; None where there is nothing to do."""
+        """A network trained without labels, from the folder if it is there; None if there are no steps."""
         config = self._pretraining_config(len(rows))
         if config.n_steps == 0:
             return None
@@ -271,13 +276,13 @@ class PseudoLabelTrainer(NetworkEstimator):
         steps, size = self.n_pretraining_steps, 2 * self.batch_size
         if isinstance(steps, str):
             worth = self.augment is not None and n_rows >= ROWS_FOR_PRETRAINING
-            steps = min(-(-PASSES * n_rows // size), MOST_PRETRAINING) if worth else 0
+            steps = min(-(-PASSES * n_rows // size), MAX_PRETRAINING) if worth else 0
         return TrainingConfig(steps, size, self.learning_rate, self.weight_decay, self.augment)
 
     def _run_round(
         self, number: int, module: Any, rows: Any, features: np.ndarray, labels: Labels, seed: int
     ) -> NetworkRound:
-        """Transport labels over features and train the network on them; sets `module_`."""
+        """Propagate labels over features and train the network on them; set `module_`."""
         start = time.perf_counter()
         self._progress(number - 1, f"round {number}: transport")
         codes = labels.codes.copy()
@@ -286,11 +291,14 @@ class PseudoLabelTrainer(NetworkEstimator):
         training = self._train(number, module, rows, found, codes, labels, seed)
         self.module_ = training.module
         before = self.rounds_[-1].codes if self.rounds_ else found.codes
+        scores = found.scores(np.flatnonzero(codes == UNLABELED))
+        if self.rounds_:  # the network that made these features has seen every label
+            scores["expected_error"] = self.rounds_[0].expected_error
         return NetworkRound(
             number=number,
             codes=found.codes,
             n_changed=int((before != found.codes).sum()),
-            **found.scores(np.flatnonzero(codes == UNLABELED)),
+            **scores,
             n_steps=training.n_steps,
             best_step=training.best_step,
             loss=training.loss,
@@ -324,16 +332,16 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
         model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
-        model.set_params(unlabeled="auto")  # -1 in codes; it may be absent, of which a marker that is named would warn
-        model.set_params(class_prior=check_prior(model.class_prior, classes))  # by label, of which it sees the numbers
+        model.set_params(unlabeled="auto")  # -1 in codes; a named marker would warn if it is absent
+        model.set_params(class_prior=check_prior(model.class_prior, classes))  # labels to class numbers
         return Transported.of(model.fit(features, codes))
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
         labels = encode_labels(y, self.unlabeled)
         if len(labels.codes) != n_rows:
             raise ValueError(
-                f"X has {n_rows} rows and y {len(labels.codes)} entries: give y one entry a row, with a marker such as "
-                "-1 or None where a row is unlabelled."
+                f"X has {n_rows} rows and y {len(labels.codes)} entries: give y one entry per row, with a marker such "
+                "as -1 or None where a row is unlabelled."
             )
         if self.classes is not None:
             _check_classes(np.asarray(self.classes), labels.classes)
@@ -396,7 +404,7 @@ def _is_true(answer: Any) -> bool:
 
 
 def _check_classes(named: np.ndarray, found: np.ndarray) -> None:
-    """Refuse classes of y that were not named, and named ones that y lacks."""
+    """Refuse classes of y that are not in `named`, and named classes that are not in y."""
     missing = np.flatnonzero(class_numbers(class_list(named), found) == UNLABELED)
     if len(missing):
         label = class_list(named)[missing[0]]
@@ -407,7 +415,7 @@ def _check_classes(named: np.ndarray, found: np.ndarray) -> None:
 
 
 def _training_weights(model: OTP, codes: np.ndarray) -> np.ndarray:
-    """How often each row is drawn: by the weight of its label, given labels having a fixed share of a batch."""
+    """How often each row is drawn: by the weight of its label, with a fixed share of given labels."""
     rows, _, weight = model.pseudo_labels(np.arange(len(codes)))
     weights = np.zeros(len(codes))
     weights[rows] = weight

@@ -16,20 +16,20 @@ from otprop.deep.inference import class_log_proba, first_line
 
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
 WARM_UP = 0.2  # share of the steps in which the learning rate rises
-N_CHECKS = 10  # looks at the hidden labels in a training
-PATIENCE = 3  # looks in a row with too high a loss, after which it stops
+N_CHECKS = 10  # evaluations on the held-out labels in a training
+PATIENCE = 3  # consecutive evaluations with too high a loss after which training stops
 
-OnStep = Callable[[int, int], None]  # steps done, steps in all
+OnStep = Callable[[int, int], None]  # steps done, total steps
 
 
 @dataclass(frozen=True)
 class TrainingConfig:
-    """What a training needs to know beside the rows.
+    """Settings of a training.
 
     Attributes
     ----------
     n_steps, batch_size : int
-    learning_rate : float, the highest one of the cycle
+    learning_rate : float, the maximum of the cycle
     weight_decay : float
     augment : callable of a batch, or None
     """
@@ -43,7 +43,7 @@ class TrainingConfig:
 
 @dataclass(frozen=True)
 class HiddenLabels:
-    """Labelled rows that a training does not see and by which it stops; `rows` a tensor, `codes` class numbers."""
+    """Held-out labelled rows for early stopping; `rows` is a tensor, `codes` are class numbers."""
 
     rows: Any
     codes: np.ndarray
@@ -51,7 +51,7 @@ class HiddenLabels:
 
 @dataclass(frozen=True)
 class Training:
-    """What came of a training.
+    """The result of a training.
 
     Attributes
     ----------
@@ -59,7 +59,7 @@ class Training:
     n_steps : int, steps made
     best_step : int, the step whose weights were kept
     loss : float, mean loss of the last tenth of the steps
-    hidden_loss, hidden_accuracy : float, on the hidden labels; NaN where there are none
+    hidden_loss, hidden_accuracy : float, on the held-out labels; NaN if there are none
     """
 
     module: Any
@@ -92,7 +92,7 @@ def train(
         A row is drawn into a batch in proportion to its weight.
     config : TrainingConfig
     seed : int
-        Of the batches; random numbers of the network and of `augment` are PyTorch's own.
+        Of the batches; the network and `augment` use PyTorch's random numbers.
     hidden : HiddenLabels or None
         None: all steps are made.
     on_step : callable or None
@@ -140,7 +140,7 @@ def train(
 
 
 def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
-    """The batch after the user's function, whose result is checked."""
+    """The batch after the user's augmentation, with its result checked."""
     if augment is None:
         return batch
     changed = augment(batch)
@@ -158,7 +158,7 @@ def augmented(batch: Any, augment: Callable[[Any], Any] | None) -> Any:
 
 
 def try_augmentation(rows: Any, config: TrainingConfig) -> None:
-    """Augment a batch before any work is done; the random numbers go on as if it had not been."""
+    """Try the augmentation before any work is done; the random state is restored."""
     batch = rows[torch.arange(config.batch_size) % len(rows)]
     try:
         with torch.random.fork_rng(devices=[]):
@@ -184,9 +184,10 @@ class _RowDraws:
 
 
 class _EarlyStopping:
-    """Keeps the last weights whose loss on hidden labels is not clearly above the lowest, and says when to stop.
+    """Keeps the last weights whose loss on held-out labels is not clearly above the lowest, and decides when to stop.
 
-    Hidden labels are few: a loss is clearly above another if it is by more than the standard error of the difference.
+    Held-out labels are few: a loss is clearly above another if it exceeds it by more than the standard error of the
+    difference.
     """
 
     def __init__(self, hidden: HiddenLabels | None) -> None:
@@ -197,7 +198,7 @@ class _EarlyStopping:
         self.best_loss, self.best_accuracy = float("nan"), float("nan")
 
     def is_due(self, module: Any, step: int) -> bool:
-        """Look at the hidden labels; true where the loss has been too high for some looks."""
+        """Evaluate on the held-out labels; true if the loss was too high for `PATIENCE` evaluations."""
         assert self._hidden is not None
         found, codes = class_log_proba(module, self._hidden.rows), self._hidden.codes
         losses = -found[np.arange(len(codes)), codes]
@@ -228,7 +229,7 @@ def one_cycle(parameters: Any, config: TrainingConfig) -> tuple[Any, Any]:
 
 
 def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
-    """The value of a loss, or an error that says what to change."""
+    """The value of a loss, or an error with advice if it is not finite."""
     value = float(loss.item())
     if not np.isfinite(value):
         raise FloatingPointError(
@@ -239,7 +240,7 @@ def check_finite(loss: Any, step: int, config: TrainingConfig) -> float:
 
 
 def _move_average(average: Any, module: Any, decay: float) -> None:
-    """Move the averaged weights, and running statistics, towards the present ones."""
+    """Move the averaged weights and running statistics towards the current ones."""
     states = (net.state_dict(keep_vars=True).values() for net in (average, module))
     moved = {id(kept): (kept, now) for kept, now in zip(*states, strict=True)}  # a tied weight has two names
     with torch.no_grad():

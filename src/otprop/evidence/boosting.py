@@ -1,4 +1,4 @@
-"""Boosting source: histogram gradient boosting with small trees, where labels are enough and classes few."""
+"""Boosting source: histogram gradient boosting with small trees, for enough labels and few classes."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.extmath import softmax
 
 from otprop._saving import saved_as
+from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import ScaledModel, ScaledSource
 from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.parallel import row_blocks
 
 MIN_LABELS = 15  # with fewer, boosted trees add little to a forest
 MIN_LABELS_PER_CLASS = 3
-MAX_CLASSES = 9  # one tree a class in every iteration: with more, boosting takes longer than all other sources
+MAX_CLASSES = 9  # each iteration grows one tree per class; with more, boosting takes longer than all other sources
 MAX_CLASSES_TIMES_COLUMNS = 2000
-MANY_LABELS, FEW_TRAININGS = 200, 3  # with more labels, two thirds of them are enough to judge it by
+MANY_LABELS, FEW_TRAININGS = 200, 3  # with more labels, training on two thirds of them is enough to evaluate it
 ROWS_PER_BLOCK = 4096  # predicted at once: they stay in the cache while hundreds of trees read them
 MAX_TRAINED = 5000  # labelled rows that the trees are grown on
 PARAMETERS = {
@@ -35,7 +36,7 @@ PARAMETERS = {
 
 
 def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
-    """Whether labels are enough for boosting, and classes and columns few enough for its cost."""
+    """Whether there are enough labels for boosting, and few enough classes and columns for its cost."""
     if sp.issparse(X) or n_classes > MAX_CLASSES or n_classes * X.shape[1] > MAX_CLASSES_TIMES_COLUMNS:
         return False
     return n_labels >= max(MIN_LABELS, MIN_LABELS_PER_CLASS * n_classes)
@@ -54,7 +55,7 @@ class BoostingSource(ScaledSource):
 
 @saved_as("evidence.scaled_boosting")
 class _ScaledBoosting(ScaledModel):
-    """Boosted trees on scaled rows, since single precision has a range."""
+    """Boosted trees on scaled rows, which single precision can represent."""
 
     def __init__(self, seed: int) -> None:
         self._seed = seed
@@ -100,9 +101,9 @@ class _BoostedTrees:
             self.value[place][here] = nodes["value"]
 
     def _tables(self) -> tuple[np.ndarray, np.ndarray]:
-        """The nodes of each tree that split, and the value of a row by its answers there, one bit a node.
+        """The splitting nodes of each tree, and the value of a row by its decisions there, one bit per node.
 
-        Trees are small: it is faster to ask all nodes about all rows than to follow each row.
+        Trees are small: evaluating all nodes for all rows is faster than following each row.
         """
         n_splits = self.value.shape[2] // 2
         inner = self.left != np.arange(self.value.shape[2])
@@ -111,7 +112,7 @@ class _BoostedTrees:
         np.put_along_axis(bit_of, splits, np.broadcast_to(np.arange(n_splits), splits.shape), axis=2)
         answers = np.broadcast_to(np.arange(2**n_splits), (*self.value.shape[:2], 2**n_splits))
         node = np.zeros(answers.shape, dtype=np.intp)
-        for _ in range(n_splits):  # as deep as a tree of so many nodes can be
+        for _ in range(n_splits):  # the largest depth of a tree with this many nodes
             goes_left = (answers >> np.take_along_axis(bit_of, node, axis=2)) & 1
             left, right = (np.take_along_axis(side, node, axis=2) for side in (self.left, self.right))
             node = np.where(goes_left == 1, left, right)
@@ -131,3 +132,12 @@ class _BoostedTrees:
             right = expit(raw[:, 0])
             return np.stack([1 - right, right], axis=1)
         return np.asarray(softmax(raw))
+
+
+BOOSTING = NamedSource(
+    "boosting",
+    lambda scaled, n_classes, seed, n_jobs: BoostingSource(scaled, n_classes, seed),
+    start_weight=0.5,
+    pays=boosting_pays,
+    takes_sparse=False,
+)

@@ -21,7 +21,7 @@ from otprop.geometry.parallel import row_blocks, rows_per_block, single_threaded
 
 BLOCK_ENTRIES = 2**22  # class probabilities computed at once
 PROBABILITY_FLOOR = 0.005
-MANY_CLASSES_WARNING = "The number of unique classes"  # scikit-learn's doubt where each class has one label or two
+MANY_CLASSES_WARNING = "The number of unique classes"  # scikit-learn's warning if each class has one or two labels
 
 
 @saved_as("evidence.classifier")
@@ -34,7 +34,7 @@ class ClassifierSource:
     classifier : with ``fit``, ``predict_proba`` and ``classes_``
     X : rows
     classes : ndarray of shape (n_classes,), the labels that the classifier is trained on, by class number
-    metadata : mapping of str to values, passed to its ``fit``; arrays with an entry a row are cut to the labelled rows
+    metadata : mapping of str to values, passed to its ``fit``; arrays of one entry per row are cut to labelled rows
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class ClassifierSource:
         self._takes_weights = has_fit_parameter(classifier, "sample_weight")
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """Train one clone a fold for the held-out rows, and one on all labelled rows."""
+        """Train one clone per fold for the held-out rows, and one on all labelled rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         group = held_out.fold % self._n_trainings(len(labeled))
         found = np.zeros((len(held_out), self._n_classes))
@@ -53,14 +53,14 @@ class ClassifierSource:
             here = np.flatnonzero(group == fold)
             if len(here) == 0:
                 continue
-            model = self._train(np.setdiff1d(labeled, held_out.rows[here]), codes, weights)
+            model = self._train(np.setdiff1d(labeled, held_out.hidden_with(here)), codes, weights)
             found[here] = self._predict(model, self._X[held_out.rows[here]])
         self._model = self._train(labeled, codes, weights)
         rows = predict_in_blocks(self._log_proba, self._X, self._n_classes)
         return SourceOutput(rows, log_floored(found, PROBABILITY_FLOOR))
 
     def _n_trainings(self, n_labels: int) -> int:
-        """Into how many groups the held-out rows are divided, each predicted by one clone."""
+        """Number of groups of held-out rows; one clone predicts each group."""
         return N_FOLDS
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
@@ -71,7 +71,7 @@ class ClassifierSource:
         return log_floored(self._predict(self._model, rows), PROBABILITY_FLOOR)
 
     def _train(self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray) -> Any:
-        if len(np.unique(codes[rows])) < 2:
+        if len(np.unique(codes[rows])) < 2:  # one class, or none if the fold holds all other labels
             return _ClassShares(codes[rows], self._classes)
         metadata = {name: _take(value, rows, len(codes)) for name, value in self._metadata.items()}
         if self._takes_weights and "sample_weight" not in metadata and not (weights[rows] == weights[rows[0]]).all():
@@ -96,7 +96,7 @@ class ClassifierSource:
         if found.shape != (X.shape[0], len(theirs)):
             raise ValueError(
                 f"{self.name}, a classifier in evidence, gave probabilities of shape {found.shape} for {X.shape[0]} "
-                f"rows and its {len(theirs)} classes; expected one row a row of X and one column a class."
+                f"rows and its {len(theirs)} classes; expected one row per row of X and one column per class."
             )
         if not (np.isfinite(found).all() and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-3)):
             raise ValueError(
@@ -118,7 +118,7 @@ class ClassifierSource:
 
 
 class ScaledSource(ClassifierSource):
-    """A classifier of ours on scaled rows: trained in one thread, on a sample where labelled rows are many.
+    """A built-in classifier on scaled rows: trained in one thread, on a sample if there are many labelled rows.
 
     Parameters
     ----------
@@ -126,7 +126,7 @@ class ScaledSource(ClassifierSource):
     model : ScaledModel
     scaled : ScaledRows
     n_classes, seed : int
-    max_labels : int, labelled rows that it is trained on
+    max_labels : int, the largest number of labelled rows to train on
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class ScaledSource(ClassifierSource):
         self._scaler, self._seed, self._max_labels = scaled.scaler, seed, max_labels
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """As any classifier; matrices and trees this small are faster in one thread, whose products round alike."""
+        """Fit in one thread: it is faster for small matrices and trees, and its products always round the same."""
         with single_threaded():
             output = super().fit(codes, weights, held_out)
         if isinstance(self._model, ScaledModel):
@@ -150,14 +150,14 @@ class ScaledSource(ClassifierSource):
 
 
 class ScaledModel(ABC):
-    """A classifier trained on scaled rows, which scales new rows once it has the scaler."""
+    """A classifier trained on scaled rows; with a scaler, it scales new rows itself."""
 
     _scaler: ColumnScaler | None = None
     _model: Any
     classes_: np.ndarray
 
     def set_scaler(self, scaler: ColumnScaler) -> None:
-        """Take unscaled rows from now on."""
+        """Set the scaler, so that later calls take unscaled rows."""
         self._scaler = scaler
 
     @abstractmethod
@@ -173,7 +173,7 @@ class ScaledModel(ABC):
 
 @saved_as("evidence.class_shares")
 class _ClassShares:
-    """Predicts the classes' shares of the labels for every row; stands in where only one class is labelled."""
+    """Predicts the class shares of the labels for every row; used if only one class is labelled."""
 
     def __init__(self, codes: np.ndarray, classes: np.ndarray) -> None:
         counts = np.bincount(codes, minlength=len(classes)) + 1.0
@@ -184,7 +184,7 @@ class _ClassShares:
 
 
 def _take(value: Any, rows: np.ndarray, n_rows: int) -> Any:
-    """The entries of these rows where the value has one a row."""
+    """The entries of these rows, if the value has one entry per row; otherwise the value."""
     return np.asarray(value)[rows] if np.ndim(value) >= 1 and len(value) == n_rows else value
 
 
@@ -197,7 +197,7 @@ def predict_in_blocks(predict: Callable[[Any], np.ndarray], X: Any, n_classes: i
 
 
 def spread_over_classes(found: np.ndarray, classes: np.ndarray, n_classes: int) -> np.ndarray:
-    """A column for every class; zero for classes that the classifier has not seen."""
+    """One column per class; zero for classes that the classifier has not seen."""
     whole = np.zeros((len(found), n_classes))
     whole[:, np.asarray(classes, dtype=np.intp)] = found
     return whole

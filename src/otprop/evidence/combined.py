@@ -12,32 +12,27 @@ from otprop._saving import saved_as
 from otprop.evidence.base import IterativeSource, Source, ThreadedSource
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
+from otprop.evidence.registry import NAMED_SOURCES
+from otprop.evidence.votes import START_WEIGHT as VOTES_START_WEIGHT
+from otprop.evidence.votes import VotesSource
 from otprop.evidence.weights import cross_fitted_sum, fit_weights
 
-START_WEIGHTS = {
-    "diffusion": 0.6,
-    "nearness": 0.6,
-    "forest": 0.6,
-    "linear": 0.2,
-    "random_forest": 0.6,
-    "boosting": 0.5,
-    "gaussian": 0.5,
-}
-OTHER_START_WEIGHT = 0.4  # of a classifier of the user's
+ITERATIVE_START_WEIGHT = 0.6  # of the geometry
+OTHER_START_WEIGHT = 0.4  # of a user's classifier
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
-SINGLE_START_WEIGHT = 1.0  # of a source that is alone
+SINGLE_START_WEIGHT = 1.0  # of a single source
 
 
 @saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
 @dataclass(frozen=True)
 class Contribution:
-    """What a source contributed.
+    """The contribution of one source.
 
     Attributes
     ----------
     name : str
     weight : float, the power to which its probabilities are raised
-    accuracy : float, on the held-out labels; NaN where none could be held out
+    accuracy : float, on the held-out labels; NaN if none could be held out
     likelihood : float, log-likelihood per held-out label
 
     Examples
@@ -66,7 +61,7 @@ class Evidence:
 
     Attributes
     ----------
-    weights : ndarray, one a source, the iterative one first
+    weights : ndarray, one per source, the iterative one first
     contributions : list of Contribution, in the same order
     held_out_log_proba : ndarray of shape (n_held_out, n_classes), the weighted sum for the held-out rows
     cross_fitted_log_proba : ndarray of the same shape, with all choices made without the labels of the row's group
@@ -76,9 +71,16 @@ class Evidence:
         self.iterative, self._sources, self.held_out = iterative, list(static), held_out
 
     def fit(
-        self, codes: np.ndarray, weights: np.ndarray, on_source: Callable[[str], None] = lambda name: None
+        self,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        on_source: Callable[[str], None] = lambda name: None,
+        other_weights: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Fit and weight all sources; return unnormalised log-probabilities of all rows."""
+        """Fit and weight all sources; return unnormalised log-probabilities of all rows.
+
+        `other_weights` are weights of the sources from other folds; they are averaged with the fitted ones.
+        """
         sources: list[Source] = [self.iterative, *self._sources]
         outputs = []
         for source in sources:
@@ -86,13 +88,18 @@ class Evidence:
             outputs.append(source.fit(codes, weights, self.held_out))
         held_out = [output.held_out for output in outputs]
         cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]
-        start = start_weights([source.name for source in sources])
+        start = start_weights([source.name for source in self._sources if not isinstance(source, VotesSource)])
+        start += [VOTES_START_WEIGHT for source in self._sources if isinstance(source, VotesSource)]  # the last
         weighting, true, counted = self.held_out.weighting, self.held_out.codes, self.held_out.weights
         shown = [logs[weighting] for logs in held_out]
         self.weights = fit_weights(shown, true[weighting], start, label_weights=counted[weighting])
         self.cross_fitted_log_proba = cross_fitted_sum(
             cross_fitted, true, self.held_out.group, start, weighting, counted
         )
+        if other_weights is not None:
+            self.weights = (self.weights + other_weights) / 2.0
+            other_sum = np.tensordot(other_weights, np.stack(cross_fitted), 1)
+            self.cross_fitted_log_proba = (self.cross_fitted_log_proba + other_sum) / 2.0
         self.contributions = [
             _contribution(source.name, weight, output, self.held_out)
             for source, weight, output in zip(sources, self.weights, outputs, strict=True)
@@ -106,13 +113,13 @@ class Evidence:
         return self._sum(outputs[0].rows)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """The same from the labels as they are now."""
+        """Unnormalised log-probabilities of all rows from the current labels."""
         return self._sum(self.iterative.update(codes, weights))
 
     def predict_log_proba(self, neighbors: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:
         """Unnormalised log-probabilities of new rows, and which of them the geometry reaches.
 
-        Minus infinity where no source knows anything. `neighbors` is what the iterative source takes for a new row.
+        Minus infinity where no source has evidence. `neighbors` is the input of the iterative source for the new rows.
         """
         found = self.iterative.predict_log_proba(neighbors)
         lost = np.all(found == -np.inf, axis=1, keepdims=True)
@@ -124,7 +131,7 @@ class Evidence:
         return np.asarray(total), ~lost[:, 0]
 
     def use_threads(self, n_jobs: int | None) -> None:
-        """Predict new rows with so many threads from now on."""
+        """Set the number of threads for predicting new rows."""
         for source in self._sources:
             if isinstance(source, ThreadedSource):
                 source.use_threads(n_jobs)
@@ -147,13 +154,14 @@ class Evidence:
         return {name: value for name, value in vars(self).items() if name not in fitting_only}
 
 
-def start_weights(names: Sequence[str]) -> list[float]:
-    """Weights of the sources before any held-out label is seen; the iterative source comes first."""
-    if len(names) == 1:
+def start_weights(static: Sequence[str]) -> list[float]:
+    """Weights of the iterative source and of static ones, by their names, before any held-out label is seen."""
+    if not static:
         return [SINGLE_START_WEIGHT]
-    found = np.array([START_WEIGHTS.get(name, OTHER_START_WEIGHT) for name in names])
-    found[1:] *= min(1.0, MAX_CLASSIFIER_START / found[1:].sum())
-    return [float(weight) for weight in found]
+    known = (NAMED_SOURCES.get(name) for name in static)
+    found = np.array([OTHER_START_WEIGHT if source is None else source.start_weight for source in known])
+    found *= min(1.0, MAX_CLASSIFIER_START / found.sum())
+    return [ITERATIVE_START_WEIGHT, *(float(weight) for weight in found)]
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:

@@ -17,9 +17,10 @@ from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, D
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 
 POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
-TOL = 3e-2  # of the values relative to their row: a bound, most are far more accurate
+TOL = 3e-2  # of the values relative to their row; an upper bound, most values are far more accurate
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
-MIN_OF_OTHERS = 1e-5  # of that contribution: what less is left of it is rounding, not mass of other labels
+MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, not mass of other labels
+_FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
 
 
@@ -62,13 +63,14 @@ class DiffusionSource:
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Diffuse the labels with every setting; weight the settings by the likelihood of the held-out labels."""
         masses = self._masses(codes, weights)
-        tol = OWN_TOL if held_out.leave_one_out else TOL  # what is left of a difference has to be accurate
+        tol = OWN_TOL if held_out.leave_one_out else TOL  # differences must be accurate
 
         def fit(setting: Setting, n_jobs: int | None) -> np.ndarray:
             setting.values = self._diffuse(setting, masses, n_jobs, tol=tol)
             return self._held_out_values(setting, masses, held_out, n_jobs)
 
         values = self._of_each_setting(fit)
+        self._measure_reach(values, held_out)
         mixture = fit_mixture(values, held_out, POWERS)
         kept = [found.any(axis=1) for found, weight in zip(values, mixture.weights, strict=True) if weight > 0]
         self.held_out_reached = np.any(kept, axis=0)
@@ -79,8 +81,19 @@ class DiffusionSource:
         self._unreached = ~self.reached()
         return SourceOutput(self._mixture(), np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
+    def _measure_reach(self, held_out_values: list[np.ndarray], held_out: HeldOut) -> None:
+        """Logarithm of the label mass that reaches each row and, without its fold's labels, each held-out row."""
+        number = min(range(len(self.settings)), key=lambda one: _reach_order(self.settings[one]))
+        setting = self.settings[number]
+        assert setting.values is not None
+        root = np.sqrt(np.maximum(setting.graph.degrees, np.finfo(float).tiny))
+        with np.errstate(divide="ignore"):
+            self.log_reach = np.log(setting.values.sum(axis=1) / root)
+            mass = (held_out_values[number] / held_out.class_mass_correction()).sum(axis=1)
+            self.held_out_log_reach = np.log(mass / root[held_out.rows])
+
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Diffuse the labels as they are now; log-probabilities of all rows."""
+        """Diffuse the current labels; return log-probabilities of all rows."""
         masses = self._masses(codes, weights)
         found = self._of_each_setting(lambda setting, n_jobs: self._diffuse(setting, masses, n_jobs))
         for setting, values in zip(self.settings, found, strict=True):
@@ -94,7 +107,7 @@ class DiffusionSource:
                 setting.values[self._unreached] = 0.0
 
     def _of_each_setting(self, function: Callable[[Setting, int | None], np.ndarray]) -> list[np.ndarray]:
-        """Call a function of a setting and a number of threads: one setting a thread where there are enough of them."""
+        """Call a function of a setting and a number of threads: one thread per setting if there are enough settings."""
         jobs = Jobs(self._n_jobs)
         if self._n_rows > MAX_INVERSE_ROWS and len(self.settings) >= jobs.n:
             return list(jobs.run(lambda setting: function(setting, 1), self.settings))
@@ -102,10 +115,10 @@ class DiffusionSource:
             return [function(setting, self._n_jobs) for setting in self.settings]
 
     def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name not in ("held_out_reached", "_unreached")}
+        return {name: value for name, value in vars(self).items() if name not in _FITTING_ONLY}
 
     def predict_log_proba(self, neighbors: Any) -> np.ndarray:
-        """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches those."""
+        """Log-probabilities of new rows from their neighbours; minus infinity where no label reaches the neighbours."""
         total: np.ndarray | float = 0.0
         reached: Any = False
         for setting in self.settings:
@@ -114,6 +127,12 @@ class DiffusionSource:
             total = total + setting.weight * powered(values, setting.power)
             reached = reached | values.any(axis=1, keepdims=True)
         return np.where(reached, np.log(total), -np.inf)
+
+    def predict_log_reach(self, neighbors: Any) -> np.ndarray:
+        """Logarithm of the label mass that reaches new rows, from their neighbours."""
+        with np.errstate(divide="ignore"):
+            mass = self.settings[0].graph.extend(neighbors, np.exp(self.log_reach)[:, None])
+            return np.asarray(np.log(mass[:, 0]))
 
     def reached(self) -> np.ndarray:
         """Which rows are reached by some label."""
@@ -134,10 +153,10 @@ class DiffusionSource:
             values[values < MIN_OF_OTHERS * contribution.max(axis=1, keepdims=True)] = 0.0
             return values * held_out.class_mass_correction()
         values = np.zeros((len(held_out), self._n_classes))
-        together = max(MAX_COLUMNS_OF_GROUPS // self._n_classes, 1)  # products with many columns cost less for each
+        together = max(MAX_COLUMNS_OF_GROUPS // self._n_classes, 1)  # products with many columns cost less per column
         for folds in row_blocks(held_out.n_folds, together):
             here = [np.flatnonzero(held_out.fold == fold) for fold in range(folds.start, folds.stop)]
-            shown = [_without(masses, held_out.rows[each]) for each in here]
+            shown = [_without(masses, held_out.hidden_with(each)) for each in here]
             reached = [setting.graph.connected_to(each) for each in shown]
             start = np.hstack([np.where(each[:, None], setting.values, 0.0) for each in reached])
             found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown), start=start)
@@ -156,7 +175,7 @@ class DiffusionSource:
         tol: float | None = None,
         start: np.ndarray | None = None,
     ) -> np.ndarray:
-        """Solve for the diffused masses, starting from the setting's present values unless a start is given."""
+        """Solve for the diffused masses, starting from the setting's current values unless a start is given."""
         result = setting.graph.solve(
             masses,
             setting.strength,
@@ -186,8 +205,13 @@ class DiffusionSource:
         return found
 
 
+def _reach_order(setting: Setting) -> tuple[float, int]:
+    """The farthest diffusion over the sparsest graph shows best which rows no label reaches."""
+    return -setting.strength, setting.n_neighbors or 0
+
+
 def _without(masses: sp.csr_array, rows: np.ndarray) -> sp.csr_array:
-    """The masses with none in these rows."""
+    """The masses, set to zero in these rows."""
     shown = np.ones(masses.shape[0])
     shown[rows] = 0.0
     return sp.diags_array(shown) @ masses

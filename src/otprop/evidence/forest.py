@@ -1,4 +1,4 @@
-"""Forest sources: extra trees and a random forest on the labelled rows, out of bag for the held-out ones."""
+"""Forest sources: extra trees and a random forest, with out-of-bag predictions for the held-out rows."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from otprop._saving import saved_as
+from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
@@ -23,15 +24,17 @@ from otprop.geometry.scaling import narrow_indices
 N_TREES = 100
 TREES_PER_BLOCK = 10  # grown by one thread at a time
 ROWS_PER_BLOCK = 10_000  # predicted by one thread at a time
-MAX_CLASSES = 100  # a tree holds a number for each node and class: with more classes, forests are left out
+MAX_CLASSES = 100  # a tree holds one number per node and class; with more classes, forests are skipped
+MANY_LABELS_PER_CLASS = 30  # from here on a random forest is better than extra trees, and takes half the time
 MAX_LABELS = 20_000  # labelled rows that a forest is grown on: each takes about 17 kB
 MAX_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag twin of the extra trees is grown on
+OUT_OF_BAG = 0.37  # share of the groups of rows that a tree does not see, as with a bootstrap
 MIN_LEAF = 2  # rows in a leaf of the random forest
-MIN_ENTRIES_FOR_THREADS = 200_000  # entries of X from which on starting threads pays off
+MIN_ENTRIES_FOR_THREADS = 200_000  # entries of X; with fewer, starting threads does not pay off
 SPLIT_SHARE = (
     0.4  # of the columns tried at a split: most columns of a mixed table, such as rare categories, do not matter
 )
-MAX_SPLIT_COLUMNS = 40  # where there are hundreds of columns, as in images, neighbouring ones hold the same
+MAX_SPLIT_COLUMNS = 40  # with hundreds of columns, as in images, neighbouring ones are redundant
 
 
 @saved_as("evidence.forest")
@@ -48,11 +51,11 @@ class ForestSource:
         """Grow the trees; return log-probabilities of all rows and, out of bag, of the held-out rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         grown_on = self._sample(labeled, held_out, MAX_LABELS) if len(labeled) > MAX_LABELS else labeled
-        self._forest, _ = self._grow(grown_on, codes, weights, bootstrap=False)
+        self._forest, _ = self._grow(grown_on, codes, weights)
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
-            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, bootstrap=True), rows, held_out)
+            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, _bags(held_out, rows)), rows, held_out)
         return SourceOutput(self._predict_all(), out_of_bag)
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
@@ -60,7 +63,7 @@ class ForestSource:
         return self._log_proba(self._scaler.transform(rows))
 
     def use_threads(self, n_jobs: int | None) -> None:
-        """Predict with so many threads from now on; results do not depend on it."""
+        """Set the number of threads for prediction; results do not depend on it."""
         self._n_jobs = n_jobs
 
     def _predict_all(self) -> np.ndarray:
@@ -77,11 +80,12 @@ class ForestSource:
         return ExtraTreeClassifier(max_features=columns_per_split(self._X.shape[1]), random_state=seed)
 
     def _grow(
-        self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, *, bootstrap: bool
+        self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, bags: np.ndarray | None = None
     ) -> tuple[Any, np.ndarray]:
         """A forest, and the mean class shares of its rows by the trees that did not see them; 0 where all did.
 
-        What scikit-learn's forests do, without their cost of starting each tree, which is most of it with few labels.
+        `bags` is the group of each row: whole groups are in or out of the bag of a tree. None: no bootstrap.
+        This does what scikit-learn's forests do, without the overhead per tree, which dominates with few labels.
         """
         X, y = self._X[rows], codes[rows]
         if sp.issparse(X):
@@ -94,11 +98,10 @@ class ForestSource:
             grown = []
             with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
                 for seed in seeds[block].tolist():
-                    counts = weights
-                    if bootstrap:
-                        drawn = np.random.RandomState(seed).choice(len(y), len(y), p=weights / weights.sum())
-                        counts = np.bincount(drawn, minlength=len(y)).astype(np.float64)
-                    grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), counts))
+                    counts, seen = weights, np.ones(len(y), dtype=bool)
+                    if bags is not None:
+                        counts, seen = draw_bag(weights, bags, np.random.RandomState(seed))
+                    grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), seen))
             return grown
 
         with warnings.catch_warnings():
@@ -108,10 +111,10 @@ class ForestSource:
         forest = self._make_forest()
         forest.estimators_, forest.classes_ = [tree for tree, _ in grown], np.unique(y)
         forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, X.shape[1]
-        return forest, _unseen_shares(grown, self._X[rows], len(forest.classes_)) if bootstrap else np.empty(0)
+        return forest, unseen_shares(grown, self._X[rows], len(forest.classes_)) if bags is not None else np.empty(0)
 
     def _sample(self, labeled: np.ndarray, held_out: HeldOut, size: int) -> np.ndarray:
-        """At most `size` labelled rows in order, the held-out ones among them."""
+        """At most `size` labelled rows in order, including the held-out ones."""
         others = np.setdiff1d(labeled, held_out.rows)
         room = max(size - len(held_out), 0)
         if len(others) > room:
@@ -139,7 +142,7 @@ class RandomForestSource(ForestSource):
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the forest; its own out-of-bag predictions serve the held-out rows."""
         rows = self._sample(np.flatnonzero((codes >= 0) & (weights > 0)), held_out, MAX_LABELS)
-        self._forest, shares = self._grow(rows, codes, weights, bootstrap=True)
+        self._forest, shares = self._grow(rows, codes, weights, _bags(held_out, rows))
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
@@ -155,7 +158,7 @@ class RandomForestSource(ForestSource):
 
 
 def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarray:
-    """The trees' mean class shares of rows in single precision, block by block; added up in the order of the trees."""
+    """Mean class shares of rows over the trees in single precision, in blocks, summed in the order of the trees."""
 
     def predict(block: slice) -> np.ndarray:
         rows = X[block]
@@ -169,12 +172,36 @@ def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarra
     return np.concatenate(list(Jobs(n_jobs).run(predict, blocks)))
 
 
-def _unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) -> np.ndarray:
-    """Mean class shares of the rows by the trees in whose sample they are not."""
+def _bags(held_out: HeldOut, rows: np.ndarray) -> np.ndarray:
+    """The group of each row, numbered from 0; each row is its own group if rows are held out one at a time."""
+    if held_out.groups is None:
+        return np.arange(len(rows))
+    return np.asarray(np.unique(held_out.groups[rows], return_inverse=True)[1])
+
+
+def draw_bag(weights: np.ndarray, bags: np.ndarray, rng: np.random.RandomState) -> tuple[np.ndarray, np.ndarray]:
+    """How often a tree sees each row, and which rows it may see: about a third of the groups are out of its bag.
+
+    If each row is its own group, this is the bootstrap: rows are drawn with replacement.
+    """
+    n_rows, n_groups = len(weights), int(bags.max()) + 1
+    shares = weights / weights.sum()
+    if n_groups == n_rows:
+        counts = np.bincount(rng.choice(n_rows, n_rows, p=shares), minlength=n_rows).astype(np.float64)
+        return counts, counts > 0
+    out = rng.permutation(n_groups)[: max(1, round(OUT_OF_BAG * n_groups))]
+    seen = ~np.isin(bags, out) if n_groups > 1 else np.ones(n_rows, dtype=bool)
+    rows = np.flatnonzero(seen)
+    drawn = rows[rng.choice(len(rows), len(rows), p=shares[rows] / shares[rows].sum())]
+    return np.bincount(drawn, minlength=n_rows).astype(np.float64), seen
+
+
+def unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) -> np.ndarray:
+    """Mean class shares of the rows over the trees that did not see them."""
     total, n_trees = np.zeros((X.shape[0], n_classes)), np.zeros((X.shape[0], 1))
     with sklearn.config_context(assume_finite=True):
-        for tree, counts in grown:
-            unseen = np.flatnonzero(counts == 0)
+        for tree, seen in grown:
+            unseen = np.flatnonzero(~seen)
             if len(unseen):
                 total[unseen] += tree.predict_proba(X[unseen], check_input=False)
                 n_trees[unseen] += 1
@@ -184,3 +211,21 @@ def _unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) 
 def columns_per_split(n_columns: int) -> int:
     """Columns that a tree tries at each split: two in five up to a maximum, but not fewer than their square root."""
     return max(1, int(np.sqrt(n_columns)), min(int(SPLIT_SHARE * n_columns), MAX_SPLIT_COLUMNS))
+
+
+def _few_labels(n_labels: int, n_classes: int) -> bool:
+    return n_labels < MANY_LABELS_PER_CLASS * n_classes
+
+
+FOREST = NamedSource(
+    "forest",
+    ForestSource,
+    start_weight=0.6,
+    pays=lambda n_labels, n_classes, X: n_classes <= MAX_CLASSES and _few_labels(n_labels, n_classes),
+)
+RANDOM_FOREST = NamedSource(
+    "random_forest",
+    RandomForestSource,
+    start_weight=0.6,
+    pays=lambda n_labels, n_classes, X: n_classes <= MAX_CLASSES and not _few_labels(n_labels, n_classes),
+)

@@ -1,4 +1,4 @@
-"""Gaussian source: one normal distribution a class, fitted to labelled and unlabelled rows by EM."""
+"""Gaussian source: one normal distribution per class, fitted to labelled and unlabelled rows by EM."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from scipy.linalg import cholesky, solve_triangular
 from scipy.special import softmax
 
 from otprop._saving import saved_as
+from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import predict_in_blocks
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.mixture import Powers, fit_mixture, mix
@@ -20,12 +21,12 @@ from otprop.geometry.parallel import Jobs, in_fixed_blocks, single_threaded
 
 POWERS = Powers((0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0), start=0.35, penalty=1.0)
 UNLABELED_WEIGHTS = (0.1, 1.0)  # of an unlabelled row in EM; a labelled row has the weight 1
-COVARIANCES = ("diagonal", "shared", "own")  # of a class: the same diagonal for all, the same for all, its own
+COVARIANCES = ("diagonal", "shared", "own")  # one diagonal for all classes, one for all classes, one per class
 MAX_ITER = 10
 TOL = 1e-3  # mean change of a probability at which EM stops
 MAX_UNLABELED = 1000  # unlabelled rows in EM
-MEAN_PULL = 0.5  # rows at the mean of all that are added to each class
-DIAGONAL_PULL = 2.0  # rows of variance 1 that are added to a diagonal covariance
+MEAN_PULL = 0.5  # pseudo-rows at the overall mean added to each class
+DIAGONAL_PULL = 2.0  # pseudo-rows of variance 1 added to a diagonal covariance
 MIN_VARIANCE = 1e-3  # added to every variance; that of a column is 1
 MAX_DISTANCE = 50.0  # in log-likelihood, between the most and the least probable class
 FIXED_ROWS = 512  # rows in a matrix product
@@ -77,7 +78,7 @@ class GaussianModel:
     log_shares : ndarray of shape (n_classes,)
     means : ndarray of shape (n_classes, n_columns)
     whitening : ndarray of shape (n_classes or 1, n_columns, n_columns)
-        Times a row minus the mean of a class, it has the identity as covariance.
+        Maps the rows of a class, minus its mean, to the identity as covariance.
     """
 
     log_shares: np.ndarray
@@ -129,10 +130,10 @@ class GaussianModel:
 
 @saved_as("evidence.gaussian")
 class GaussianSource:
-    """Class probabilities of normal distributions, as a mixture over ways to fit them.
+    """Class probabilities of normal distributions, as a mixture over several settings.
 
-    Labelled rows keep their class; unlabelled ones count by their probabilities, much or little. Probabilities of
-    normal distributions are too bold: they are raised to a power below one, chosen on held-out labels.
+    Labelled rows keep their class. Unlabelled rows count with their class probabilities, at two weights. Probabilities
+    of normal distributions are too confident, so they are raised to a power below one, chosen on held-out labels.
 
     Parameters
     ----------
@@ -148,7 +149,7 @@ class GaussianSource:
         self._n_classes, self._seed, self._n_jobs = n_classes, seed, n_jobs
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """Fit all settings, one more time a fold for the held-out rows; mix them by the held-out labels."""
+        """Fit all settings, once more per fold for the held-out rows; mix them by the held-out labels."""
         with single_threaded():
             return self._fit(codes, weights, held_out)
 
@@ -170,7 +171,7 @@ class GaussianSource:
             number, one = task
             here = group == one
             hidden = known[place[here]]
-            shown = np.delete(np.arange(len(labeled)), place[here])
+            shown = np.flatnonzero(~np.isin(labeled, held_out.hidden_with(here)))
             model = fit_em(known[shown], masses[shown], np.concatenate([unlabeled, hidden]), *settings[number])
             values[number][here] = np.exp(model.log_proba(hidden))
 
@@ -184,7 +185,7 @@ class GaussianSource:
         return SourceOutput(found, np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
-        """Log-probabilities of new rows; they do not depend on the rows that come with them."""
+        """Log-probabilities of new rows; those of a row do not depend on the other rows."""
         scaled = self._scaler.transform(rows)
         return in_fixed_blocks(lambda block: self._log_proba(self._scores.transform(block)), scaled, FIXED_ROWS)
 
@@ -228,3 +229,12 @@ def fit_em(
             added = Moments(weight * found.sum(axis=0), weight * found.T @ unlabeled, fixed)
         model = GaussianModel.of(given + added, covariance)
     return model
+
+
+GAUSSIAN = NamedSource(
+    "gaussian",
+    GaussianSource,
+    start_weight=0.5,
+    pays=lambda n_labels, n_classes, X: gaussian_pays(n_classes, X),
+    takes_sparse=False,
+)

@@ -10,11 +10,12 @@ from otprop._saving import saved_as
 
 MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
+GROUP_CORRELATION = 0.3  # assumed between the labels of a group, for their weight when sources are weighted
 MAX_HELD_OUT = 2000
-MIN_LABELS_FEW_FOLDS = 500  # labels from which on two folds of five are enough
-MIN_DRAWN = 20  # labels drawn at random from which on chosen ones neither weight the sources nor tell the shares
-MAX_LEAVE_ONE_OUT = 50  # labels up to which each one is held out alone; more where classes have few
-MAX_LEAVE_ONE_OUT_MANY_CLASSES = 500  # each one costs as much as a class
+MIN_LABELS_FEW_FOLDS = 500  # from this many labels on, two folds of five are enough
+MIN_DRAWN = 20  # with this many random labels, chosen ones are ignored for weights and shares
+MAX_LEAVE_ONE_OUT = 50  # up to this many labels, each is held out alone; more if classes have few labels
+MAX_LEAVE_ONE_OUT_MANY_CLASSES = 500  # each held-out label costs as much as a class
 
 
 @saved_as("evidence.held_out")
@@ -28,9 +29,14 @@ class HeldOut:
     fold : ndarray of int, the fold of each row
     codes : ndarray of int, the class number of each row
     n_folds : int
-    counts : ndarray of int of shape (n_classes,), labels of each class in all
-    drawn : ndarray of bool, whether the label was drawn at random, and not chosen
+    counts : ndarray of int of shape (n_classes,), total number of labels of each class
+    drawn : ndarray of bool, whether the label was drawn at random and not chosen
     weights : ndarray, how much each label counts
+    hidden_fold : ndarray of int of shape (n_all_rows,) or None
+        The fold that each labelled row is held out with, -1 for the others, if whole groups of rows are held out;
+        None if a fold holds out only its own rows.
+    groups : ndarray of int of shape (n_all_rows,) or None, the group of each row; None: each row is its own
+    all_codes : ndarray of int of shape (n_all_rows,) or None, the class number of every row; set with `groups`
     """
 
     rows: np.ndarray
@@ -40,6 +46,9 @@ class HeldOut:
     counts: np.ndarray
     drawn: np.ndarray
     weights: np.ndarray
+    hidden_fold: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    all_codes: np.ndarray | None = None
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -47,12 +56,18 @@ class HeldOut:
     @property
     def leave_one_out(self) -> bool:
         """Whether every fold is a single row."""
-        return self.n_folds == len(self.rows)
+        return self.hidden_fold is None and self.n_folds == len(self.rows)
 
     @property
     def enough_drawn(self) -> bool:
-        """Whether labels drawn at random are enough to learn from them alone."""
+        """Whether there are enough random labels to learn from them alone."""
         return bool(np.count_nonzero(self.drawn) >= MIN_DRAWN)
+
+    def hidden_with(self, here: np.ndarray) -> np.ndarray:
+        """The rows whose labels a source must not see when it predicts the held-out rows `here`: whole folds."""
+        if self.hidden_fold is None:
+            return self.rows[here]
+        return np.flatnonzero(np.isin(self.hidden_fold, np.unique(self.fold[here])))
 
     @property
     def weighting(self) -> np.ndarray:
@@ -61,7 +76,7 @@ class HeldOut:
 
     @property
     def group(self) -> np.ndarray:
-        """The group of each row for cross-fitting: its fold, or several folds together where they are many."""
+        """The group of each row for cross-fitting: its fold, or several folds together if there are many."""
         return np.asarray(self.fold % N_FOLDS)
 
     def class_mass_correction(self) -> np.ndarray:
@@ -70,16 +85,31 @@ class HeldOut:
         A class that loses one label of two would otherwise look half as probable as it is.
         """
         removed = np.zeros((max(self.n_folds, 1), len(self.counts)))
-        np.add.at(removed, (self.fold, self.codes), 1)
+        if self.all_codes is None or self.hidden_fold is None:
+            np.add.at(removed, (self.fold, self.codes), 1)
+        else:
+            hidden = self.hidden_fold >= 0
+            np.add.at(removed, (self.hidden_fold[hidden], self.all_codes[hidden]), 1)
         left = self.counts - removed
         return np.asarray(np.where(left > 0, self.counts / np.where(left > 0, left, 1.0), 1.0)[self.fold])
 
     def leave_one_out_correction(self) -> np.ndarray:
-        """The same factors where each row is held out alone (out of bag): only its own class lost a label."""
+        """The same factors if each row is held out alone (out of bag): only its own class lost a label."""
+        if self.groups is not None and self.all_codes is not None:
+            return self._group_correction(self.groups, self.all_codes)
         factors = np.ones((len(self.rows), len(self.counts)))
         own = self.counts[self.codes]
         factors[np.arange(len(self.rows)), self.codes] = own / np.maximum(own - 1, 1)
         return factors
+
+    def _group_correction(self, groups: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """The same factors if each group is held out alone."""
+        labeled = np.flatnonzero(codes >= 0)
+        names, number = np.unique(groups[labeled], return_inverse=True)
+        lost = np.zeros((len(names), len(self.counts)))
+        np.add.at(lost, (number, codes[labeled]), 1)
+        left = self.counts - lost[np.searchsorted(names, groups[self.rows])]
+        return np.asarray(np.where(left > 0, self.counts / np.where(left > 0, left, 1.0), 1.0))
 
 
 def make_folds(
@@ -88,11 +118,12 @@ def make_folds(
     seed: int,
     chosen: np.ndarray | None = None,
     weights: np.ndarray | None = None,
+    groups: np.ndarray | None = None,
 ) -> HeldOut:
     """Choose the labels to hold out, among classes that keep at least one other label.
 
-    Few labels are held out one at a time, many in folds stratified by class. With many rows, too, two folds of five
-    are used; where classes are many and have few labels each, a sample of the labels is held out.
+    Few labels are held out one at a time, many in folds stratified by class. If there are also many rows, two folds of
+    five are used. With many classes of few labels each, a sample of the labels is held out.
 
     Parameters
     ----------
@@ -101,6 +132,7 @@ def make_folds(
     seed : int
     chosen : ndarray of bool or None, the rows whose label was chosen and not drawn at random
     weights : ndarray or None, how much the label of each row counts; None: all the same
+    groups : ndarray of int or None, the group of each row: whole groups are held out, never a part of one
 
     Returns
     -------
@@ -112,6 +144,8 @@ def make_folds(
         weights = np.ones(len(codes))
     labeled = np.flatnonzero(codes >= 0)
     counts = np.bincount(codes[labeled], minlength=n_classes)
+    if groups is not None:
+        return _fold_groups(codes, counts, seed, chosen, weights, groups)
     rows = labeled[counts[codes[labeled]] >= 2]
     rng = np.random.default_rng(seed)
     rows = rows[np.lexsort((rng.random(len(rows)), codes[rows]))]  # by class, in random order within it
@@ -128,3 +162,39 @@ def make_folds(
         kept = np.sort(rng.choice(len(rows), MAX_HELD_OUT, replace=False))
         rows, fold = rows[kept], fold[kept]
     return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows], weights[rows])
+
+
+def _fold_groups(
+    codes: np.ndarray, counts: np.ndarray, seed: int, chosen: np.ndarray, weights: np.ndarray, groups: np.ndarray
+) -> HeldOut:
+    """Folds of whole groups, about equally large; rows are held out if another group has a label of their class."""
+    labeled = np.flatnonzero(codes >= 0)
+    names, number = np.unique(groups[labeled], return_inverse=True)
+    hidden_fold = np.full(len(codes), -1)
+    hidden_fold[labeled] = balanced_folds(number, seed)
+    groups_of_class = np.zeros((len(names), len(counts)), dtype=bool)
+    groups_of_class[number, codes[labeled]] = True
+    rows = labeled[groups_of_class.sum(axis=0)[codes[labeled]] >= 2]
+    if len(rows) > MAX_HELD_OUT:
+        rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_HELD_OUT, replace=False))
+    n_folds = int(hidden_fold.max(initial=-1)) + 1
+    counted = weights[rows] / design_effect(groups[rows], GROUP_CORRELATION)
+    return HeldOut(
+        rows, hidden_fold[rows], codes[rows], n_folds, counts, ~chosen[rows], counted, hidden_fold, groups, codes
+    )
+
+
+def design_effect(groups: np.ndarray, correlation: float) -> float:
+    """Number of labels that are worth one independent label, given the correlation of labels within a group."""
+    sizes = np.unique(groups, return_counts=True)[1]
+    return float(1.0 + ((sizes**2).sum() / max(sizes.sum(), 1) - 1.0) * correlation) if len(sizes) else 1.0
+
+
+def balanced_folds(groups: np.ndarray, seed: int) -> np.ndarray:
+    """A fold for each row: whole groups together, at most `N_FOLDS` folds of about the same size."""
+    names, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    fold, filled = np.zeros(len(names), dtype=np.intp), np.zeros(min(N_FOLDS, len(names)))
+    for one in np.lexsort((np.random.default_rng(seed).random(len(names)), -sizes)):
+        fold[one] = filled.argmin()
+        filled[fold[one]] += sizes[one]
+    return fold[number]

@@ -11,6 +11,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
 from otprop._saving import saved_as
+from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import ScaledModel, ScaledSource
 from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.parallel import in_fixed_blocks
@@ -45,7 +46,15 @@ class _ScaledLogistic(ScaledModel):
         self.classes_ = self._model.classes_
 
     def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities; those of a new row do not depend on the rows that come with it."""
+        """Class probabilities; those of a row do not depend on the other rows."""
         if self._scaler is None or sp.issparse(X):
             return super().predict_proba(X)
         return in_fixed_blocks(self._model.predict_proba, self._scaler.transform(X), FIXED_ROWS)
+
+
+LINEAR = NamedSource(
+    "linear",
+    lambda scaled, n_classes, seed, n_jobs: LinearSource(scaled, n_classes, seed),
+    start_weight=0.2,
+    pays=lambda n_labels, n_classes, X: True,
+)

@@ -35,7 +35,7 @@ class Mixture:
 
     Attributes
     ----------
-    powers, weights, likelihoods : ndarrays, one entry a setting: its power, its weight (0: dropped), and its
+    powers, weights, likelihoods : ndarrays, one entry per setting: its power, its weight (0: dropped), and its
         log-likelihood per held-out label
     held_out : ndarray of shape (n_held_out, n_classes), class probabilities of the held-out rows
     cross_fitted : ndarray of the same shape, with powers and weights chosen without the labels of the row's group
@@ -53,8 +53,8 @@ def fit_mixture(values: list[np.ndarray], held_out: HeldOut, powers: Powers) -> 
 
     Parameters
     ----------
-    values : list of ndarrays of shape (n_held_out, n_classes), one a setting: what it gives each class of the
-        held-out rows, without their labels
+    values : list of ndarrays of shape (n_held_out, n_classes), one per setting: the values of each class
+        for the held-out rows, without their labels
     held_out : HeldOut
     powers : Powers
 
@@ -83,7 +83,7 @@ def mix(values: list[np.ndarray], powers: np.ndarray, weights: np.ndarray) -> np
 
 
 def _log_likelihoods(values: list[np.ndarray], codes: np.ndarray, powers: Powers) -> np.ndarray:
-    """Of every held-out label for each setting and power: shape (n_settings, n_powers, n_held_out)."""
+    """Log-likelihood of every held-out label per setting and power, of shape (n_settings, n_powers, n_held_out)."""
     rows = np.arange(len(codes))
     return np.array([[np.log(powered(found, power)[rows, codes]) for power in powers.values] for found in values])
 

@@ -24,7 +24,7 @@ MIN_LOG = -100.0
 class NearnessSource:
     """Class potentials ``log sum_i w_i exp(-C_ij / epsilon)`` over the labelled rows i of each class.
 
-    They grow only by the rows labelled last, so that all rounds together cost one pass over the pairs. Rows that join
+    Each round adds only the rows labelled last, so all rounds together cost one pass over the pairs. Rows that join
     after the first round have one weight per class, which may change from round to round.
 
     Parameters
@@ -47,8 +47,10 @@ class NearnessSource:
         self.held_out_reached = np.ones(len(held_out), dtype=bool)
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         costs = self._cost.columns(labeled)(held_out.rows) if len(held_out) else np.empty((0, len(labeled)))
-        fold_of = np.full(self._n_rows, -1)
-        fold_of[held_out.rows] = held_out.fold
+        fold_of = held_out.hidden_fold
+        if fold_of is None:
+            fold_of = np.full(self._n_rows, -1)
+            fold_of[held_out.rows] = held_out.fold
         costs[fold_of[labeled] == held_out.fold[:, None]] = np.inf
         correction = np.log(held_out.class_mass_correction())
 
@@ -149,7 +151,7 @@ def _choose_epsilon(logs: list[np.ndarray], held_out: HeldOut) -> tuple[int, np.
 
 
 def _normalised(logs: np.ndarray) -> np.ndarray:
-    """Log-probabilities that sum to one; what is more than -MIN_LOG below the largest is cut off."""
+    """Normalised log-probabilities, clipped at -MIN_LOG below the largest."""
     top = logs.max(axis=1, keepdims=True, initial=-np.inf)
     logs = np.where(top > -np.inf, np.maximum(logs - np.where(top > -np.inf, top, 0.0), MIN_LOG), 0.0)
     return np.asarray(logs - np.log(np.exp(logs).sum(axis=1, keepdims=True)))

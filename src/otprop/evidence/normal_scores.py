@@ -1,4 +1,4 @@
-"""Columns for the Gaussian source: ranks turned into normal scores, and at most 50 principal components of them."""
+"""Columns for the Gaussian source: normal scores of the ranks, and at most 50 principal components of them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from otprop.geometry.parallel import row_blocks
 
 MAX_COMPONENTS = 50
 MAX_SAMPLED_ROWS = 5000  # rows that ranks and components are learnt from
-MAX_KNOTS = 256  # of a column: values whose rank is stored, the others lie between them
+MAX_KNOTS = 256  # of a column: values whose rank is stored; the others are interpolated
 MIN_RANK = 1e-4  # of the smallest value; a new row may lie beyond all others
 ROWS_PER_BLOCK = 4096
 
@@ -21,7 +21,7 @@ ROWS_PER_BLOCK = 4096
 class NormalScores:
     """Each value becomes the normal quantile of its mid-rank in the column: no skew, no outliers.
 
-    Ties share the middle of their ranks, so that a column of few values keeps their order and nothing else.
+    Ties get the mean of their ranks, so a column of few values keeps only their order.
     Columns are then scaled to variance 1; from `MAX_COMPONENTS` columns on, principal components replace them.
     """
 
@@ -48,7 +48,7 @@ class NormalScores:
 
     @property
     def n_columns(self) -> int:
-        """How many columns it makes."""
+        """Number of output columns."""
         return int(self.factors.shape[1])
 
     def transform(self, X: np.ndarray) -> np.ndarray:

@@ -1,4 +1,4 @@
-"""Class probabilities of a source as logarithms with a floor, and how they are scored on held-out labels."""
+"""Log-probabilities of a source with a floor, and their scores on held-out labels."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class SourceOutput:
     rows : ndarray of float32 of shape (n_rows, n_classes), for all rows
     held_out : ndarray of float64 of shape (n_held_out, n_classes), for the held-out rows, without their own labels
     cross_fitted : ndarray of the same shape or None
-        The same where what the source chooses on held-out labels was chosen without those of the row's group
-        (`HeldOut.group`); None for sources that choose nothing on them.
+        The same, with the choices that the source makes on held-out labels made without those of the row's group
+        (`HeldOut.group`); None for sources that make no such choices.
     """
 
     rows: np.ndarray

@@ -15,7 +15,7 @@ from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.geometry.scaling import narrow_indices
 
 MAX_ABS = 1e18  # standard deviations; single precision can still square it
-USUAL = (1e-100, 1e100)  # columns within these bounds are scaled in one step: nothing overflows on the way
+USUAL = (1e-100, 1e100)  # columns within these bounds are scaled in one step, which cannot overflow
 BLOCK_ENTRIES = 2**16
 
 

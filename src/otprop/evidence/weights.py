@@ -21,13 +21,13 @@ def fit_weights(
 
     The combined class probabilities are proportional to the product of the sources' probabilities, each raised to its
     weight. The weights maximise the likelihood of the held-out labels minus `penalty` times the squared distance from
-    `start`, which decides where labels are few.
+    `start`, which dominates if labels are few.
 
     Parameters
     ----------
-    log_probabilities : sequence of ndarrays of shape (n_held_out, n_classes), one a source
+    log_probabilities : sequence of ndarrays of shape (n_held_out, n_classes), one per source
     codes : ndarray of int of shape (n_held_out,), the true classes
-    start : sequence of float, one a source
+    start : sequence of float, one per source
     penalty : float
     label_weights : ndarray of shape (n_held_out,) or None, how much each label counts; None: all the same
 

@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from otprop.files._errors import NoRowsError, TableError, one_line
+from otprop.files._numbers import find_decimal
 from otprop.files._optional import pa, pandas, pc
 from otprop.files._table import Table, check_names
 from otprop.files._writers import is_text
 
+SAMPLE_ROWS = 2000  # for the decimal sign
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
 
 
@@ -32,9 +34,20 @@ class ArrowTable(Table):
         if self.n_rows == 0:
             raise NoRowsError(f"{self.origin} has column names but no rows", file=self.origin)
 
+    def parse_text(self) -> None:
+        """Read columns of text as the cells of a CSV file are: as numbers, dates or truth values where all fit."""
+        self.parses_text = True
+        self.sign = find_decimal([self._as_text(j).slice(0, SAMPLE_ROWS) for j in self._columns_of_text()])
+        self.decimal = self.sign or "."
+
+    def _columns_of_text(self) -> list[int]:
+        """Columns whose text may be parsed; a column of categories is what its type says."""
+        types = self.table.schema.types
+        return [j for j, kind in enumerate(types) if is_text(kind) and not pa.types.is_dictionary(kind)]
+
     def _typed(self, position: int) -> Any:
         column = self.table.column(position)
-        if self.parses_text and is_text(column.type):
+        if self.parses_text and position in self._columns_of_text():
             return self._parsed(position, self._as_text(position))
         try:
             if pa.types.is_dictionary(column.type):

@@ -60,6 +60,10 @@ def _read_ipc(file: InputFile) -> tuple[Any, dict[str, Any]]:
     data = file.data
     if data.startswith(b"FEA1"):
         return feather.read_table(pa.BufferReader(data)), {"compression": None}
+    if data.startswith(b"\xff\xff\xff\xff"):  # a stream, as Hugging Face's datasets write
+        table = ipc.open_stream(pa.BufferReader(data)).read_all()
+        check_size(table.get_total_buffer_size(), len(data), file.origin, file.max_bytes)
+        return table, {"compression": None}
     content = ipc.open_file(pa.BufferReader(data))
     batches, size = [], 0
     for i in range(content.num_record_batches):

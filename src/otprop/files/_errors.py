@@ -6,12 +6,14 @@ from collections.abc import Callable, Iterable, Sequence
 from os import PathLike
 from typing import Any
 
+from otprop._errors import OtpropError
+
 
 def _python_argument(name: str, value: Any) -> str:
     return name if value is None else f"{name}={value!r}"
 
 
-class TableError(ValueError):
+class TableError(OtpropError, ValueError):
     """A file that the user named cannot be read or written; the message is one line.
 
     Parameters
@@ -30,8 +32,10 @@ class TableError(ValueError):
 
     Attributes
     ----------
-    argument : str or None
+    argument, parameter : str or None
         The name of the first of the `arguments`.
+    hint : str or None
+        The advice, with the arguments as Python names them.
 
     Examples
     --------
@@ -55,6 +59,8 @@ class TableError(ValueError):
         self.problem, self.advice, self.column = problem, advice, column
         self.file = None if file is None else str(file)
         self.arguments = tuple(arguments)
+        self.parameter = self.argument
+        self.hint = self._advice(_python_argument) or None
         super().__init__(self.message())
 
     @property
@@ -76,7 +82,10 @@ class TableError(ValueError):
         """
         if not self.advice:
             return self.problem if self.problem.endswith((".", "?")) else f"{self.problem}."
-        return f"{self.problem}; {self.advice.format(*(spell(*argument) for argument in self.arguments))}."
+        return f"{self.problem}; {self._advice(spell)}."
+
+    def _advice(self, spell: Callable[[str, Any], str]) -> str:
+        return self.advice.format(*(spell(*argument) for argument in self.arguments))
 
     def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), self.problem, self.advice, self.file, self.column, self.arguments)

@@ -7,11 +7,13 @@ import warnings
 import zipfile
 from typing import Any, BinaryIO
 
+from otprop._validation import ParameterError, did_you_mean
 from otprop.files._arrow import Column, fill_column, from_values
 from otprop.files._arrow_table import ArrowTable
 from otprop.files._distinct import SPREADSHEET_ERRORS
 from otprop.files._errors import TableError, listed, one_line
 from otprop.files._input_file import InputFile
+from otprop.files._limits import check_workbook
 from otprop.files._optional import import_optional, openpyxl, pa
 from otprop.files._workbook import check_sheet_size, set_cell, to_cell
 from otprop.files._writers import Writer
@@ -20,7 +22,7 @@ _NOT_KEPT = {"xl/charts/": "charts", "xl/media/": "images", "xl/pivotTables/": "
 
 
 class ExcelTable(ArrowTable):
-    """The first visible sheet of a workbook: its first row that is not empty has the names.
+    """The first visible sheet of a workbook, or the one that was named: its first row that is not empty has the names.
 
     Empty rows and empty columns are no part of the table. New columns are written into the same sheet; other sheets,
     formulas and styles are kept.
@@ -28,18 +30,23 @@ class ExcelTable(ArrowTable):
 
     parses_text = True
 
-    def __init__(self, file: InputFile) -> None:
+    def __init__(self, file: InputFile, sheet: str | None = None) -> None:
         super().__init__(file, "xlsx")
         import_optional("openpyxl", "excel")
         self.data = file.data
+        check_workbook(self.data, self.origin)
         book = self._load(data_only=True, read_only=True)
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
         if not sheets:
             raise TableError(f"{self.origin} is empty: it has no sheet of cells", file=self.origin)
-        self.title = sheets[0].title
-        if len(sheets) > 1:
+        titles = [one.title for one in book.worksheets]
+        if sheet is not None and sheet not in titles:
+            there = did_you_mean(sheet, titles) or f"; there are {listed(titles)}."
+            raise ParameterError("sheet", f"={sheet!r} is not in {self.origin}{there}")
+        self.title = sheets[0].title if sheet is None else sheet
+        if len(sheets) > 1 and sheet is None:
             self._note(f"the first sheet, {self.title!r}, is read; others: {listed(s.title for s in sheets[1:])}")
-        self._read(sheets[0])
+        self._read(book[self.title])
         book.close()
 
     def _load(self, **options: Any) -> Any:

@@ -30,10 +30,15 @@ _NOT_WRITTEN = {
     **dict.fromkeys((".sav", ".dta", ".sas7bdat", ".rds", ".rdata", ".mat"), "a file of a statistics program"),
     **dict.fromkeys((".db", ".sqlite", ".sqlite3", ".duckdb"), "a database"),
     **dict.fromkeys((".npy", ".h5", ".hdf5", ".orc", ".avro"), "a format that is not supported"),
+    ".h5ad": "a file of cells",
     **dict.fromkeys((".zip", ".bz2", ".xz", ".7z"), "an archive"),
-    **dict.fromkeys((".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
+    **dict.fromkeys((".md", ".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
 }
-_FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather"}
+_DOCUMENTS = {
+    **dict.fromkeys((".md", ".markdown", ".rst", ".tex"), "a text document"),
+    **dict.fromkeys((".py", ".r", ".ipynb"), "a script"),
+}
+_FIRST_BYTES = {b"PAR1": "parquet", b"ARROW1": "feather", b"FEA1": "feather", b"\xff\xff\xff\xff": "feather"}
 _NO_TABLE = {
     b"\x89PNG": ("a PNG image", ""),
     b"\xff\xd8\xff": ("a JPEG image", ""),
@@ -148,13 +153,26 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
     """
     path = Path(out)
     what = _NOT_WRITTEN.get(_ending(path))
-    if str(out) == "-" or what is None or same_ending(path, None if source is None else Path(source)):
+    own = same_ending(path, None if source is None else Path(source)) and "spreadsheet" not in (what or "")
+    if str(out) == "-" or what is None or own:
         return
     endings = ", ".join(f".{name}" for name in FORMATS)
     spreadsheet = " (a spreadsheet program opens .csv and .xlsx)" if "spreadsheet" in what else ""
     raise TableError(
         f"{path} would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}", file=path
     )
+
+
+def refuse_document(path: Path) -> None:
+    """Refuse text whose name says that it is a document."""
+    what = _DOCUMENTS.get(_ending(path))
+    if what is not None:
+        raise TableError(
+            f"{path} is no table: it is {what} by its name",
+            "save the table in it as CSV, or pass {} if it is one",
+            file=path,
+            arguments=[("format", "csv")],
+        )
 
 
 def format_of_bytes(data: bytes, origin: str) -> str | None:

@@ -13,7 +13,15 @@ from typing import BinaryIO
 from otprop._validation import check_count, did_you_mean
 from otprop.files._compression import CODECS, check_zip_size, decompress
 from otprop.files._errors import TableError, one_line
-from otprop.files._formats import FORMATS, check_format, codec_of_name, format_of_bytes, format_of_name, refuse_url
+from otprop.files._formats import (
+    FORMATS,
+    check_format,
+    codec_of_name,
+    format_of_bytes,
+    format_of_name,
+    refuse_document,
+    refuse_url,
+)
 
 _WAIT = 0.5  # seconds until a signal is handled
 _BLOCK = 1 << 20
@@ -48,6 +56,8 @@ def read_input(
     if not data:
         raise TableError(f"{origin} is empty: it has no column names and no rows", file=origin)
     found = format_of_bytes(data, origin)
+    if found is None and expected is None and path is not None:
+        refuse_document(path)
     if found in ("npz", "xlsx"):
         check_zip_size(data, origin, max_bytes)
     if found == "jsonl" and expected == "json":  # many files of JSON lines are called .json

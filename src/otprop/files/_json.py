@@ -11,6 +11,7 @@ from otprop.files._arrow_table import ArrowTable
 from otprop.files._encoding import to_utf8
 from otprop.files._errors import NoRowsError, TableError, one_line
 from otprop.files._input_file import InputFile
+from otprop.files._limits import check_dense
 from otprop.files._optional import pa
 from otprop.files._writers import Writer
 
@@ -36,6 +37,7 @@ class JsonTable(ArrowTable):
         records = self._read_list() if self.kind == "json" else self._read_lines()
         self.spans = [(start, stop) for _, start, stop in records]  # text[start:stop] is an object
         names = list(dict.fromkeys(key for record, _, _ in records for key in record))
+        check_dense(len(records), len(names), sum(len(record) for record, _, _ in records), self.origin)
         columns = []
         for name in names:
             column, note = from_values([record.get(name) for record, _, _ in records], name, self.origin)

@@ -160,8 +160,8 @@ class NpzTable(Table):
                 file=self.origin,
                 column=name,
             )
-        if name not in self.names and entry and entry[1] in self.names:  # a column of version 0.1.0
-            matrix = self.columns[self.names.index(entry[1])][1]
+        if name not in self._places and entry and entry[1] in self._places:  # a column of version 0.1.0
+            matrix = self.columns[self._places[entry[1]]][1]
             if matrix.ndim == 2 and int(entry[2]) < matrix.shape[1]:
                 self.columns.append((name, matrix[:, int(entry[2])]))
                 return len(self.columns) - 1

@@ -5,6 +5,8 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+from otprop._errors import install_command
+
 
 def import_optional(module: str, extra: str = "files") -> Any:
     """Import a module of an extra, or raise an ImportError that says what to install."""
@@ -12,8 +14,8 @@ def import_optional(module: str, extra: str = "files") -> Any:
         return importlib.import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        what = "tables" if extra == "files" else f"{extra.capitalize()} files"
-        raise ImportError(f"reading and writing {what} needs {package}: pip install 'otprop[{extra}]'") from None
+        what = {"files": "tables", "anndata": ".h5ad files"}.get(extra, f"{extra.capitalize()} files")
+        raise ImportError(f"reading and writing {what} needs {package}: {install_command(extra)}") from None
 
 
 class OptionalModule:

@@ -150,6 +150,7 @@ def _looks_like(name: str, distinct: DistinctValues, missing: np.ndarray) -> lis
     """A note on text that a reader would take for numbers or dates."""
     n_cells = distinct.counts[~missing].sum()
     units = distinct.match(r"^[<>~]?[+-]?\d[\d.,' ]*\s*[^\W\d_][^\d]{0,7}$|^[<>~]=? ?[+-]?\d[\d.,]*$")
+    units &= ~distinct.match(r"^.*\.[A-Za-z][A-Za-z0-9]{1,4}$")  # 0001.png is a file
     clock = distinct.match(r"^\d+:\d{2}(:\d{2})?$")
     for mask, what in ((looks_like_dates(distinct), "dates"), (clock, "times"), (units, "numbers with a unit")):
         mask &= ~missing

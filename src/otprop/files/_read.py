@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import BinaryIO
 
+from otprop._validation import ParameterError
 from otprop.files._columnar import ColumnarTable
 from otprop.files._delimited import DelimitedTable
 from otprop.files._dialect import find_dialect
@@ -53,6 +54,7 @@ def read_table(
     quote: str | None = None,
     max_bytes: int | None = None,
     origin: str | None = None,
+    sheet: str | None = None,
 ) -> Table:
     r"""Read a table from a file or a binary stream, plain or compressed with gzip or zstd.
 
@@ -76,6 +78,8 @@ def read_table(
         None, 200 times its compressed size, and at least 256 MiB.
     origin : str or None
         What messages call the source; None for its path, or "standard input".
+    sheet : str or None
+        The sheet of an Excel file; None for the first visible one. Not for other formats.
 
     Returns
     -------
@@ -106,12 +110,14 @@ def read_table(
     file = read_input(source, format, max_bytes, origin)
     import_optional("pyarrow")
     import_optional("pandas")
+    if sheet is not None and file.format != "xlsx":
+        raise ParameterError("sheet", f"={sheet!r} is for Excel files; {file.origin} is none.")
     if file.format in ("parquet", "feather"):
         return ColumnarTable(file)
     if file.format == "npz":
         return NpzTable(file)
     if file.format == "xlsx":
-        return ExcelTable(file)
+        return ExcelTable(file, sheet)
     if file.format in ("json", "jsonl"):
         return JsonTable(file, encoding)
     return DelimitedTable(file, delimiter, encoding, decimal, quote)

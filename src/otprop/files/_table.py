@@ -5,8 +5,10 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, BinaryIO
 
 import numpy as np
@@ -68,11 +70,16 @@ class Table(ABC):
     n_rows: int
     decimal: str = "."  # the decimal sign of numbers in text
     sign: str | None = None  # the same, None where it is ambiguous
+    folder: Path | None = None  # where relative paths of pictures start; None for the folder of the file
+    default_target: str | None = None  # the column with the labels, where the source itself says so
+    default_features: Sequence[str] | None = None  # the columns to use unless others are named
+    beside: Mapping[str, np.ndarray] = MappingProxyType({})  # vectors of the rows that are not in the file
 
     def __init__(self, file: InputFile, kind: str) -> None:
         self.origin, self.path, self.kind = file.origin, file.path, kind
         self.digest = sha256(file.data).hexdigest()
         self.notes: list[str] = []
+        self._noted: set[str] = set()
         self.unnamed: list[str] = []
         self.unread: dict[str, str] = {}
         self._readings: dict[str, Reading | None] = {}
@@ -93,6 +100,9 @@ class Table(ABC):
         usual = max(signs, key=signs.count, default=None)
         columns = {}
         for name in self.names if names is None else names:
+            if name in self.beside:
+                columns[name] = pandas.Series(list(self.beside[name]))
+                continue
             position = self._position(name)
             text = self._as_text(position) if name in like else None
             if text is None:
@@ -113,11 +123,16 @@ class Table(ABC):
         names : sequence of str or None
             The columns; None for all. Columns of arrays have no reading.
         """
-        wanted = self.names if names is None else names
+        wanted = [name for name in (self.names if names is None else names) if name not in self.beside]
         new = [name for name in wanted if name not in self._readings]
         if new:
             self.frame(new)
         return {name: reading for name in wanted if (reading := self._readings[name]) is not None}
+
+    @property
+    def usable(self) -> list[str]:
+        """The names of all columns that `frame` takes: those of the file, and the vectors beside it."""
+        return [*self.names, *self.beside]
 
     def cells(self, name: str) -> np.ndarray:
         """One column as it is in the file, as objects, None where it is empty.
@@ -250,10 +265,14 @@ class Table(ABC):
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         """A function that writes the table in its own format."""
 
+    @cached_property
+    def _places(self) -> dict[str, int]:
+        return {name: place for place, name in enumerate(self.names)}
+
     def _position(self, name: str) -> int:
         try:
-            return self.names.index(name)
-        except ValueError:
+            return self._places[name]
+        except KeyError:
             raise TableError(
                 f"{self.origin} has no column {name!r}; its columns: {listed(self.names)}",
                 file=self.origin,
@@ -269,14 +288,17 @@ class Table(ABC):
         return column.values
 
     def _note(self, *notes: str) -> None:
-        self.notes.extend(note for note in notes if note and note not in self.notes)
+        for note in notes:
+            if note and note not in self._noted:
+                self._noted.add(note)
+                self.notes.append(note)
 
     def _set_names(self, given: Sequence[str]) -> None:
         """Take the names of the columns, with new ones for empty names; refuse names that occur twice."""
         check_names([name for name in given if name], self.origin)
-        names = list(given)
+        names, taken = list(given), set(given)
         for j, name in enumerate(given):
-            while not name and (not names[j] or names[j] in given):
+            while not name and (not names[j] or names[j] in taken):
                 names[j] = f"{names[j] or f'column {j + 1}'}{'_' if names[j] else ''}"
         self.names = names
         self.unnamed = [name for name, old in zip(names, given, strict=True) if not old]

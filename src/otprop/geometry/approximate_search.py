@@ -1,4 +1,4 @@
-"""Approximate nearest rows of large tables: rows are partitioned into cells, of which only the nearest are searched.
+"""Approximate nearest rows of large tables: rows are partitioned into cells, and only the nearest cells are searched.
 
 This is an inverted file index. The number of cells to search is chosen so that a sample of rows finds a given share of
 its true neighbours.
@@ -19,7 +19,7 @@ from otprop.geometry.scaling import row_dots
 from otprop.geometry.topk import KNeighbors, entries_within, kth_smallest_bound
 
 RECALL = 0.98  # the share of the true neighbours to be found, by comparing up to RECALL_PAIRS of all pairs
-FALLBACK_RECALL = 0.96  # the share otherwise
+FALLBACK_RECALL = 0.96  # the share if that needs more pairs
 RECALL_PAIRS, MAX_PAIRS = 0.2, 0.5  # shares of all pairs; above the second, brute force is used
 MAX_WORK = 1e13  # as counted by `work_of`, about five minutes of one core: an upper bound on the cost of a search
 SAMPLE_SIZE = 256  # rows whose true neighbours are found by brute force
@@ -44,7 +44,7 @@ class Projection:
         return self._project(self.vectors.standardize(rows, self.dtype), jobs)
 
     def transform_each(self, rows: np.ndarray) -> np.ndarray:
-        """The same, where the result of a row does not depend on the rows that come with it."""
+        """The same, but the result of a row does not depend on the other rows."""
         standardized, directions = self.vectors.standardize(rows, self.dtype), self.directions
         if directions is None:
             return standardized
@@ -112,7 +112,7 @@ class Cells:
         return np.concatenate(list(jobs.run(nearest_center, row_blocks(len(points), 1024))))
 
     def predict_each(self, points: np.ndarray) -> np.ndarray:
-        """The same, where the result of a row does not depend on the rows that come with it."""
+        """The same, but the result of a row does not depend on the other rows."""
         squares = row_dots(self.centers) / 2
         return in_fixed_blocks(lambda block: (squares - block @ self.centers.T).argmin(axis=1), points, FIXED_ROWS)
 
@@ -189,7 +189,7 @@ class CellSearch:
     ) -> KNeighbors:
         """The nearest rows of the queries `numbers`, which lie in `cell`; without `points` they are training rows.
 
-        With `fixed`, the neighbours of a query do not depend on the queries that come with it.
+        With `fixed`, the neighbours of a query do not depend on the other queries.
         """
         part = queries[numbers]
         n_probes = self.n_probes

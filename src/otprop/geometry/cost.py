@@ -89,7 +89,7 @@ class RowCost:
             start += len(block)
 
     def narrow(self, limit: float) -> None:
-        """Store blocks with costs up to `limit` in float32 from now on."""
+        """Store later blocks with costs up to `limit` in float32."""
         self._float32_below = limit
         for number, block in enumerate(self._stored):
             self._stored[number] = self._narrowed(block)

@@ -4,8 +4,8 @@ With affinities W >= 0, degrees D and S = D^-1/2 W D^-1/2 the values are F = (I 
 initial values, and the strength 0 < a < 1 determines how far they spread. F is nonnegative, and exactly 0 at rows that
 are not connected to any row with a positive initial value.
 
-The result that matters is the ratio of the columns within a row, and the values of a row far from all initial ones are
-tiny. Errors are therefore bounded relative to the row (see `diffusion_solver`).
+Only the ratio of the columns within a row matters, and the values of a row far from all initial values are
+tiny. The solver therefore bounds errors relative to the row (see `diffusion_solver`).
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ ROWS_OF_DIAGONAL = 32  # of `inverse_diagonal`, computed at once
 REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in memory
 MAX_INVERSE_ROWS = 600  # up to here the inverse is computed once and kept
 MAX_DIRECT_STRENGTH = 1.0 - 1e-6
-MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed on the way
+MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed
 
 
 @saved_as("geometry.diffusion_graph", drops=("_S", "_order", "_roots", "components", "degrees", "symmetric"))

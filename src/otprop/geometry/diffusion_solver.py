@@ -1,8 +1,8 @@
 """Solver of the diffusion system: conjugate gradients with a bound on the relative error of every row.
 
 Rows far from all initial values have tiny values. Conjugate gradients first find the rows whose values are not far
-below the largest. These values then are the right-hand side of a smaller system for the remaining rows, which is scaled
-anew, and so on (`_solve_by_levels`).
+below the largest. These values are then the right-hand side of a smaller, rescaled system for the remaining rows, and
+so on (`_solve_by_levels`).
 """
 
 from __future__ import annotations
@@ -131,9 +131,9 @@ class DiffusionSystem:
     def inverse_diagonal(self, rows: np.ndarray, tol: float, max_iter: int) -> tuple[np.ndarray, int, float]:
         """Entries of the diagonal of the inverse by conjugate gradients; returns them, iterations and their error.
 
-        With steps of length l_k and residuals r_k the entry is ``sum_k l_k r_k' r_k``. What is missing of it is the
-        squared error of the solution in the norm of the matrix: at most ``r' r / (1 - strength)``, so that half the
-        iterations of a solution are enough.
+        With steps of length l_k and residuals r_k the entry is ``sum_k l_k r_k' r_k``. Its error is the
+        squared error of the solution in the norm of the matrix, at most ``r' r / (1 - strength)``. Half the
+        iterations of a solution are therefore enough.
         """
         residual = np.zeros((len(self.roots), len(rows)))
         residual[rows, np.arange(len(rows))] = 1.0
@@ -167,9 +167,9 @@ class DiffusionSystem:
     ) -> float:
         """The largest residual over 1 - strength, relative to `reference`, or to the sum of its row in its group.
 
-        Groups are columns side by side, as many in each.
+        Groups are adjacent columns, equally many in each.
 
-        All of these are potentials, that is values over roots; those below `floor` times the largest count as that.
+        All of these are potentials, that is values over roots. Smaller ones are raised to `floor` times the largest.
         Since S roots = roots and the inverse is nonnegative, this bounds the relative error of a value up to a factor:
         its distance from the initial values, in units of 1 / (1 - strength).
         """
@@ -223,7 +223,7 @@ def _connected_to(components: np.ndarray, columns: np.ndarray) -> np.ndarray:
 
 @dataclass(frozen=True)
 class _Level:
-    """The rows solved for in one system, their potentials and unit, and which of them are not left to the next."""
+    """The rows of one system, their potentials and unit, and which of them are not left to the next system."""
 
     rows: np.ndarray
     potential: np.ndarray
@@ -290,7 +290,7 @@ def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 
 def _safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
-    """The quotient, or 0 where the denominator is not positive: that column is solved."""
+    """The quotient, or 0 where the denominator is not positive because the column is solved."""
     return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
 
 

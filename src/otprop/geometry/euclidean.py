@@ -21,8 +21,8 @@ class EuclideanCost:
     """Squared (or plain) Euclidean distances between rows, as a `PairwiseCost`.
 
     Rows are centered (unless sparse) and scaled by a power of two, which is exact, so that squares do not overflow and
-    small distances are not lost beside large norms. Distances are in those units: a distance times `scale` is in the
-    user's.
+    small distances are not lost next to large norms. Distances are in those units; multiply by `scale` for the
+    user's units.
     """
 
     def __init__(self, rows: Any, squared: bool = True) -> None:

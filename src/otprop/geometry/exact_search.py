@@ -17,7 +17,7 @@ from otprop.geometry.scaling import max_abs, multiply_clipped, power_of_two, row
 from otprop.geometry.topk import KNeighbors, entries_within, k_nearest, k_smallest, kth_smallest_bound
 
 _LOCK = Lock()
-TREE_FEATURES, TREE_ROWS = 5, 2000  # a k-d tree is fastest up to so many features and from so many rows on
+TREE_FEATURES, TREE_ROWS = 5, 2000  # a k-d tree is fastest with at most this many features and at least this many rows
 BLOCK_ENTRIES = 2**22  # distances that a thread holds at once
 LARGEST = {np.float32: 1e15, np.float64: 1e145}  # of a standardised value: squares stay finite
 SQUARABLE = 1e-100, 1e100  # magnitudes of rows that need no scaling
@@ -97,7 +97,7 @@ class DenseSearch:
 
     A score that orders the rows comes from a matrix product in single precision, of centered and scaled rows. The
     distances of all rows that could be among the nearest, given rounding errors, are then computed from differences.
-    Where these rows are too many, the scores are computed again in double precision.
+    If these rows are too many, the scores are computed again in double precision.
     """
 
     partitionable = True
@@ -106,7 +106,7 @@ class DenseSearch:
         self.metric = metric
         step = max(1, rows.shape[0] // 1000)
         largest = max_abs(rows)
-        typical = float(np.median(row_max_abs(rows[::step]))) or largest
+        typical = 2 * float(np.median(row_max_abs(rows[::step]) / 2)) or largest  # a mean of two may overflow
         squarable = typical > SQUARABLE[0] and largest < SQUARABLE[1]
         self.unit = 1.0 if squarable else power_of_two(typical)
         self.rows = rows if squarable else _in_units(rows, self.unit)
@@ -185,7 +185,7 @@ class DenseSearch:
     def _candidates(self, queries: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """All rows that could be among the `k` nearest, by a bound on the rounding errors of the scores.
 
-        Near rows are hardly longer than the query, so that its length bounds the error.
+        Near rows are hardly longer than the query, so its length bounds the error.
         """
         rows, squares = self.standardized_rows(queries.dtype.type)
         scores, precision = self.scores(queries, rows, squares), np.finfo(queries.dtype)

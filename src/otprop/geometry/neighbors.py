@@ -2,7 +2,7 @@
 
 A large table is partitioned into cells by k-means on a sample; the neighbours of a row are searched in the cells
 nearest to its own. The number of cells to search is not a parameter: it is chosen so that a sample of rows reaches the
-wanted recall, and the recall is then estimated on a second sample. Distances are always computed in float64 from the
+required recall, and the recall is then estimated on a second sample. Distances are always computed in float64 from the
 differences of the rows. Results do not depend on the number of threads.
 """
 
@@ -75,7 +75,7 @@ class NeighborIndex:
     seed : int, for the samples
     """
 
-    _frozen: int = 0  # up to how many neighbours the search of new rows is fixed
+    _frozen: int = 0  # the number of neighbours up to which the search of new rows is fixed
     _frozen_search: CellSearch | None = None
 
     def __init__(
@@ -126,14 +126,14 @@ class NeighborIndex:
         return replace(near, indices=indices, distances=distances)
 
     def freeze(self, k: int, n_queries: float) -> None:
-        """Fix how new rows are searched, so that the neighbours of a row do not depend on the rows that come with it.
+        """Fix the search of new rows, so that the neighbours of a row do not depend on the other rows of the query.
 
-        Without it, few new rows are searched by brute force and many through cells.
+        Otherwise, a few new rows are searched by brute force and many rows through cells.
 
         Parameters
         ----------
-        k : int, neighbours that `query` will be asked for at most
-        n_queries : float, how many new rows are to come in all: cells must be worth their cost
+        k : int, the largest number of neighbours that `query` will be asked for
+        n_queries : float, expected total number of new rows, to decide whether cells are worth their cost
         """
         check_count("k", k)
         self._frozen = k = min(int(k), self.n_rows)
@@ -153,7 +153,7 @@ class NeighborIndex:
         self._frozen_search = search
 
     def use_threads(self, n_jobs: int | None) -> None:
-        """Search with so many threads from now on; results do not depend on it."""
+        """Set the number of threads; results do not depend on it."""
         self._jobs = Jobs(n_jobs)
 
     def query(self, X_new: Any, k: int, progress: Progress | None = None) -> Neighbors:
@@ -253,7 +253,7 @@ class NeighborIndex:
         sample = sample_rows(queries.shape[0], self._seed + 1)
         _, truth = brute_force(self._exact, queries[sample], distances.shape[1], self._jobs)
         hit = distances[sample] <= truth[:, -1:] * (1 + 1e-12)
-        if queries is self._exact.rows:  # a row finds itself in any case
+        if queries is self._exact.rows:  # a row always finds itself
             hit = hit[indices[sample] != sample[:, None]]
         return float(hit.mean())
 

@@ -20,7 +20,7 @@ Metric = Callable[[np.ndarray, np.ndarray], float]
 UNSCALED_RANGE = 1e-30, 1e30  # magnitudes that float32 holds: others need a scale
 SCALE_ROWS = 256  # rows whose costs determine the scale of a metric
 LARGEST_COST = 1e300
-FAR = 1e100  # new rows farther than this from zero, in units of the training rows, are no farther
+FAR = 1e100  # in units of the training rows; new rows farther from zero are clipped to this
 STANDARDISED = ("seuclidean", "mahalanobis")
 METRICS = (
     *("sqeuclidean", "euclidean", "cityblock", "cosine", "correlation", "chebyshev", "canberra", "braycurtis"),

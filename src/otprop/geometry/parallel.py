@@ -1,4 +1,4 @@
-"""Blocks of rows, and threads to work on them. Blocks do not depend on the number of threads, nor do results."""
+"""Blocks of rows, and threads to work on them. Blocks and results do not depend on the number of threads."""
 
 from __future__ import annotations
 
@@ -47,13 +47,13 @@ def single_threaded_blas() -> Any:
 
 
 def single_threaded() -> Any:
-    """A context in which matrix products and loops of compiled code use one thread: for small work, more cost time."""
+    """A context in which matrix products and compiled loops use one thread: for small problems, more are slower."""
     return _thread_pools().limit(limits=1)
 
 
 @cache
 def _thread_pools() -> ThreadpoolController:
-    """The libraries with threads of their own; finding them takes longer than many a fit."""
+    """The libraries with their own threads, cached: finding them can take longer than a fit."""
     return ThreadpoolController()
 
 
@@ -65,7 +65,7 @@ def row_blocks(n_rows: int, rows_per_block: int) -> list[slice]:
 def in_fixed_blocks(function: Callable[[np.ndarray], np.ndarray], rows: np.ndarray, size: int) -> np.ndarray:
     """Results of blocks of exactly `size` rows, the last one filled up with its last row.
 
-    Matrix products then have one shape, and the result of a row does not depend on how many rows come with it.
+    All matrix products then have the same shape, so the result of a row does not depend on the number of rows.
     """
     found = []
     for block in row_blocks(len(rows), size):

@@ -13,6 +13,8 @@ from otprop._saving import saved_as
 from otprop.geometry.parallel import row_blocks
 from otprop.geometry.topk import KNeighbors
 
+BY_DIFFERENCES = ("euclidean", "sqeuclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev")
+
 
 def row_keys(rows: Any) -> Iterator[bytes]:
     """Yield a key for every row, the same for equal rows."""
@@ -27,6 +29,18 @@ def row_keys(rows: Any) -> Iterator[bytes]:
             yield row.tobytes()
 
 
+def zero_means_equal(rows: Any, metric: Any) -> bool:
+    """Whether rows at a distance of 0 are equal: not for angles, nor where differences vanish when they are squared."""
+    if not isinstance(metric, str) or metric not in BY_DIFFERENCES:
+        return False
+    parts = (rows.data[block] if sp.issparse(rows) else rows[block] for block in row_blocks(len(_values(rows)), 4096))
+    return all(bool(((part == 0) | ((abs(part) > 1e-100) & (abs(part) < 1e100))).all()) for part in parts)
+
+
+def _values(rows: Any) -> np.ndarray:
+    return np.asarray(rows.data if sp.issparse(rows) else rows)
+
+
 def first_of_each(rows: Any) -> np.ndarray:
     """Positions of the rows that do not repeat an earlier one."""
     seen: dict[bytes, int] = {}
@@ -36,7 +50,7 @@ def first_of_each(rows: Any) -> np.ndarray:
 
 
 def digest(key: bytes) -> bytes:
-    """A short hash of a key, where many keys are kept."""
+    """A short hash of a key, for storing many keys."""
     return blake2b(key, digest_size=16).digest()
 
 

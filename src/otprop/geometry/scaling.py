@@ -61,7 +61,7 @@ def multiply_clipped(values: Any, unit: float) -> Any:
 
 @saved_as("geometry.unit_rows")
 class UnitRows:
-    """Scales rows to length one. If the training rows contain rows of zeros, these become a direction of their own."""
+    """Scales rows to length one. If the training rows contain rows of zeros, these get their own direction."""
 
     def __init__(self, X: Any) -> None:
         self._has_zeros = bool((row_max_abs(X) == 0).any())

@@ -24,13 +24,13 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.semi_supervised import SelfTrainingClassifier
 from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 from sklearn.tree._tree import Tree
 
-from otprop import _methods  # registers the methods and all that their models are made of  # noqa: F401
+from otprop import _otp  # with _paper_otp, registers the estimators and all that their models are made of  # noqa: F401
+from otprop._errors import OtpropError
+from otprop._paper_otp import PaperOTP
 from otprop._saving import SavedClass, class_of_id, saved_as, saved_class
-from otprop.labelling import _legacy
 
 TEXT = "model.json"
 SCALAR_TYPES = {"float32": np.float32, "float64": np.float64}
@@ -44,7 +44,6 @@ for _id, _kind in {
     "sklearn.logistic_regression": LogisticRegression,
     "sklearn.pipeline": Pipeline,
     "sklearn.standard_scaler": StandardScaler,
-    "sklearn.self_training": SelfTrainingClassifier,
     "sklearn.extra_tree": ExtraTreeClassifier,
     "sklearn.random_forest": RandomForestClassifier,
     "sklearn.decision_tree": DecisionTreeClassifier,
@@ -52,7 +51,7 @@ for _id, _kind in {
     saved_as(_id, drops=("oob_decision_function_", "oob_score_"))(_kind)
 
 
-class ArchiveError(ValueError):
+class ArchiveError(OtpropError, ValueError):
     """A file cannot be read, or an object not be written; the message says why."""
 
 
@@ -74,7 +73,7 @@ def read_header(archive: ZipFile) -> dict[str, Any]:
 
 def read_root(archive: ZipFile, header: dict[str, Any]) -> Any:
     """The object that was written."""
-    return _Reader(archive, legacy=header["format"] <= _legacy.LAST_FORMAT).value(header["root"])
+    return _Reader(archive).value(header["root"])
 
 
 class _Writer:
@@ -165,8 +164,8 @@ class _Writer:
 
 
 class _Reader:
-    def __init__(self, archive: ZipFile, legacy: bool) -> None:
-        self._archive, self._legacy = archive, legacy
+    def __init__(self, archive: ZipFile) -> None:
+        self._archive = archive
         self._objects: dict[int, Any] = {}
         self._arrays: dict[int, np.ndarray] = {}
         self._built: dict[str, Any] = {}  # what was made from arrays, by its text
@@ -260,11 +259,6 @@ class _Reader:
     def _read_random(self, node: Any) -> None:
         return None
 
-    def _read_method(self, node: Any) -> None:
-        _, owner, method = node["method"]
-        if not self._legacy or (owner, method) not in _legacy.UNUSED_METHODS:
-            raise ArchiveError(f"it holds the method {method!r}, which a model file cannot hold")
-
     def _read_type(self, node: Any) -> Any:
         return SCALAR_TYPES[node["type"]]
 
@@ -272,24 +266,37 @@ class _Reader:
         return self._objects[node["same"]]
 
     def _read_object(self, node: Any) -> Any:
-        name, renamed = str(node["object"]), dict[str, str]()
-        if self._legacy:
-            name, renamed = _legacy.CLASSES.get(name, (name, {}))
+        name, attributes = str(node["object"]), node["state"]
+        if name == "otp" and "marginals" in attributes:
+            name, attributes = _one_algorithm(attributes)
         saved = class_of_id(name)
         if saved is None:
             raise ArchiveError(f"it holds a {name}, which no model of otprop has; nothing of it was run")
         made: Any = object.__new__(saved.kind)
         self._objects[node["number"]] = made
-        state = {renamed.get(key, key): self.value(each) for key, each in node["state"].items()}
+        state = {key: self.value(each) for key, each in attributes.items()}
+        state = {key: each for key, each in state.items() if key not in saved.drops}  # no file sets what none holds
         for key, each in state.items():
             _refuse_not_finite(key, each, saved)
-        defaults = _legacy.DEFAULTS.get(saved.id, {}) if self._legacy else {}
-        vars(made).update({**_missing_parameters(saved.kind), **defaults, **state})
+        vars(made).update({**_missing_parameters(saved.kind), **state})
         _check_sound(made, saved.id)
         return made
 
 
 KINDS = {name.removeprefix("_read_") for name in vars(_Reader) if name.startswith("_read_")}
+
+
+def _one_algorithm(state: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """Id and state of an `OTP` of version 0.2 or earlier, which held both algorithms, told apart by `marginals`."""
+    found = {name: value for name, value in state.items() if name != "marginals"}
+    if state["marginals"] != "balanced":
+        return "otp", found
+    found["alpha"] = PaperOTP().alpha if found["alpha"] == "auto" else found["alpha"]
+    found["max_rounds"] = None if found["max_rounds"] == "auto" else found["max_rounds"]
+    parameters = PaperOTP().get_params()
+    return "paper_otp", {
+        name: value for name, value in found.items() if name in parameters or name.startswith("_") or name.endswith("_")
+    }
 
 
 def _missing_parameters(kind: type) -> dict[str, Any]:

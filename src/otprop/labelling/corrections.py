@@ -14,7 +14,8 @@ from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
 from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, is_polars, table_of_frame
-from otprop.table.target import holds_no_label, same_number
+from otprop.table.target import ClassNames, holds_no_label
+from otprop.table.values import shown
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
@@ -35,17 +36,28 @@ class Corrections:
     labels : dict of int to label, rows counted from 0
     drawn : set of int, the rows that were drawn at random; the labels of the others are chosen
     notes : list of str
+    names : dict of int to str, the rows as the user named them, for messages
     """
 
     labels: dict[int, Any] = field(default_factory=dict)
     drawn: frozenset[int] = frozenset()
     notes: list[str] = field(default_factory=list)
+    names: dict[int, str] = field(default_factory=dict)
+
+    def name(self, row: int) -> str:
+        """A row as the user named it."""
+        return self.names.get(row, _from_1(row))
 
     def updated(self, later: Corrections) -> Corrections:
         """These labels and later ones, which replace them; a row keeps how it was picked first."""
         new = later.labels.keys() - self.labels.keys()
         drawn = self.drawn | (later.drawn & new)
-        return Corrections({**self.labels, **later.labels}, frozenset(drawn), [*self.notes, *later.notes])
+        names, notes = {**self.names, **later.names}, [*self.notes, *later.notes]
+        return Corrections({**self.labels, **later.labels}, frozenset(drawn), notes, names)
+
+
+def _from_1(row: int) -> str:
+    return f"{row + 1} (counted from 1)"
 
 
 def read_corrections(
@@ -61,10 +73,11 @@ def read_corrections(
     Parameters
     ----------
     given : path, DataFrame, mapping of row to label, Series, or a list of these
-        A file or a DataFrame has a column `row`, counted from 1, and the labels in `label` or in a column with the name
-        of the target; `reason` ("random": drawn) and `file_digest` where it knows them. The rows of a mapping or a
-        Series are named as in the index of `frame`, or counted from 0 where it has none. Empty labels are left out,
-        but not all of them may be empty.
+        A file or a DataFrame has the labels in `label` or in a column with the name of the target, and names its rows
+        by a column `row`, counted from 1, or by an index of the name `index_name`; `reason` ("random": drawn) and
+        `file_digest` where it knows them. The rows of such an index, of a mapping and of a Series are named as in the
+        index of `frame`, or counted from 0 where it has none. Empty labels are left out, but not all of them may be
+        empty.
     table : Table, which they are of
     target : str
     parameter : str, for messages
@@ -78,7 +91,10 @@ def read_corrections(
     found: dict[int, Any] = {}
     drawn: set[int] = set()
     notes: list[str] = []
+    names: dict[int, str] = {}
     for part in given if isinstance(given, (list, tuple)) else [given]:
+        if part is not given and not _names_rows(part):
+            raise _no_rows_named(parameter, given)
         rows = _rows_of(part, table, target, parameter, frame, notes)
         with_label = [one for one in rows if not holds_no_label(one[1], unlabeled)]
         source = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
@@ -87,15 +103,17 @@ def read_corrections(
         if len(with_label) < len(rows):
             n_empty = len(rows) - len(with_label)
             notes.append(f"{source}: {n_empty} of {len(rows)} rows have no label and are not used")
+        counted = isinstance(part, (str, PathLike)) or ROW in getattr(part, "columns", ())
         for row, label, is_drawn in with_label:
+            names[row] = _from_1(row) if counted else repr(frame.index[row]) if has_index(frame) else str(row)
             label = label.item() if isinstance(label, np.generic) else label
             if row in found and str(found[row]) != str(label):
                 both = f"{str(found[row])!r} and {str(label)!r}"
-                raise RequestError(parameter, f"have two labels for row {row + 1} (counted from 1), {both}: keep one.")
+                raise RequestError(parameter, f"have two labels for row {names[row]}, {both}: keep one.")
             found[row] = label
             if is_drawn:
                 drawn.add(row)
-    return Corrections(found, frozenset(drawn), notes)
+    return Corrections(found, frozenset(drawn), notes, names)
 
 
 def _rows_of(
@@ -108,7 +126,7 @@ def _rows_of(
         except NoRowsError:  # a list of issues where none was found
             notes.append(f"{part} has no rows: no labels are taken from it")
             return []
-        return _read_rows(source, table, target, parameter, notes)
+        return _read_rows(source, None, table, target, parameter, frame, notes)
     if is_polars(part) and not hasattr(part, "columns"):  # a Series of polars has no index: one label a row
         if len(part) != table.n_rows:
             raise RequestError(
@@ -117,33 +135,62 @@ def _rows_of(
         return [(row, label, False) for row, label in enumerate(part.to_list())]
     if is_frame(part):
         source = table_of_frame(part, f"the DataFrame of {parameter}")
-        return _read_rows(source, table, target, parameter, notes)
+        named = has_index(part) and part.index.name == index_name(frame, table)
+        return _read_rows(source, list(part.index) if named else None, table, target, parameter, frame, notes)
     if isinstance(part, Mapping):
         names, labels = list(part), list(part.values())
     elif hasattr(part, "iloc"):
         names, labels = list(part.index), list(part)
     else:
-        raise RequestError(
-            parameter,
-            "must say which row gets which label: a mapping such as {17: 'Elstar'}, a Series, a DataFrame, a file, or "
-            f"a list of these; got {part!r} of type {type(part).__name__}.",
-        )
-    places = _positions(names, frame, parameter)
-    rows = places if places is not None else [_checked_row(name, 0, table, parameter) for name in names]
+        raise _no_rows_named(parameter, part)
+    rows = named_rows(names, frame, table, parameter)
     return [(row, label, False) for row, label in zip(rows, labels, strict=True)]
 
 
-def _read_rows(
-    source: Table, table: Table, target: str, parameter: str, notes: list[str]
-) -> list[tuple[int, Any, bool]]:
-    """The same, for every row of a table of corrections."""
+def _names_rows(part: Any) -> bool:
+    """Whether an entry of a list can hold corrections; a word is a label, and not the name of a file."""
+    if isinstance(part, str):
+        return bool(Path(part).suffix) or Path(part).exists()
+    return isinstance(part, (PathLike, Mapping)) or hasattr(part, "iloc") or is_polars(part)
+
+
+def _no_rows_named(parameter: str, given: Any) -> RequestError:
+    return RequestError(
+        parameter,
+        "must say which row gets which label: a mapping such as {17: 'Elstar'}, a Series, a DataFrame, a file, or "
+        f"a list of these; got {shown(given)} of type {type(given).__name__}.",
+    )
+
+
+def _label_column(source: Table, table: Table, target: str, parameter: str) -> str:
+    """The column of a table of corrections that holds the labels."""
     names = set(source.names)
-    column = LABEL if LABEL in names and (names <= WITH_LABEL or target not in names) else target
-    if ROW not in names or column not in names or column == ROW:
+    if LABEL not in names or target not in names or target == LABEL:
+        return LABEL if LABEL in names and target != ROW and target not in names else target
+    if names <= WITH_LABEL:
+        return LABEL
+    filled = [not all(holds_no_label(cell, ()) for cell in source.cells(name)) for name in (target, LABEL)]
+    if filled == [False, True]:
+        if LABEL not in table.names:  # the user's own column, beside the target that was to be filled in
+            return LABEL
+        raise RequestError(
+            parameter, f"hold no label: {target!r} of {source.origin} is empty. Put the labels there, not in {LABEL!r}."
+        )
+    return target
+
+
+def _read_rows(
+    source: Table, index: list[Any] | None, table: Table, target: str, parameter: str, frame: Any, notes: list[str]
+) -> list[tuple[int, Any, bool]]:
+    """The same, for every row of a table of corrections; `index` names its rows, where it was a DataFrame."""
+    names, by_index = set(source.names), index_name(frame, table)
+    column = _label_column(source, table, target, parameter)
+    known = ROW in names or index is not None or by_index in names
+    if not known or column not in names or column == ROW:
         raise RequestError(
             parameter,
-            f"must have a column {ROW!r} and their labels in {LABEL!r} or {target!r}; {source.origin} has "
-            f"{listed(source.names)}.",
+            f"must have their labels in {LABEL!r} or {target!r}, and a column {ROW!r} counted from 1 or an index "
+            f"{by_index!r}; {source.origin} has {listed(source.names)}.",
         )
     digests = {str(cell).strip() for cell in source.cells(DIGEST) if cell is not None} if DIGEST in names else set()
     if digests - {table.digest, ""}:
@@ -156,7 +203,12 @@ def _read_rows(
         notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
     reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
     where = f" in {source.origin}" if source.path is not None else ""
-    rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
+    if ROW in names:
+        rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
+    elif by_index in names:  # a file that was written with its index, or a frame of polars
+        rows = named_rows(source.cells(by_index).tolist(), frame, table, parameter)
+    else:
+        rows = named_rows(index or [], frame, table, parameter)
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
     return list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
 
@@ -166,10 +218,18 @@ def has_index(frame: Any) -> bool:
     return frame is not None and hasattr(frame, "index")
 
 
-def _positions(names: list[Any], frame: Any, parameter: str) -> list[int] | None:
-    """Rows from 0 of entries of the frame's index; None where rows are counted and not named."""
+def index_name(frame: Any, table: Table) -> str:
+    """The name of the index of rows of this table, or of the column in its place: that of the frame, or "index"."""
+    name = frame.index.name if has_index(frame) else None
+    if isinstance(name, str) and name not in (*table.names, ROW, LABEL):
+        return name
+    return next(name for name in ("index", "row_index", "otprop_index") if name not in table.names)
+
+
+def named_rows(names: list[Any], frame: Any, table: Table, parameter: str) -> list[int]:
+    """Rows from 0 of entries of the frame's index; of numbers that count from 0, where it has none."""
     if not has_index(frame):
-        return None
+        return [_checked_row(name, 0, table, parameter) for name in names]
     if not frame.index.is_unique:
         raise RequestError(
             parameter,
@@ -177,6 +237,8 @@ def _positions(names: list[Any], frame: Any, parameter: str) -> list[int] | None
             f"{ROW!r}, counted from 1, and a column {LABEL!r}.",
         )
     places = {entry: place for place, entry in enumerate(frame.index)}
+    texts = {str(entry): place for entry, place in places.items()}
+    places = texts if all(isinstance(name, str) and name in texts for name in names) else places  # from a text file
     unknown = [repr(name) for name in names if name not in places]
     if unknown:
         text = listed(unknown, LISTED, quoted=False)
@@ -201,44 +263,56 @@ def _checked_row(cell: Any, first: int, table: Table, parameter: str, where: str
 
 
 def corrected_cells(
-    cells: np.ndarray, corrections: Corrections, target: str, parameter: str = "corrections"
+    cells: np.ndarray, corrections: Corrections, target: str, parameter: str = "corrections", new_classes: bool = False
 ) -> tuple[np.ndarray, np.ndarray, list[str]]:
-    """The cells of the target (None: unlabelled) with the corrections in them, which of these are new, and notes."""
+    """The cells of the target (None: unlabelled) with the corrections in them, which of these are new, and notes.
+
+    A label that looks like a typing error of a class is refused, unless `new_classes`.
+    """
     known = {str(_plain(cell)): cell for cell in cells if cell is not None}
     kinds = {type(_plain(cell)) for cell in known.values()}
     new_cells, corrected = cells.copy(), np.zeros(len(cells), dtype=bool)
-    new_classes: list[str] = []
+    unknown: list[str] = []
     replaced: list[int] = []
     rewritten: dict[str, str] = {}
-    given = list(known)
+    given, written = ClassNames(known), {str(cell) for cell in known.values()}
     for row, label in corrections.labels.items():
         text = str(label)
-        if text not in known and (same := same_number(text, given)) is not None:
+        if text not in known and (same := given.matching(label)) is not None:
             known[text] = known[same]
             rewritten[text] = same
         elif text not in known:
-            known[text] = _as_cell(label, kinds, row, target, parameter)
-            if str(known[text]) not in {str(cell) for name, cell in known.items() if name != text}:
-                new_classes.append(text)
+            meant = None if new_classes else given.mistyped(text)
+            if meant is not None:
+                raise RequestError(parameter, _question(text, meant, corrections.name(row), target))
+            known[text] = _as_cell(label, kinds, corrections.name(row), target, parameter)
+            if str(known[text]) not in written:
+                unknown.append(text)
+                written.add(str(known[text]))
         corrected[row] = str(cells[row]) != str(known[text])
         if corrected[row] and cells[row] is not None:
-            replaced.append(row + 1)
+            replaced.append(row)
         new_cells[row] = known[text]
     notes = list(corrections.notes)
-    if new_classes and kinds:
-        notes.append(f"labels of the corrections that {target!r} does not have: {listed(new_classes, LISTED)}")
+    if unknown and kinds:
+        notes.append(f"labels of the corrections that {target!r} does not have: {listed(unknown, LISTED)}")
     if rewritten and kinds == {str}:  # numbers of a typed column are not written in one way or another
         pairs = [f"{text!r} is {same!r}" for text, same in rewritten.items()]
-        notes.append(f"labels of the corrections are matched as numbers: {listed(pairs, LISTED, quoted=False)}")
-    return new_cells, corrected, [*notes, *_note_on_replaced(replaced)]
+        notes.append(f"labels of the corrections are matched to the classes: {listed(pairs, LISTED, quoted=False)}")
+    return new_cells, corrected, [*notes, *_note_on_replaced(replaced, corrections)]
 
 
-def _note_on_replaced(replaced: Sequence[int]) -> list[str]:
+def _question(text: str, meant: str, row: str, target: str) -> Hint:
+    start = f"have the label {text!r} for row {row}, which {target!r} does not have; did you mean "
+    return Hint(f"{start}{meant!r}? To make it a class, use ", "new_classes", True, ".")
+
+
+def _note_on_replaced(replaced: Sequence[int], corrections: Corrections) -> list[str]:
     if replaced:
-        rows = listed(list(map(str, sorted(replaced))), LISTED, quoted=False)
-        start = (
-            f"corrections replace the given label of rows {rows} (counted from 1); the cells stay as they are without "
-        )
+        names, tail = [corrections.name(row) for row in sorted(replaced)], " (counted from 1)"
+        counted = tail if all(name.endswith(tail) for name in names) else ""  # said once
+        rows = listed([name.removesuffix(counted) for name in names], LISTED, quoted=False) + counted
+        start = f"corrections replace the given label of rows {rows}; the cells stay as they are without "
         return [Hint(start, "fill")]
     return []
 
@@ -247,7 +321,7 @@ def _plain(cell: Any) -> Any:
     return cell.item() if isinstance(cell, np.generic) else cell
 
 
-def _as_cell(label: Any, kinds: set[type], row: int, target: str, parameter: str) -> Any:
+def _as_cell(label: Any, kinds: set[type], row: str, target: str, parameter: str) -> Any:
     """A new label in the type of the others."""
     kind = next(iter(kinds)) if len(kinds) == 1 else str if kinds else type(label)
     if isinstance(label, kind) and isinstance(label, bool) == (kind is bool):
@@ -262,24 +336,28 @@ def _as_cell(label: Any, kinds: set[type], row: int, target: str, parameter: str
     if kind in (int, float, bool):
         raise RequestError(
             parameter,
-            f"have the label {label!r} for row {row + 1} (counted from 1); {target!r} holds {kind.__name__}s.",
+            f"have the label {label!r} for row {row}; {target!r} holds {kind.__name__}s.",
         )
     return str(label)
 
 
-def issues_to_correct(issues: Sequence[LabelIssue], table: Table) -> Any:
-    """A DataFrame of label issues with an empty label to fill in, in the shape that corrections have."""
+def issues_to_correct(issues: Sequence[LabelIssue], table: Table, index: Any = None) -> Any:
+    """A DataFrame of label issues with an empty label to fill in, in the shape that corrections have.
+
+    `index` names the rows in Python; without it, a column `row` counts them from 1, and labels are text.
+    """
     import pandas as pd  # optional, and slow to import
 
+    write = str if index is None else _plain
     columns = {
-        ROW: [issue.row + 1 for issue in issues],
-        LABEL: pd.Series([None] * len(issues), dtype=object),
-        GIVEN: [str(issue.given) for issue in issues],
-        SUGGESTED: [str(issue.suggested) for issue in issues],
+        **({ROW: [issue.row + 1 for issue in issues]} if index is None else {}),
+        LABEL: np.full(len(issues), None, dtype=object),
+        GIVEN: [write(issue.given) for issue in issues],
+        SUGGESTED: [write(issue.suggested) for issue in issues],
         PROBABILITY: [round(issue.probability, 6) for issue in issues],
         DIGEST: [table.digest] * len(issues),
     }
-    return pd.DataFrame(columns)
+    return pd.DataFrame(columns, index=index)
 
 
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:

@@ -2,20 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import Any
 
 import numpy as np
 
-from otprop._methods import METHODS
 from otprop._otp import OTP
+from otprop._paper_otp import PaperOTP
 from otprop._validation import check_number
 from otprop.geometry.pairwise import METRICS
+from otprop.propagation.decisions import check_objective
 from otprop.propagation.shares import check_prior
 from otprop.table.errors import Hint, RequestError, unknown_name
-from otprop.table.target import same_number
+from otprop.table.target import ClassNames
 
+METHODS: dict[str, Callable[[], Any]] = {"otp": OTP, "otp-paper": PaperOTP}
 MOST_SEED = 2**32 - 1
 ROUNDED = 0.02  # by which shares that were rounded may miss 1
 _SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are no settings
@@ -28,6 +30,7 @@ def make_estimator(
     *,
     abstain_below: float | None = None,
     class_prior: str | Mapping[Any, float] | None = None,
+    objective: str | Mapping[tuple[Any, Any], float] | None = None,
     metric: str | None = None,
     seed: int | None = None,
     jobs: int | None = None,
@@ -37,21 +40,28 @@ def make_estimator(
     if method not in METHODS:
         raise RequestError("method", unknown_name("method", method, METHODS), method)
     if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MOST_SEED):
-        raise RequestError("seed", f"give a whole number from 0 to {MOST_SEED}.", seed)
+        raise RequestError("random_state", f"give a whole number from 0 to {MOST_SEED}.", seed)
     if jobs == 0:
-        raise RequestError("jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
+        raise RequestError("n_jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
     if abstain_below is not None:
         check_number("abstain_below", abstain_below, least=0, most=1)
-    estimator = METHODS[method].make()
+    estimator = METHODS[method]()
     known = estimator.get_params(deep=False)
     wanted: dict[str, Any] = {
         name: value for name, value in (("random_state", seed), ("n_jobs", jobs)) if value is not None and name in known
     }
     prior = None if class_prior is None else shares_in_order(class_prior, classes)
-    for name, value in (("abstain_below", abstain_below), ("metric", metric), ("class_prior", prior)):
+    if isinstance(objective, Mapping):
+        objective = costs_by_code(objective, classes)
+    for name, value in (
+        ("abstain_below", abstain_below),
+        ("metric", metric),
+        ("class_prior", prior),
+        ("objective", objective),
+    ):
         if value is None:
             continue
-        if name not in known or method == "otp-paper":
+        if name not in known:
             hint = Hint("has no meaning with ", "method", method, "; it belongs to the method otp.")
             raise RequestError(name, hint)
         wanted[name] = value
@@ -74,10 +84,29 @@ def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[
         if name == "class_prior":
             hint = Hint("give the shares by the names of the classes, with ", "class_prior", after=".")
             raise RequestError("settings", hint, "class_prior=...")
+        if name == "objective":
+            hint = Hint("give it by the names of the classes, with ", "objective", after=".")
+            raise RequestError("settings", hint, "objective=...")
         if name == "cost" and isinstance(value, str) and value in _NOT_FOR_TABLES:
             reason = "this needs a matrix between the rows, which a table is not."
             raise RequestError("settings", reason, f"cost={value}")
     return dict(settings)
+
+
+def costs_by_code(costs: Mapping[Any, float], classes: Sequence[str]) -> dict[tuple[int, int], float]:
+    """Costs by pair of class numbers from costs by pair of names: (true class, label given)."""
+    check_objective("objective", costs)
+    found: dict[tuple[int, int], float] = {}
+    known = ClassNames(classes)
+    for pair, cost in costs.items():
+        names = [known.matching(name) for name in pair]
+        for asked, name in zip(pair, names, strict=True):
+            if name is None:
+                why = unknown_name("class of the target", str(asked), classes)
+                raise RequestError("objective", why, f"{pair[0]}:{pair[1]}={cost:g}")
+        true, given = (classes.index(str(name)) for name in names)
+        found[true, given] = float(cost)
+    return found
 
 
 def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) -> str | list[float]:
@@ -87,8 +116,9 @@ def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) ->
     if not isinstance(prior, Mapping):
         raise RequestError("class_prior", "must be 'uniform' or a mapping of every class to its share.", prior)
     shares: dict[str, float] = {}
+    given = ClassNames(classes)
     for name, share in prior.items():
-        known = str(name) if str(name) in classes else same_number(str(name), classes)
+        known = given.matching(name)
         if known is None:
             raise RequestError(
                 "class_prior", unknown_name("class of the target", str(name), classes), f"{name}={share}"

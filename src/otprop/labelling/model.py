@@ -10,6 +10,7 @@ from dataclasses import asdict, dataclass, field
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 from zipfile import BadZipFile, ZipFile
@@ -17,20 +18,23 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from otprop._errors import OtpropError
 from otprop.files import Reading, Table, write_atomic
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
 from otprop.table.errors import ColumnError
 from otprop.table.features import Features
+from otprop.table.images import with_folder
 from otprop.table.target import Target
+from otprop.table.text_model import LocalTextModel
 from otprop.table.values import pandas
 
-FORMAT = 3
+OLDEST_FORMAT, FORMAT = 3, 3
 KIND = "otprop model"
 MAX_DEVIATION = 1e-6  # of the sum of class probabilities from one
 PACKAGES = ("otprop", "scikit-learn", "numpy", "scipy")  # whose version can change the predictions
 
 
-class ModelError(ValueError):
+class ModelError(OtpropError, ValueError):
     """Something is wrong with a model, or its file; the message is one line for the user."""
 
 
@@ -74,8 +78,8 @@ class SavedModel:
 
     def frame(self, table: Table) -> Any:
         """The columns that the model needs, read as those of its first table: decimal signs, forms of dates."""
-        self.check_columns(table.names)
-        return table.frame(self.features.wanted, like=self.readings)
+        self.check_columns(table.usable)
+        return with_folder(table.frame(self.features.wanted, like=self.readings), table)
 
     def check_columns(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them."""
@@ -109,7 +113,10 @@ def save_model(
         try:
             write_archive(file, header, root)
         except ArchiveError as error:
-            raise ModelError(f"this model cannot be saved: {error}.") from None
+            raise ModelError(
+                f"this model cannot be saved: {error}. Fit it again without that source or setting, or keep the result "
+                "with pickle, whose files run code: load only your own."
+            ) from None
 
     if isinstance(out, (str, Path)):
         path = getattr(getattr(fitted, "table", None), "path", None)
@@ -118,22 +125,33 @@ def save_model(
         write(out)
 
 
-def load_model(source: str | Path | BinaryIO) -> SavedModel:
-    """Read a model from a file, which may come from anyone: no code in it is run.
+def load_model(
+    source: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
+) -> SavedModel:
+    """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
     Parameters
     ----------
     source : str, path or binary file
+    text_model : path or None, the local text model that the model was made with, whose digest must be the same
 
     Returns
     -------
     SavedModel
     """
+    model = _load(source)
+    model.notes.extend(model.features.use_text_model(text_model))
+    return model
+
+
+def _load(source: str | Path | BinaryIO) -> SavedModel:
     name = str(source) if isinstance(source, (str, Path)) else "the model"
     if isinstance(source, (str, Path)) and Path(source).is_dir():
         raise ModelError(f"{name} is a folder; name the model file in it.")
     if isinstance(source, (str, Path)) and not Path(source).exists():
         raise ModelError(f"there is no model file {name}.")
+    if isinstance(source, (str, Path)) and not Path(source).is_file():
+        raise ModelError(f"{name} is a device or a pipe; name a model file.")
     try:
         with ZipFile(source) as archive:
             return _read(archive, name)
@@ -184,7 +202,7 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
 
     Returns
     -------
-    codes : ndarray of int, shape (n_rows,), the number of the most probable class
+    codes : ndarray of int, shape (n_rows,), the number of the class of each row
     distributions : ndarray of shape (n_rows, n_classes)
     confidence : ndarray of shape (n_rows,) or None, where the method has none
     """
@@ -197,16 +215,19 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
         with np.errstate(all="ignore"):  # what comes of numbers that a file made up is checked below
             vectors = model.features.transform(frame)
             if model.has_confidence:
-                found, confidence = model.estimator.predict_with_confidence(vectors)
+                places, found, confidence = model.estimator.predict_all(vectors)
             else:
                 found, confidence = model.estimator.predict_proba(vectors), None
-            distributions[:, np.asarray(model.estimator.classes_, dtype=np.intp)] = found
+                places = found.argmax(axis=1)
+            classes = np.asarray(model.estimator.classes_, dtype=np.intp)
+            distributions[:, classes] = found
+            codes = classes[places]
     except (ColumnError, ImportError, MemoryError):  # about the table, or its text model
         raise
     except Exception as error:  # attributes that a file made up
         raise _damaged(error) from error
     _check_probabilities(distributions, confidence)
-    return distributions.argmax(axis=1), distributions, confidence
+    return codes, distributions, confidence
 
 
 def _check_probabilities(distributions: np.ndarray, confidence: np.ndarray | None) -> None:
@@ -225,11 +246,12 @@ def _damaged(error: Exception) -> ModelError:
 def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
     if header.get("kind") != KIND or type(header.get("format")) is not int:
         raise ModelError(f"{name} is not a model that 'otprop label --save' wrote.")
-    if header["format"] > FORMAT:
-        made_by = header.get("versions", {}).get("otprop", "a newer version")
+    if not OLDEST_FORMAT <= header["format"] <= FORMAT:
+        old = header["format"] < OLDEST_FORMAT
+        made_by = header.get("versions", {}).get("otprop", "an older version" if old else "a newer version")
         raise ModelError(
-            f"{name} has the format {header['format']}, made by otprop {made_by}; this version reads up to {FORMAT}: "
-            "upgrade otprop."
+            f"{name} has the format {header['format']}, made by otprop {made_by}; this version reads {FORMAT}: "
+            + ("label the table again with --save." if old else "upgrade otprop.")
         )
     classes, values = header["classes"], header["values"]
     texts = isinstance(header["target"], str) and all(isinstance(text, str) for text in classes)

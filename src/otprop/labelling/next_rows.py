@@ -12,7 +12,7 @@ from otprop._progress import ProgressCallback, no_progress
 from otprop._validation import check_count, check_number
 from otprop.geometry.affinity import local_scales
 from otprop.geometry.neighbors import NeighborIndex
-from otprop.labelling.corrections import DIGEST, LABEL, REASON, ROW
+from otprop.labelling.corrections import DIGEST, LABEL, REASON, ROW, has_index, index_name
 from otprop.labelling.job import Job, is_class_level
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.loop.suggestions import Suggestion, suggest_rows
@@ -70,14 +70,15 @@ def needed_for(job: Job, error: float) -> LabelsNeeded:
     """How many more labels to an error of the unlabelled rows, of a job that was run."""
     if not is_class_level(job.estimator):
         raise RequestError("method", f"{job.request.method!r} does not estimate its error.")
-    return job.estimator.labels_needed(error)
+    return job.estimator.labels_needed(error, job.earlier)
 
 
-def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = None) -> Any:
+def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = None, *, numbered: bool = True) -> Any:
     """A DataFrame of the suggested rows with an empty target to fill in, in the shape that corrections have.
 
-    Columns `row` (counted from 1), `reason`, the target, the other columns of `frame` or else the cells of the table
-    as they are in the file, and `file_digest`.
+    Columns `reason`, the target, the other columns of `frame` or else the cells of the table as they are in the file,
+    and `file_digest`. Rows are `numbered` from 1 in a column `row`, or else named by the index: that of the frame, or
+    counted from 0.
     """
     rows = [one.row for one in suggestions]
     target = label_name(job)
@@ -85,17 +86,23 @@ def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = No
     if frame is None:
         import pandas as pd  # optional, and slow to import
 
-        cells = {name: pd.Series(job.table.cells(name)[rows], dtype=object) for name in names}
-        data: Any = pd.DataFrame(cells, index=pd.RangeIndex(len(rows)), columns=names)
+        cells = {name: pd.Series(job.table.cells(name)[rows], index=rows, dtype=object) for name in names}
+        data: Any = pd.DataFrame(cells, index=rows, columns=names)
     else:
         data = take_rows(frame, rows)
+    named = index_name(frame, job.table)
+    counted = numbered or (has_index(frame) and not frame.index.is_unique)
+    first = {ROW: np.array(rows) + 1} if counted else {} if has_index(data) else {named: np.array(rows)}
     own = {
-        ROW: np.array(rows) + 1,
+        **first,
         REASON: np.array([one.reason for one in suggestions], dtype=object),
         target: np.full(len(rows), None, dtype=object),
         DIGEST: np.full(len(rows), job.table.digest, dtype=object),
     }
-    return with_columns(data, own)[[ROW, REASON, target, *names, DIGEST]]
+    found = with_columns(data, own)[[*first, REASON, target, *names, DIGEST]]
+    if numbered:
+        return found.reset_index(drop=True)
+    return found.rename_axis(index=named) if has_index(data) and not counted else found
 
 
 def label_name(job: Job) -> str:

@@ -7,8 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from otprop._votes import Voter
 from otprop.loop.label_issues import LOOKS_WRONG, LabelIssue
 from otprop.propagation.calibration import Coverage
+from otprop.propagation.class_errors import ClassErrors
 from otprop.propagation.error import ErrorEstimate
 
 LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
@@ -39,9 +41,15 @@ class Outcome:
     params : dict of str to str, the parameters as used
     seconds : float
     corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
+    novelty : ndarray of shape (n_rows,) or None, how unlike all labelled classes a row is; None for methods without
+    shifted : bool, whether the labelled rows differ from the others: the expected error is then a rough estimate
     confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
     shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
     label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
+    voters : list of Voter, those of the votes, judged by the given labels
+    class_errors : list of ClassErrors, expected precision and recall by class; empty for methods without
+    objective : str or dict, which errors count, by class numbers
+    expected_cost : float or None, what the objective makes of the new labels, as in `OTP`
     explanations : dict of row to {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
     """
 
@@ -62,10 +70,16 @@ class Outcome:
     params: dict[str, str]
     seconds: float
     corrected: np.ndarray | None = None
+    novelty: np.ndarray | None = None
+    shifted: bool = False
     confusion: tuple[np.ndarray, list[str]] | None = None
     shares: dict[str, float] | None = None
     label_issues: list[LabelIssue] = field(default_factory=list)
+    class_errors: list[ClassErrors] = field(default_factory=list)
+    objective: Any = "accuracy"
+    expected_cost: float | None = None
     explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
+    voters: list[Voter] = field(default_factory=list)
 
     @property
     def n_judged(self) -> int:

@@ -42,7 +42,7 @@ class OutputColumns:
 def output_column_names(target: Target, output: OutputColumns, *, confidence: bool) -> list[str]:
     """The names of the columns of an outcome, whose method has a `confidence` or not."""
     parts = [] if output.fill else ["label"]
-    parts += ["certainty", *(["confidence"] if confidence else []), "round", "source"]
+    parts += ["certainty", *(["confidence", "novelty"] if confidence else []), "round", "source"]
     return output.names(target.name, parts, target.classes)
 
 
@@ -55,7 +55,8 @@ def output_columns(target: Target, outcome: Outcome, output: OutputColumns) -> d
     columns: list[Any] = [] if output.fill else [label_column(target, outcome)]
     columns.append(np.round(outcome.certainty, 6))
     if outcome.confidence is not None:
-        columns.append(np.round(outcome.confidence, 6))
+        novelty = np.zeros(len(outcome.codes)) if outcome.novelty is None else outcome.novelty
+        columns += [np.round(outcome.confidence, 6), np.round(novelty, 6)]
     columns += [np.where(found, outcome.round, -1), source]
     if output.probabilities:
         columns += [np.round(column, 6) for column in outcome.distributions.T]
@@ -102,7 +103,8 @@ def predicted_columns(
 
 def refuse_taken(table: Table, names: Sequence[str], target: str) -> None:
     """Refuse columns that the table has already."""
-    taken = [name for name in names if name in table.names]
+    known = set(table.names)
+    taken = [name for name in names if name in known]
     if taken:
         statement = (
             f"{table.origin} already has {', '.join(map(repr, taken))}: give the added columns another start of "

@@ -44,7 +44,7 @@ def _columns_of_run(table: Table, prefix: str, there: set[str], classes: set[str
     """The columns with this prefix whose cells are such as a run writes."""
     labels = _texts(table, prefix + "label")
     found = {prefix + "label"} if labels and labels <= classes else set()
-    parts = ("source", "certainty", "confidence", "round", *(f"p_{name}" for name in classes))
+    parts = ("source", "certainty", "confidence", "novelty", "round", *(f"p_{name}" for name in classes))
     return found | {prefix + part for part in parts if prefix + part in there and _fits(table, prefix, part)}
 
 

@@ -1,4 +1,4 @@
-"""Which given labels look wrong, from the class probabilities of rows whose label was held out."""
+"""Given labels that look wrong, from the class probabilities of rows whose label was held out."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ import numpy as np
 from otprop._saving import saved_as
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 24.0  # Beta prior of the share of wrong labels: 4 %, worth 25 labels
-SUREST = 0.2  # share of the labels, those with the surest class: what contradicts it there is wrong rather than hard
-MAX_WRONG = 0.4  # share of wrong labels that is believed
-NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to take off; the classifiers have smoothed away the rest
-LOOKS_WRONG = 0.3  # probability from which on a given label looks wrong
-DOWNWEIGHT_FROM = 0.2  # probability of being wrong from which on a label counts less
-MIN_SHARE_KEPT = 0.02  # of the probability of a class, when the share of wrong labels is taken off
+SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
+MAX_WRONG = 0.4  # upper bound of the estimated share of wrong labels
+NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to subtract; the classifiers smooth away the rest
+LOOKS_WRONG = 0.3  # a given label looks wrong from this probability on
+DOWNWEIGHT_FROM = 0.2  # a label counts less from this probability of being wrong on
+MIN_SHARE_KEPT = 0.02  # of the probability of a class, after the share of wrong labels is subtracted
 
 
 @saved_as("otp.label_issue")
@@ -51,9 +51,9 @@ class LabelIssue:
 def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Probability that each given label is wrong.
 
-    A label is wrong with probability r, and then any of the other classes with equal probability. The class
-    probabilities were fitted to such labels, so that of the true class is what is left of them once the share of wrong
-    labels is taken off.
+    A label is wrong with probability r, and is then any of the other classes with equal probability. The class
+    probabilities were fitted to such labels. Subtracting the share of wrong labels gives the probabilities of the true
+    class.
 
     Parameters
     ----------
@@ -77,8 +77,8 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
 def wrong_share(probabilities: np.ndarray, codes: np.ndarray) -> float:
     """The share of wrong labels: those that contradict the surest class probabilities, with a prior of 4 %.
 
-    Where classes overlap, right labels contradict the others, too, and no probability tells the two apart; the surest
-    rows are in no overlap.
+    If classes overlap, right labels contradict the probabilities too, and cannot be distinguished from wrong ones. The
+    surest rows are outside the overlap.
     """
     n_surest = int(np.ceil(SUREST * len(codes)))
     surest = np.argsort(-probabilities.max(axis=1), kind="stable")[:n_surest]
@@ -87,9 +87,9 @@ def wrong_share(probabilities: np.ndarray, codes: np.ndarray) -> float:
 
 
 def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """How much each given label counts: 1, or the probability that it is right where the others contradict it.
+    """How much each given label counts: 1, or the probability that it is right if the others contradict it.
 
-    A class of which half of the labels are contradicted is rare or hard, and not mislabelled: its labels count in full.
+    A class with half of its labels contradicted is rare or hard, not mislabelled: its labels count in full.
     """
     if len(codes) == 0:
         return np.ones(0)

@@ -11,12 +11,12 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.random_projection import GaussianRandomProjection
 
-MAX_CLUSTERED = 10_000  # rows that are clustered; of more, the most uncertain half and a random half
+MAX_CLUSTERED = 10_000  # rows that are clustered; from more rows, half are the most uncertain, half random
 MAX_FEATURES = 64  # more are projected at random before clustering
-MAX_COVERED = 200  # labelled rows whose regions are left out
+MAX_COVERED = 200  # labelled rows whose regions are skipped
 MIN_UNCERTAINTY = 1e-3
 UNCERTAINTY_POWER = 3.0  # how much more an uncertain row counts in the clustering, with very many labels
-LABELS_PER_CLASS = 10.0  # labels a class at which the power is half of that
+LABELS_PER_CLASS = 10.0  # labels per class at which the power is half of that
 RANDOM, UNCERTAIN, TYPICAL = "random", "uncertain", "typical"
 
 
@@ -28,7 +28,7 @@ class Suggestion:
     ----------
     row : int
     reason : {"uncertain", "typical", "random"}
-        Rows that were not drawn at random are to be marked as chosen when their labels are given to a fit.
+        Mark rows that were not drawn at random as chosen when you pass their labels to a fit.
     uncertainty : float, one minus the gap between the two most probable classes; NaN without a fit
 
     Examples
@@ -46,7 +46,7 @@ class Suggestion:
 
     @property
     def chosen(self) -> bool:
-        """Whether the row was picked for what it is, and not drawn at random."""
+        """Whether the row was picked and not drawn at random."""
         return self.reason != RANDOM
 
 
@@ -58,17 +58,18 @@ def suggest_rows(
     distributions: np.ndarray | None = None,
     labeled: np.ndarray | None = None,
     typicality: np.ndarray | None = None,
+    novelty: np.ndarray | None = None,
     random_share: float = 0.2,
     seed: int = 0,
 ) -> list[Suggestion]:
     """Choose `n` rows to label.
 
-    The rows are clustered into as many regions as there are labels and rows wanted, each row weighted by its
-    uncertainty (Zhdanov 2019); of every region without a label the row with the largest product of uncertainty and
-    typicality is suggested (Hacohen, Dekel and Weinshall 2022). The class probabilities of few labels are no guide, and
-    where classes overlap uncertain rows teach little: uncertainty counts the more, the more labels there are. Without
-    class probabilities all rows are equally uncertain. A share of the suggestions is drawn at random, spread over the
-    list, so that expected errors can be estimated from them.
+    The rows are clustered into regions, one for each label and requested row, with each row weighted by its
+    uncertainty (Zhdanov 2019). In every region without a label, the row with the largest product of uncertainty and
+    typicality is suggested (Hacohen, Dekel and Weinshall 2022). With few labels the class probabilities are unreliable,
+    and uncertain rows in an overlap of classes teach little, so the weight of uncertainty grows with the number of
+    labels. Without class probabilities all rows are equally uncertain. A share of the suggestions is drawn at random
+    and spread over the list, so that the expected error can be estimated from them.
 
     Parameters
     ----------
@@ -78,6 +79,7 @@ def suggest_rows(
     distributions : ndarray of shape (n_rows, n_classes) or None, class probabilities of all rows
     labeled : ndarray of int or None, the labelled rows that these were learnt from
     typicality : ndarray of shape (n_rows,) or None, larger in dense regions
+    novelty : ndarray of shape (n_rows,) or None, near 1 where a row looks like no labelled class: as good as uncertain
     random_share : float in [0, 1]
     seed : int
 
@@ -94,6 +96,8 @@ def suggest_rows(
         uncertainty = label_uncertainty(distributions)
         if labeled is not None:
             power *= len(labeled) / (len(labeled) + LABELS_PER_CLASS * distributions.shape[1])
+    if novelty is not None:
+        uncertainty = np.maximum(uncertainty, novelty)
     drawn = rng.choice(candidates, n_random, replace=False)
     left = np.setdiff1d(candidates, drawn)
     weights = np.maximum(uncertainty, MIN_UNCERTAINTY) ** power
@@ -105,7 +109,7 @@ def suggest_rows(
     reason = TYPICAL if distributions is None else UNCERTAIN
     known = distributions is not None
     found = [(int(row), reason) for row in picked]
-    for number, row in enumerate(drawn.tolist()):  # spread evenly, so that any beginning of the list has its share
+    for number, row in enumerate(drawn.tolist()):  # spread evenly, so that any first part of the list has its share
         found.insert(round((number + 0.5) * n / max(n_random, 1)), (row, RANDOM))
     return [Suggestion(row, why, float(uncertainty[row]) if known else float("nan")) for row, why in found]
 
@@ -145,7 +149,7 @@ def _pick(
     n_regions = min(n + len(labeled), len(candidates))
     model = KMeans(n_regions, n_init=1, max_iter=50, random_state=seed)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than asked for, where rows are equal
+        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than requested, if rows are equal
         region = model.fit_predict(_for_clustering(X[rows], seed), sample_weight=weights[rows])
     n_labels = np.bincount(region[len(candidates) :], minlength=n_regions)
     region = region[: len(candidates)]
@@ -159,13 +163,13 @@ def _pick(
 
 
 def _values(candidates: np.ndarray, weights: np.ndarray, typicality: np.ndarray | None) -> np.ndarray:
-    """How much the label of each candidate is worth: more where it is uncertain, and typical."""
+    """The value of labelling each candidate: higher for uncertain and typical rows."""
     value = np.sqrt(weights[candidates])
     return np.asarray(value if typicality is None else value * _ranks(typicality[candidates]))
 
 
 def _ranks(values: np.ndarray) -> np.ndarray:
-    """Ranks between 0 and 1, so that a few extreme values do not decide."""
+    """Ranks between 0 and 1, so that a few extreme values do not dominate."""
     ranks = np.empty(len(values))
     ranks[np.argsort(values, kind="stable")] = np.arange(1, len(values) + 1)
     return ranks / len(values)

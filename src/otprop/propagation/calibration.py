@@ -23,14 +23,14 @@ SHARES = (1.0, 0.98, 0.95, 0.92, 0.9, 0.85, 0.8, 0.7, 0.6, 0.5, 0.4, 0.3, 0.2, 0
 @saved_as("otp.calibration")
 @dataclass(frozen=True)
 class Calibration:
-    """A line through the log-odds: ``logit(confidence) = slope * logit(probability) + shift``.
+    """A linear map of the log-odds: ``logit(confidence) = slope * logit(probability) + shift``.
 
     Attributes
     ----------
     slope, shift : float
     knows_unreached : bool
-        Whether held-out labels were reached by no label about as often as the rows are, so that the line was fitted
-        to such rows, too.
+        Whether held-out labels are unreached by other labels about as often as the rows are. The calibration was then
+        fitted to unreached rows too.
     """
 
     slope: float = 1.0
@@ -45,13 +45,13 @@ class Calibration:
 
 
 def calibrate(probabilities: np.ndarray, right: np.ndarray, weights: np.ndarray | None = None) -> Calibration:
-    """Fit the line to held-out labels.
+    """Fit the calibration to held-out labels.
 
     Parameters
     ----------
     probabilities : ndarray of shape (n_held_out,), of the most probable class of each held-out row
     right : ndarray of shape (n_held_out,), 1 where that is the true class; 1/n where n classes tie
-    weights : ndarray of shape (n_held_out,) or None, how many rows each label stands for, at any scale
+    weights : ndarray of shape (n_held_out,) or None, how many rows each label represents, up to a common factor
 
     Returns
     -------
@@ -79,14 +79,14 @@ def calibrate(probabilities: np.ndarray, right: np.ndarray, weights: np.ndarray 
 
 @dataclass(frozen=True)
 class Coverage:
-    """What labelling only the most confident rows would cost.
+    """The expected error if only the most confident rows are labelled.
 
     Attributes
     ----------
     share : float, of the unlabelled rows that would get a label
-    n_rows : int, how many that are
-    confidence : float, the least confidence among them: ``abstain_below`` for this share
-    expected_error : float, the share of wrong labels to expect among them
+    n_rows : int, number of these rows
+    confidence : float, the lowest confidence among them: ``abstain_below`` for this share
+    expected_error : float, the expected share of wrong labels among them
     low, high : float, 90 % interval of the real share
 
     Examples
@@ -109,14 +109,14 @@ class Coverage:
 def coverage_table(
     confidence: np.ndarray, error: ErrorEstimate | None = None, shares: tuple[float, ...] = SHARES
 ) -> list[Coverage]:
-    """The expected error at each share of the rows labelled, the most confident first.
+    """The expected error at each share of labelled rows, with the most confident rows labelled first.
 
     Rows of equal confidence stay together, since `abstain_below` cannot separate them; the share is then larger.
 
     Parameters
     ----------
     confidence : ndarray of shape (n_rows,), of the rows whose label was not given
-    error : ErrorEstimate or None, of all these rows; None where nothing is known of it
+    error : ErrorEstimate or None, of all these rows; None if it is unknown
     shares : tuple of float
 
     Returns
@@ -142,10 +142,10 @@ def coverage_table(
 def shift_to_error(
     calibration: Calibration, confidence: Callable[[Calibration], np.ndarray], expected_error: float
 ) -> Calibration:
-    """The line shifted until one minus the mean confidence of the rows is the expected error.
+    """The calibration, shifted so that one minus the mean confidence of the rows is the expected error.
 
-    `confidence` gives the confidence of the rows under a line. Where it is bounded for some rows and no shift agrees,
-    the nearest one is taken.
+    `confidence` returns the confidence of the rows for a calibration. If it is bounded for some rows and no shift
+    agrees, the nearest one is used.
     """
     low, high = -MAX_SHIFT, MAX_SHIFT
     for _ in range(N_BISECTIONS):
@@ -160,10 +160,11 @@ def shift_to_error(
 def label_confidence(
     distributions: np.ndarray, reached: np.ndarray, calibration: Calibration, prior: np.ndarray, unseen: float
 ) -> np.ndarray:
-    """Confidence of each row's most probable class; at most the share of that class where no label reaches the row,
-    unless the calibration knows such rows.
+    """Confidence of each row's most probable class.
 
-    `unseen` is the share of rows of classes that no label shows; the best of the others has at least an equal share.
+    It is at most the share of that class if no label reaches the row, unless the calibration knows such rows.
+
+    `unseen` is the share of rows of classes without a label. The confidence is at least an equal share of the rest.
     """
     return best_class_confidence(
         distributions.max(axis=1), distributions.argmax(axis=1), reached, calibration, prior, unseen

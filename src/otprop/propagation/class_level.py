@@ -10,15 +10,18 @@ from scipy.special import softmax
 
 from otprop._labels import Labels
 from otprop._progress import ProgressCallback, no_progress
+from otprop._votes import Votes
 from otprop.evidence.combined import Evidence
 from otprop.evidence.diffusion import DiffusionSource
-from otprop.evidence.held_out import make_folds
+from otprop.evidence.held_out import design_effect, make_folds
 from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.output import hits
+from otprop.evidence.shift import Shift, matched_groups, measure_shift
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.pairwise import in_user_units
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.propagation.calibration import Calibration, best_class_confidence, calibrate, shift_to_error
+from otprop.propagation.class_errors import JudgedLabels
 from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.class_rounds import BLOCK_ENTRIES, ClassLevelRounds, tempered
 from otprop.propagation.config import ClassLevelConfig, RoundCallback
@@ -26,20 +29,30 @@ from otprop.propagation.error import (
     ErrorEvidence,
     effective_number,
     estimate_error,
+    intraclass_correlation,
     unseen_share,
     weighted_error,
     without_chosen,
 )
-from otprop.propagation.shares import auto_strength, check_prior, counts_without_chosen, infer_shares
-from otprop.propagation.sources import Geometry, build_geometry, build_iterative_source, build_static_sources
+from otprop.propagation.geometry import Geometry, build_geometry
+from otprop.propagation.novelty import Novelty
+from otprop.propagation.shares import (
+    auto_strength,
+    bound_shares,
+    check_prior,
+    counts_without_chosen,
+    infer_shares,
+    labeled_shares,
+)
+from otprop.propagation.sources import build_iterative_source, build_static_sources
 
 AUTO_ROUNDS = 20
-KNOWN_UNREACHED = 0.5  # as often as the rows, held-out labels are to be unreached for their calibration to hold there
-MIN_POTENTIAL = -50.0  # of a class in the plan, where it shifts held-out log-probabilities
+KNOWN_UNREACHED = 0.5  # required ratio of unreached held-out labels to unreached rows
+MIN_POTENTIAL = -50.0  # of a class in the plan, when it is added to held-out log-probabilities
 
 
 class ClassLevelFit:
-    """A fit with ``marginals="class"``: each class ships the mass it owes.
+    """A fit of `OTP`: each class ships the mass it has not shipped yet.
 
     Parameters
     ----------
@@ -49,10 +62,11 @@ class ClassLevelFit:
     Attributes
     ----------
     geometry : Geometry or None, what depends on X only; set as soon as it is built
+    shift : Shift or None, how labelled and unlabelled rows differ; None if they cannot be compared
     evidence : Evidence
     prior : ndarray of shape (n_classes,), the classes' shares of all rows
-    strength : float, how far the shares bind
-    temperature : float, by which log-probabilities are divided
+    strength : float, how strictly the shares hold
+    temperature : float, divisor of the log-probabilities
     epsilon : float, as used: the temperature, or the scale of the kernel in the user's units
     rounds : ClassLevelRounds, with labels, distributions, certainty and round of every row
     held_out_probabilities : ndarray of shape (n_held_out, n_classes), with the class potentials of the plan
@@ -60,11 +74,17 @@ class ClassLevelFit:
     error : ErrorEstimate, of the unlabelled rows
     calibration : Calibration, from the probability of a label to its confidence
     confidence : ndarray of shape (n_rows,), 1 where the label was given
+    judged : JudgedLabels, held-out labels drawn at random and what was said of them
+    novelty : Novelty, how well label mass reaches held-out labels and unlabelled rows
+    row_novelty : ndarray of shape (n_rows,), 0 where the label was given
     """
 
     def __init__(self, config: ClassLevelConfig, progress: ProgressCallback = no_progress) -> None:
         self.config, self._progress = config, progress
         self.geometry: Geometry | None = None
+        self.shift: Shift | None = None
+        self.novelty = Novelty()
+        self.row_novelty = self._known = np.empty(0)
 
     def fit(
         self,
@@ -75,34 +95,57 @@ class ClassLevelFit:
         *,
         chosen: np.ndarray | None = None,
         geometry: Geometry | None = None,
+        groups: np.ndarray | None = None,
+        votes: Votes | None = None,
     ) -> Self:
         """Label every row.
 
         `chosen` marks rows whose label was picked and not drawn at random; `geometry` of an earlier fit of the same X
-        and configuration is used again.
+        and configuration is used again. `groups` has the number of each row's group: labels of a group are held out
+        together. `votes` are one more source.
         """
         config, n_classes = self.config, len(labels.classes)
         prior = check_prior(config.class_prior, labels.classes)
         weights = weights.copy()
         weights[labels.labeled] = scale_to_mean_one(weights[labels.labeled])
         shown = np.where(weights > 0, labels.codes, -1)
-        n_labels = int(np.count_nonzero(shown >= 0))
         geometry = build_geometry(X, config, self._progress) if geometry is None else geometry
         self.geometry = geometry
-        self.evidence = Evidence(
-            build_iterative_source(geometry, X.shape[0], n_classes, config),
-            build_static_sources(X, geometry, labels.classes, n_labels, config),
-            make_folds(shown, n_classes, config.seed, chosen, weights),
-        )
-        logits = self.evidence.fit(shown, weights, lambda name: self._progress(0, 0, f"source {name}"))
-        reached = self.evidence.iterative.reached()
         self.temperature = 1.0 if config.epsilon is None or not config.uses_graph else config.epsilon
-        self.epsilon = self._epsilon_used()
         drawn = (shown >= 0) if chosen is None else (shown >= 0) & ~chosen
         counts, drawn_counts = (
             np.bincount(shown[rows], minlength=n_classes).astype(np.float64) for rows in (shown >= 0, drawn)
         )
-        self.prior = self._infer_prior(logits, labels, counts, drawn_counts) if prior is None else prior
+
+        def fit_evidence(groups: np.ndarray | None, other_weights: np.ndarray | None = None) -> np.ndarray:
+            self.evidence = Evidence(
+                build_iterative_source(geometry, X.shape[0], n_classes, config),
+                build_static_sources(X, geometry, labels.classes, int(counts.sum()), config, votes),
+                make_folds(shown, n_classes, config.seed, chosen, weights, groups),
+            )
+            on_source = lambda name: self._progress(0, 0, f"source {name}")  # noqa: E731
+            return self.evidence.fit(shown, weights, on_source, other_weights)
+
+        named_groups = groups is not None
+        logits = fit_evidence(groups)
+        self.judged_apart = groups is None or len(self.evidence.held_out) > 0
+        if not self.judged_apart:  # one group has all labels of each class, so sources are weighted on its own labels
+            logits = fit_evidence(None)
+        shares = self._infer_shares(logits, labels, counts, drawn_counts) if prior is None else prior
+        self._measure_novelty(labels, shares)
+        self._measure_shift(X, np.where(drawn, shown, -1), shares)
+        if self.shift is not None and self.shift.found:
+            if groups is None:
+                groups = matched_groups(geometry.scaled(X), shown, self.shift.importance, config.seed)
+                self.judged_apart = groups is None or len(make_folds(shown, n_classes, config.seed, groups=groups)) > 0
+                if groups is not None and self.judged_apart:
+                    logits = fit_evidence(groups, self.evidence.weights)
+            if prior is None:
+                shares = bound_shares(shares, self._mean_shares(logits, labels)[0], labeled_shares(drawn_counts))
+        total = counts + len(labels.unlabeled) * shares
+        self.prior = total / total.sum() if prior is None else prior
+        reached = self.evidence.iterative.reached()
+        self.epsilon = self._epsilon_used()
         self.strength = auto_strength(drawn_counts) if config.marginal_strength is None else config.marginal_strength
         self.rounds = ClassLevelRounds(
             self.evidence,
@@ -120,7 +163,7 @@ class ClassLevelFit:
         )
         self.rounds.run(on_round, self.epsilon)
         self.evidence.iterative.end_rounds()
-        self._judge(labels, reached, drawn_counts, classes_complete=prior is not None)
+        self._judge(labels, reached, drawn_counts, classes_complete=prior is not None, named_groups=named_groups)
         self.predictor = ClassLevelPredictor.from_fit(
             X,
             labels,
@@ -134,12 +177,13 @@ class ClassLevelFit:
             distributions=self.rounds.distributions,
             calibration=self.calibration,
             unseen=self.error_evidence.unseen,
+            novelty=self.novelty,
         )
         return self
 
     @property
     def settings(self) -> list[dict[str, Any]]:
-        """What was chosen for the geometry: one entry a setting that has a weight."""
+        """The settings of the geometry with a positive weight, one entry per setting."""
         source = self.evidence.iterative
         if isinstance(source, NearnessSource):
             return [{"cost": self.config.cost, "epsilon": self.epsilon}]
@@ -163,50 +207,85 @@ class ClassLevelFit:
             return in_user_units(source.epsilon or 1.0, self.geometry.cost.scale)
         return self.temperature
 
-    def _infer_prior(
+    def _mean_shares(self, logits: np.ndarray, labels: Labels) -> tuple[np.ndarray, int]:
+        """Mean class probabilities of the unlabelled rows that some source reaches, and the number of these rows."""
+        left = labels.unlabeled
+        reached = left[logits.min(axis=1)[left] > -np.inf]
+        total = np.zeros(logits.shape[1])
+        for block in row_blocks(len(reached), rows_per_block(logits.shape[1], BLOCK_ENTRIES)):
+            total += softmax(tempered(logits[reached[block]], self.temperature), axis=1).sum(axis=0)
+        return total / max(len(reached), 1), len(reached)
+
+    def _infer_shares(
         self, logits: np.ndarray, labels: Labels, counts: np.ndarray, drawn_counts: np.ndarray
     ) -> np.ndarray:
-        """The classes' shares of all rows: the labelled ones, and those inferred for the rest.
+        """The classes' shares of the unlabelled rows.
 
-        Where labels were chosen, and few drawn at random, what all labels tell is averaged with the rows' mean
-        probabilities.
+        If labels were chosen and few were drawn at random, the shares inferred from all labels are averaged with the
+        mean probabilities of the rows.
         """
-        left, held_out = labels.unlabeled, self.evidence.held_out
-        reached = left[logits.min(axis=1)[left] > -np.inf]
-        total = np.zeros(len(counts))
-        for block in row_blocks(len(reached), rows_per_block(len(counts), BLOCK_ENTRIES)):
-            total += softmax(tempered(logits[reached[block]], self.temperature), axis=1).sum(axis=0)
-        mean = total / max(len(reached), 1)
-        enough = held_out.enough_drawn or len(reached) == 0 or np.array_equal(counts, drawn_counts)
+        held_out = self.evidence.held_out
+        mean, n_reached = self._mean_shares(logits, labels)
+        enough = held_out.enough_drawn or n_reached == 0 or np.array_equal(counts, drawn_counts)
         used = held_out.drawn if enough else np.ones(len(held_out), dtype=bool)
-        told = counts_without_chosen(drawn_counts, counts - drawn_counts, len(left)) if enough else counts
+        n_left = len(labels.unlabeled)
+        told = counts_without_chosen(drawn_counts, counts - drawn_counts, n_left) if enough else counts
         shown = softmax(tempered(self.evidence.held_out_log_proba[used], self.temperature), axis=1)
-        inferred = infer_shares(mean, len(reached), shown, held_out.codes[used], told)
-        if not enough:
-            inferred = (inferred + mean) / 2.0
-        total = counts + len(left) * inferred
-        return np.asarray(total / total.sum())
+        inferred = infer_shares(mean, n_reached, shown, held_out.codes[used], told)
+        return inferred if enough else (inferred + mean) / 2.0
 
-    def _judge(self, labels: Labels, reached: np.ndarray, drawn_counts: np.ndarray, *, classes_complete: bool) -> None:
+    def _measure_shift(self, X: Any, codes: np.ndarray, shares: np.ndarray) -> None:
+        """Measure how the labelled rows differ from the others, and whether shares or new classes explain it."""
+        if not self.config.has_features or len(shares) == 1 or self.geometry is None:
+            return
+        scaled, labeled = self.geometry.scaled(X), codes >= 0
+        self.shift = measure_shift(scaled, codes, np.ones(len(codes)), self.config.seed)
+        if self.shift is None or not self.shift.found:
+            return
+        rows_per_label = shares / np.maximum(np.bincount(codes[labeled], minlength=len(shares)), 1)
+        explanations = [np.where(labeled, rows_per_label[codes], 1.0)]
+        if self.novelty.share > 0:
+            explanations.append(np.where(labeled | (self._known >= 0.5), 1.0, 0.0))
+        for weights in explanations:
+            left = measure_shift(scaled, codes, weights, self.config.seed)
+            if left is None or not left.found:
+                self.shift = replace(self.shift, explained=True)
+                return
+        self.novelty, self._known = replace(self.novelty, share=0.0, low=0.0), np.ones(len(codes))
+
+    def _judge(
+        self,
+        labels: Labels,
+        reached: np.ndarray,
+        drawn_counts: np.ndarray,
+        *,
+        classes_complete: bool,
+        named_groups: bool,
+    ) -> None:
         """Estimate the error and calibrate the confidence, from held-out labels that were drawn at random."""
         held_out, left = self.evidence.held_out, labels.unlabeled
         drawn = held_out.drawn
         logs = self._with_plan(self.evidence.cross_fitted_log_proba)
-        right, best = hits(logs, held_out.codes), softmax(logs, axis=1).max(axis=1, initial=0.0)
+        shown = softmax(logs, axis=1)
+        right, best = hits(logs, held_out.codes), shown.max(axis=1, initial=0.0)
         held_out_counts = np.bincount(held_out.codes[drawn], minlength=len(self.prior))
         rows_per_label = (self.prior / np.maximum(held_out_counts, 1))[held_out.codes][drawn]
-        error = weighted_error(right[drawn], rows_per_label)
+        error = weighted_error(right[drawn], rows_per_label) if self.judged_apart else float("nan")
         error = without_chosen(error, len(left), int((~drawn).sum()), float((1.0 - right)[~drawn].sum()))
         n_once = 0 if classes_complete else int(np.count_nonzero((drawn_counts == 1) & (held_out.counts == 1)))
         sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
+        design = self._design_effect(1.0 - right, drawn)
         self.error_evidence = ErrorEvidence(
             held_out=error,
             doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
-            unseen=unseen_share(n_once, int(drawn_counts.sum())),
-            n_labels=effective_number(rows_per_label) + n_once,
+            unseen=max(unseen_share(n_once, int(drawn_counts.sum())), 0.0 if classes_complete else self.novelty.share),
+            n_labels=effective_number(rows_per_label) / design + n_once,
             n_classes=len(self.prior),
             n_rows=len(left),
             n_chosen=float((held_out.counts - drawn_counts).sum()),
+            grouped=held_out.groups is not None,
+            shifted=self.shift is not None and self.shift.found and not named_groups,
+            novel=self.novelty.share > 0,
         )
         self.error = estimate_error(self.error_evidence)
         self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
@@ -218,17 +297,55 @@ class ClassLevelFit:
                 knows_unreached=unreached > KNOWN_UNREACHED * float(np.mean(~reached[left])) if len(left) else False,
             )
             if len(left):
-                rows = sure[left], best_class[left], reached[left]
+                rows = sure[left], best_class[left], reached[left], self._known[left]
                 self.calibration = shift_to_error(
                     self.calibration, lambda line: self._confidence(*rows, line), self.error.expected
                 )
-        self.confidence = self._confidence(sure, best_class, reached, self.calibration)
+        self.confidence = self._confidence(sure, best_class, reached, self._known, self.calibration)
         self.confidence[labels.labeled] = 1.0
+        known = np.ones(int(drawn.sum()))
+        self.judged = JudgedLabels(
+            rows=held_out.rows[drawn],
+            codes=held_out.codes[drawn],
+            distributions=shown[drawn],
+            confidence=self._confidence(best[drawn], shown[drawn].argmax(axis=1), known > 0, known, self.calibration),
+            weights=rows_per_label,
+            worth=min(1.0 / design, 1.0),
+        )
+
+    def _measure_novelty(self, labels: Labels, shares: np.ndarray) -> None:
+        """Measure which rows receive less label mass than held-out labels."""
+        source, held_out = self.evidence.iterative, self.evidence.held_out
+        self.row_novelty, self._known = np.zeros(len(labels.codes)), np.ones(len(labels.codes))
+        if isinstance(source, DiffusionSource) and held_out.drawn.any():
+            codes = held_out.codes[held_out.drawn]
+            rows_per_label = shares[codes] / np.bincount(codes, minlength=len(shares))[codes]
+            reach = source.log_reach
+            self.novelty = Novelty.of(
+                source.held_out_log_reach[held_out.drawn], rows_per_label, reach[labels.unlabeled]
+            )
+            self.row_novelty = self.novelty(reach)
+            self.row_novelty[labels.labeled] = 0.0
+            self._known = 1.0 - self.novelty.probability(reach)
+
+    def _design_effect(self, wrong: np.ndarray, drawn: np.ndarray) -> float:
+        """Number of held-out labels worth one independent label, from the correlation of errors within a group."""
+        if self.evidence.held_out.groups is None:
+            return 1.0
+        groups = self.evidence.held_out.groups[self.evidence.held_out.rows[drawn]]
+        return design_effect(groups, intraclass_correlation(wrong[drawn], groups))
 
     def _confidence(
-        self, sure: np.ndarray, best_class: np.ndarray, reached: np.ndarray, calibration: Calibration
+        self,
+        sure: np.ndarray,
+        best_class: np.ndarray,
+        reached: np.ndarray,
+        known: np.ndarray,
+        calibration: Calibration,
     ) -> np.ndarray:
-        return best_class_confidence(sure, best_class, reached, calibration, self.prior, self.error_evidence.unseen)
+        """Confidence of the best class of rows that belong to a labelled class with the probability `known`."""
+        unseen = self.error_evidence.unseen
+        return known * best_class_confidence(sure, best_class, reached, calibration, self.prior, unseen)
 
     def _with_plan(self, log_probabilities: np.ndarray) -> np.ndarray:
         """Log-probabilities of held-out labels with the class potentials of the first plan added."""

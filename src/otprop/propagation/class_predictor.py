@@ -13,12 +13,14 @@ from scipy.special import softmax
 from otprop._labels import Labels
 from otprop._saving import saved_as
 from otprop.evidence.combined import Evidence
+from otprop.evidence.diffusion import DiffusionSource
 from otprop.geometry.neighbors import NeighborIndex
-from otprop.geometry.row_matching import LabeledRows, digest, row_keys
+from otprop.geometry.row_matching import LabeledRows, digest, row_keys, zero_means_equal
 from otprop.propagation.calibration import Calibration, label_confidence
 from otprop.propagation.class_rounds import tempered
 from otprop.propagation.config import ClassLevelConfig
-from otprop.propagation.sources import Geometry
+from otprop.propagation.geometry import Geometry
+from otprop.propagation.novelty import Novelty
 from otprop.transport.class_level import ClassTransport
 
 
@@ -27,8 +29,8 @@ from otprop.transport.class_level import ClassTransport
 class ClassLevelPredictor:
     """Predicts new rows through their neighbours among the training rows and by the classifiers.
 
-    A row of the training table keeps the label it has there, as far as it is recognised: by its features, or by a
-    cost of 0. With ``cost="graph"`` rows are not recognised.
+    A training row keeps its label if it is recognised, by its features or by a cost of 0. With ``cost="graph"`` rows
+    are not recognised.
     """
 
     evidence: Evidence
@@ -40,6 +42,7 @@ class ClassLevelPredictor:
     distributions: np.ndarray
     calibration: Calibration
     unseen: float
+    novelty: Novelty
     precomputed: bool
     has_features: bool
     sparse: bool
@@ -63,12 +66,13 @@ class ClassLevelPredictor:
         distributions: np.ndarray,
         calibration: Calibration,
         unseen: float,
+        novelty: Novelty,
     ) -> Self:
-        """What a fit leaves for prediction."""
+        """Make the predictor of a fit."""
         zero_distance_is_equal = not (isinstance(config.metric, str) and config.metric == "inner")
         rows = labels.labeled[weights[labels.labeled] > 0]
         known: dict[bytes, int] = {}
-        if config.has_features and (geometry.index is None or not zero_distance_is_equal):
+        if config.has_features and (geometry.index is None or not zero_means_equal(X, config.metric)):
             for row, key in enumerate(row_keys(X)):
                 known.setdefault(digest(key), row)
         return cls(
@@ -81,6 +85,7 @@ class ClassLevelPredictor:
             distributions=distributions,
             calibration=calibration,
             unseen=unseen,
+            novelty=novelty,
             precomputed=isinstance(config.cost, str) and config.cost == "precomputed",
             has_features=config.has_features,
             sparse=sp.issparse(X),
@@ -107,12 +112,23 @@ class ClassLevelPredictor:
             found[row] = self.distributions[training_row]
             if len(labeled):
                 found[row] = self.labeled.votes(labeled, found.shape[1])
-        return found, label_confidence(found, reached, self.calibration, self.prior, self.unseen)
+        known = 1.0 - self.novelty.probability(self._log_reach(neighbors)) if self.novelty.share > 0 else 1.0
+        return found, known * label_confidence(found, reached, self.calibration, self.prior, self.unseen)
+
+    def predict_novelty(self, new: Any) -> np.ndarray:
+        """How unlike all labelled classes new rows are, 0 to 1."""
+        if not isinstance(self.evidence.iterative, DiffusionSource):
+            return np.zeros(new.shape[0])
+        return self.novelty(self._log_reach(self._with_neighbors(new)[1]))
+
+    def _log_reach(self, neighbors: Any) -> np.ndarray:
+        assert isinstance(self.evidence.iterative, DiffusionSource)
+        return self.evidence.iterative.predict_log_reach(neighbors)
 
     def freeze(self, n_rows: float, n_jobs: int | None = None) -> None:
-        """Fix how new rows are predicted: the result of a row does not depend on the rows that come with it.
+        """Fix how new rows are predicted, so that the result of a row does not depend on the other rows.
 
-        `n_rows` is how many are to come in all; they are predicted with `n_jobs` threads.
+        `n_rows` is the expected total number of new rows; they are predicted with `n_jobs` threads.
         """
         if self.index is not None:
             self.index.freeze(self.n_query, n_rows)
@@ -120,13 +136,13 @@ class ClassLevelPredictor:
         self.evidence.use_threads(n_jobs)
 
     def explain(self, rows: Any) -> dict[str, np.ndarray]:
-        """Class probabilities of rows by each source alone, equal where it knows nothing."""
+        """Class probabilities of rows by each source alone; uniform where a source has no evidence."""
         rows, neighbors = self._with_neighbors(rows)
         logs = self.evidence.log_proba_by_source(neighbors, rows)
         return {name: softmax(np.where(np.isfinite(found).any(1)[:, None], found, 0.0), axis=1) for name, found in logs}
 
     def _with_neighbors(self, new: Any) -> tuple[Any, Any]:
-        """The rows in the form of the training rows, in which they are matched, and their neighbours among those."""
+        """The rows in the format of the training rows, for matching, and their neighbours among the training rows."""
         if self.has_features and sp.issparse(new) != self.sparse:
             new = sp.csr_array(new) if self.sparse else new.toarray()
         return new, self.index.query(new, self.n_query) if self.index is not None else new

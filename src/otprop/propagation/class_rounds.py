@@ -16,7 +16,7 @@ JOINING_WEIGHT = 0.1  # mean weight of a row labelled in a round; a given label 
 AUTO_PROBABILITY = 0.9  # with alpha="auto", the class probability above which a row is labelled
 MIN_SHARE_LEFT = 0.15  # with alpha="auto", each round labels at least this share of the rows left
 MIN_SHARE_ALL = 0.03  # and at least this share of all rows that were unlabelled at the start
-SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of as many labels
+SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of a random sample of this size
 MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
 BLOCK_ENTRIES = 2**22  # class shares computed at once
 
@@ -38,18 +38,18 @@ class ClassLevelRounds(Rounds):
     codes : ndarray of int, the class number of every row, -1 where unlabelled
     weights : ndarray, a weight for every row
     prior : ndarray of shape (n_classes,), the classes' shares of all rows
-    strength : float, how far the shares bind the transport, 0 to 1
-    epsilon : float, the temperature: what the costs are divided by
+    strength : float, how strictly the shares hold in the transport, 0 to 1
+    epsilon : float, the temperature: divisor of the costs
     alpha : float or None
         The certainty above which a row is labelled. None: rows whose class is more probable than `AUTO_PROBABILITY`,
         and at least 15 % of those left in every round.
-    max_rounds : int or None; the last round labels all that is left
+    max_rounds : int or None; the last round labels all remaining rows
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
 
     Attributes
     ----------
-    codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
+    codes, distributions, certainty, round : ndarrays, one entry per row, filled in as rows are labelled
     plan : ClassTransport, of the first round
     """
 
@@ -135,11 +135,11 @@ class ClassLevelRounds(Rounds):
         return scores, probable, reached
 
     def _blocks(self, n_rows: int) -> list[slice]:
-        """Blocks of rows that bound the memory where classes are many."""
+        """Blocks of rows that bound the memory if there are many classes."""
         return row_blocks(n_rows, rows_per_block(len(self._prior), BLOCK_ENTRIES))
 
     def _solve(self, logits: np.ndarray) -> ClassTransport:
-        """Eq. 9 at the level of classes: each ships what it still owes."""
+        """Eq. 9 at the level of classes: each class ships the mass it has not shipped yet."""
         owed = owed_masses(self._prior, self._shipped(), len(logits), MIN_OWED_SHARE)
         start = None if self.plan is None else self.plan.h
         strength = self.strength * self._trust(len(logits))
@@ -148,8 +148,8 @@ class ClassLevelRounds(Rounds):
     def _shipped(self) -> np.ndarray:
         """The mass that each class has shipped so far: a row labelled with probability 0.9 counts nine tenths.
 
-        If such rows counted as whole ones, the class labelled first would seem to have shipped too much where classes
-        overlap, and the last rows would go to the other classes against the evidence. Exact shares count rows.
+        If such rows counted in full, the class labelled first would seem to have shipped too much when classes overlap,
+        and the last rows would go to the other classes against the evidence. Exact shares count rows.
         """
         labeled = (self.codes != UNLABELED) & ~self._weightless
         if self.strength == 1:
@@ -158,7 +158,7 @@ class ClassLevelRounds(Rounds):
         return np.asarray(sum(self.distributions[rows[block]].sum(axis=0) for block in self._blocks(len(rows))))
 
     def _trust(self, n_left: int) -> float:
-        """Factor on the strength: the error of the shares, in rows, weighs more the fewer rows are left."""
+        """Factor on the strength: the fewer rows are left, the more an error of the shares weighs on each."""
         if self.strength == 1:
             return 1.0
         n_given = max(int(np.count_nonzero(self.round == 0)), 1)

@@ -1,4 +1,4 @@
-"""Configuration of a fit: the parameters of `OTP`, checked, with None where a value is chosen automatically."""
+"""Configuration of a fit: the parameters of the estimator, checked, with None where a value is chosen automatically."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ RoundCallback = Callable[[Round], bool]  # a true result stops after that round
 
 
 @dataclass(frozen=True)
-class RowLevelConfig:
-    """Parameters of a row-level fit (``marginals="balanced"``); see `OTP` for their meaning."""
+class FitConfig:
+    """Parameters that both kinds of fit have; see `OTP` for their meaning."""
 
     cost: str | Metric
     epsilon: float | None
-    alpha: float | None
     max_rounds: int | None
     min_round_share: float
     tol: float
@@ -28,8 +27,15 @@ class RowLevelConfig:
 
 
 @dataclass(frozen=True)
+class RowLevelConfig(FitConfig):
+    """Parameters of a row-level fit; see `PaperOTP` for their meaning."""
+
+    alpha: float
+
+
+@dataclass(frozen=True)
 class EvidenceSource:
-    """A source asked for in `OTP(evidence=...)`: a name of ours, or a classifier with the metadata for its fit."""
+    """A source requested in `OTP(evidence=...)`: a built-in name, or a classifier with the metadata for its fit."""
 
     name: str
     classifier: Any = None
@@ -37,10 +43,11 @@ class EvidenceSource:
 
 
 @dataclass(frozen=True)
-class ClassLevelConfig(RowLevelConfig):
-    """Parameters of a class-level fit (``marginals="class"``); see `OTP` for their meaning."""
+class ClassLevelConfig(FitConfig):
+    """Parameters of a class-level fit; see `OTP` for their meaning."""
 
-    sources: tuple[EvidenceSource, ...] | None  # None: chosen by the numbers of labels, classes and columns
+    alpha: float | None
+    sources: tuple[EvidenceSource, ...] | None  # None: chosen by the number of labels, classes and columns
     marginal_strength: float | None
     class_prior: Any
     metric: str | Metric

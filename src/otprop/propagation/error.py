@@ -2,12 +2,12 @@
 
 The error on held-out labels is a biased estimate of the error on the unlabelled rows, for four reasons:
 
-- weights, powers and settings are chosen on the held-out labels: so each label is judged by choices made without its
-  group (cross-fitting);
-- classes that no label has shown have rows, which all get a wrong label: their share is estimated by the share of the
-  labels whose class was seen once (Good and Turing);
+- weights, powers and settings are chosen on the held-out labels; each label is therefore judged by choices made
+  without its group (cross-fitting);
+- rows of classes without any label all get a wrong label; their share is estimated by the share of the labels whose
+  class was seen once (Good and Turing);
 - with few labels, held-out labels look easier than the rows;
-- the fit varies with the draw of the labels, so that the error varies more than independent trials would.
+- the fit varies with the draw of the labels, so the error varies more than independent trials would.
 
 The first two are computed. The last two are constants learnt on development tables (benchmarks/error_prior.py).
 """
@@ -24,8 +24,9 @@ from otprop._saving import saved_as
 
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
-MIN_SHIFT_LABELS = 14.0  # with fewer labels the shift does not grow further
-CHOSEN_WORTH = 0.2  # of a label that was chosen, in labels drawn at random, for the width of the interval
+MIN_SHIFT_LABELS = 14.0  # with fewer labels, the shift is that of this many
+USUAL_CORRELATION, USUAL_GROUPS = 0.2, 5.0  # prior correlation of errors within a group, and its weight in groups
+CHOSEN_WORTH = 0.2  # of a chosen label, in random labels, for the width of the interval
 
 
 @dataclass(frozen=True)
@@ -34,10 +35,10 @@ class ErrorPrior:
 
     Attributes
     ----------
-    trust : float, weight of the held-out error, in log-odds; the rest is that of the class probabilities
+    trust : float, weight of the held-out error, in log-odds; the class probabilities have the rest
     shift : float, added to the log-odds of the error with SHIFT_LABELS labels; half of it with twice as many
     worth : float, how many independent trials one label is worth
-    partial : float, by how much less is known about half of the rows than half of the labels could tell
+    partial : float, how much less is known about half of the rows than half of the labels would tell
     """
 
     trust: float
@@ -49,20 +50,43 @@ class ErrorPrior:
 PRIOR = ErrorPrior(trust=0.2, shift=0.34, worth=0.75, partial=0.4)
 
 
-@saved_as("otp.error_evidence", nan=("held_out", "doubt", "unseen"))
 @dataclass(frozen=True)
-class ErrorEvidence:
-    """What a fit knows about its error.
+class ApartPrior:
+    """Constants for labels held out in groups or clusters, learnt on tables whose labels were not drawn at random.
 
     Attributes
     ----------
-    held_out : float, cross-fitted error rate of the held-out labels; NaN where there is none
+    trust, shift : float, as in `ErrorPrior`; the shift does not fade with the number of labels
+    concentration : float, of the error rate with any number of labels: how much two parts of a table differ in error
+    """
+
+    trust: float
+    shift: float
+    concentration: float
+
+
+GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held out in the user's groups
+SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
+CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
+
+
+@saved_as("otp.error_evidence", nan=("held_out", "doubt", "unseen"))
+@dataclass(frozen=True)
+class ErrorEvidence:
+    """The input of the error estimate.
+
+    Attributes
+    ----------
+    held_out : float, cross-fitted error rate of the held-out labels; NaN without held-out labels
     doubt : float, mean over the unlabelled rows of the probability of all classes but the best
-    unseen : float, share of the rows whose class no label shows
+    unseen : float, share of the rows whose class has no label
     n_labels : float, effective number of labels behind the estimate
     n_classes : int
     n_rows : int, number of unlabelled rows
     n_chosen : float, number of labels that were chosen: the fit learns from them, the held-out error does not
+    grouped : bool, whether labels were held out in whole groups
+    shifted : bool, whether labelled and unlabelled rows differ by more than chance
+    novel : bool, whether rows of classes without a label were found; they are part of `unseen`
     """
 
     held_out: float
@@ -72,20 +96,23 @@ class ErrorEvidence:
     n_classes: int
     n_rows: int
     n_chosen: float = 0.0
+    grouped: bool = False
+    shifted: bool = False
+    novel: bool = False
 
 
 @saved_as("otp.error_estimate", infinite=("concentration",))
 @dataclass(frozen=True)
 class ErrorEstimate:
-    """Expected error rate of some rows, and how well it is known.
+    """Expected error rate of some rows, and its uncertainty.
 
     Attributes
     ----------
     expected : float
     concentration : float
         The error rate has a Beta distribution with the mean `expected` and this concentration; 0: nothing is known.
-    n_rows : int, number of the rows; with few of them their error varies about the rate
-    evidence : ErrorEvidence or None, what it was estimated from
+    n_rows : int, number of the rows; the error of few rows varies around the rate
+    evidence : ErrorEvidence or None, the input of the estimate
 
     Examples
     --------
@@ -108,24 +135,24 @@ class ErrorEstimate:
     def of_part(self, expected: float, n_rows: int) -> ErrorEstimate:
         """The estimate for a part of the rows with a known expected error.
 
-        A part of the rows has that part of the labels to tell its error, and how the error is divided between it and
-        the rest is known less well than the whole.
+        A part of the rows has only that part of the labels to estimate its error. How the error is divided between the
+        part and the rest is less certain than the total.
         """
-        share = min(n_rows / max(self.n_rows, 1), 1.0)  # rows may have come later
+        share = min(n_rows / max(self.n_rows, 1), 1.0)  # rows may have been added later
         known = self.concentration * share / (1.0 + 4.0 * PRIOR.partial * share * (1.0 - share))
         return ErrorEstimate(expected, known, n_rows)
 
 
 def unseen_share(n_once: int, n_drawn: int) -> float:
-    """Share of the rows whose class no label shows: that of the labels whose class was seen once (Good 1953).
+    """Share of the rows whose class has no label: the share of labels whose class was seen once (Good 1953).
 
-    0 where every class has one label: such labels were hardly drawn at random.
+    0 if every class has one label: such labels were probably not drawn at random.
     """
     return n_once / n_drawn if n_once < n_drawn else 0.0
 
 
 def weighted_error(right: np.ndarray, rows_per_label: np.ndarray) -> float:
-    """Error rate of held-out labels, each weighted by the rows it stands for; NaN without labels."""
+    """Error rate of held-out labels, each weighted by the rows it represents; NaN without labels."""
     total = rows_per_label.sum()
     return float((1.0 - right) @ rows_per_label / total) if total > 0 else float("nan")
 
@@ -135,11 +162,29 @@ def effective_number(weights: np.ndarray) -> float:
     return float(weights.sum() ** 2 / (weights @ weights)) if weights.any() else 0.0
 
 
-def without_chosen(error: float, n_left: int, n_chosen: int, n_missed: float) -> float:
-    """Error rate of the rows that are left once some were chosen and labelled.
+def intraclass_correlation(wrong: np.ndarray, groups: np.ndarray) -> float:
+    """Correlation of the errors within a group, 0 to 1: one-way analysis of variance, shrunk towards a prior value.
 
-    Labels drawn at random tell the error of the rows left and the chosen ones together; `n_missed` of the chosen
-    ones would have been wrong.
+    The prior `USUAL_CORRELATION` counts as much as `USUAL_GROUPS` groups.
+    """
+    _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+    n_rows, n_groups = len(wrong), len(sizes)
+    found = 0.0
+    if 1 < n_groups < n_rows:
+        means = np.bincount(number, wrong) / sizes
+        between = float(sizes @ (means - wrong.mean()) ** 2) / (n_groups - 1)
+        within = float(((wrong - means[number]) ** 2).sum()) / (n_rows - n_groups)
+        size = (n_rows - float(sizes @ sizes) / n_rows) / (n_groups - 1)
+        total = between + (size - 1.0) * within
+        found = max((between - within) / total, 0.0) if total > 0 else USUAL_CORRELATION
+    return (n_groups * found + USUAL_GROUPS * USUAL_CORRELATION) / (n_groups + USUAL_GROUPS)
+
+
+def without_chosen(error: float, n_left: int, n_chosen: int, n_missed: float) -> float:
+    """Error rate of the rows left after some were chosen and labelled.
+
+    Random labels estimate the error of the rows left and the chosen rows together. Of the chosen rows, `n_missed`
+    would have been wrong.
     """
     if n_left == 0 or n_chosen == 0 or np.isnan(error):
         return error
@@ -147,9 +192,11 @@ def without_chosen(error: float, n_left: int, n_chosen: int, n_missed: float) ->
 
 
 def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorEstimate:
-    """Expected error of the unlabelled rows; by the class probabilities alone where no label was held out."""
+    """Expected error of the unlabelled rows; from the class probabilities alone if no label was held out."""
     if np.isnan(evidence.held_out):
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
+    if evidence.grouped or evidence.shifted:
+        return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
     expected = expected_error(
         evidence.held_out,
         evidence.doubt,
@@ -159,8 +206,19 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
         evidence.n_chosen,
         prior=prior,
     )
-    n_labels = evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen
-    return ErrorEstimate(float(expected), prior.worth * n_labels, evidence.n_rows, evidence)
+    concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
+    if evidence.novel and concentration > 0:
+        concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
+    return ErrorEstimate(float(expected), concentration, evidence.n_rows, evidence)
+
+
+def _estimate_apart(evidence: ErrorEvidence, apart: ApartPrior, worth: float) -> ErrorEstimate:
+    """Expected error if labels were held out in groups or clusters."""
+    unseen, n_labels = evidence.unseen, evidence.n_labels
+    log_odds = [_log_odds(unseen + (1.0 - unseen) * each, n_labels) for each in (evidence.held_out, evidence.doubt)]
+    expected = expit(np.dot((apart.trust, 1.0 - apart.trust), log_odds) + apart.shift)
+    concentration = 1.0 / (1.0 / max(worth * n_labels, 1e-9) + 1.0 / apart.concentration)
+    return ErrorEstimate(float(expected), concentration, evidence.n_rows, evidence)
 
 
 def expected_error(
@@ -175,15 +233,21 @@ def expected_error(
 ) -> np.ndarray:
     """Expected error from the values of `ErrorEvidence`, numbers or arrays.
 
-    A weighted mean, in log-odds, of the held-out error and of the doubt in the probabilities, both with the rows of
-    unseen classes counted as wrong, plus a shift that fades with the number of labels. At most that of a guess. The
-    probabilities come from a fit to all labels, so that chosen ones count for the doubt and the shift.
+    It is a weighted mean, in log-odds, of the held-out error and the doubt of the probabilities, plus a shift that
+    fades with the number of labels. Rows of unseen classes count as wrong in both. It is at most the error of a random
+    guess. The probabilities come from a fit to all labels, so chosen labels count for the doubt and the shift. A
+    held-out error far above the doubt contradicts the probabilities and is used alone.
     """
+    spread = np.sqrt(
+        np.maximum(held_out * (1.0 - held_out), 1.0 / np.maximum(n_labels, 1.0)) / np.maximum(n_labels, 1.0)
+    )
+    contradicted = held_out - doubt > CONTRADICTED * spread
     n_all = n_labels + n_chosen
     log_odds = [_log_odds(unseen + (1.0 - unseen) * error, n) for error, n in ((held_out, n_labels), (doubt, n_all))]
     shift = SHIFT_LABELS / np.maximum(n_all, MIN_SHIFT_LABELS) * prior.shift
     guess = 1.0 - (1.0 - unseen) / np.maximum(n_classes, 2)
-    return np.minimum(expit(np.dot((prior.trust, 1.0 - prior.trust), log_odds) + shift), guess)
+    found = np.minimum(expit(np.dot((prior.trust, 1.0 - prior.trust), log_odds) + shift), guess)
+    return np.where(contradicted, np.maximum(expit(log_odds[0]), found), found)
 
 
 def _log_odds(error: Any, n_labels: Any) -> np.ndarray:
@@ -194,9 +258,9 @@ def _log_odds(error: Any, n_labels: Any) -> np.ndarray:
 def error_interval(expected: float, concentration: float, n_rows: float, level: float = LEVEL) -> tuple[float, float]:
     """Central interval of the error rate of some rows.
 
-    The rate has a Beta distribution and the rows' error is binomial about it; the interval is that of the Beta
-    distribution with the mean and variance of both together. It starts at 0 where less than one wrong label was to be
-    seen, and is (0, 1) where nothing is known.
+    The rate has a Beta distribution, and the number of wrong rows is binomial given the rate. The interval is that of
+    the Beta distribution with the mean and variance of both together. It starts at 0 if less than one wrong label was
+    to be expected, and is (0, 1) if nothing is known.
     """
     if concentration <= 0 or n_rows <= 0:
         return 0.0, 1.0

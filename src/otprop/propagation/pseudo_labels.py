@@ -8,7 +8,7 @@ import numpy as np
 
 
 def class_balanced_weights(codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
-    """The score of each row divided by how many rows its class has, scaled to a mean of one.
+    """The score of each row divided by the number of rows of its class, scaled to a mean of one.
 
     Parameters
     ----------
@@ -18,7 +18,7 @@ def class_balanced_weights(codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
     Returns
     -------
     ndarray of shape (n_rows,)
-        All 1 where every score is 0.
+        All 1 if every score is 0.
 
     Examples
     --------
@@ -33,7 +33,7 @@ def class_balanced_weights(codes: np.ndarray, scores: np.ndarray) -> np.ndarray:
 
 
 def take_rows(X: Any, rows: np.ndarray) -> Any:
-    """Rows of an array, a sparse matrix, a data frame or a list, in the type that came; a list becomes an array."""
+    """Rows of an array, a sparse matrix or a data frame, in the same type; a list becomes an array."""
     if hasattr(X, "iloc"):
         return X.iloc[rows]
     return X[rows] if hasattr(X, "shape") else np.asarray(X)[rows]

@@ -23,12 +23,12 @@ class Round:
     ----------
     number : int, counted from 1
     rows : ndarray of int, the rows labelled in this round
-    n_labeled, n_unlabeled : int, sizes of both sides when the round began (m and n of Eq. 14)
+    n_labeled, n_unlabeled : int, sizes of both sides at the start of the round (m and n of Eq. 14)
     threshold : float
         The certainty above which rows were labelled: alpha, or the largest certainty (Eq. 15). At class level the
         lowest certainty of a row labelled.
     lowered : bool
-        No row exceeded alpha, so that Eq. 15 was used; at class level, fewer rows than the minimum of a round did.
+        No row exceeded alpha, so Eq. 15 was used; at class level, fewer rows than the minimum of a round did.
     epsilon : float
     iterations : int, of the solver
     source_error, target_error : float, L1 errors of the plan's marginals
@@ -87,7 +87,7 @@ class Rounds(ABC):
 
     Attributes
     ----------
-    codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
+    codes, distributions, certainty, round : ndarrays, one entry per row, filled in as rows are labelled
     n_rounds : int, so far
     records : list of Round, set by `run`
     """
@@ -105,7 +105,7 @@ class Rounds(ABC):
     @property
     @abstractmethod
     def n_unlabeled(self) -> int:
-        """How many rows are still without a label."""
+        """Number of rows without a label so far."""
 
     @abstractmethod
     def step(self) -> Round:

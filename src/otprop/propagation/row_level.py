@@ -16,12 +16,11 @@ from otprop.propagation.row_predictor import RowLevelPredictor
 from otprop.propagation.row_rounds import RowLevelRounds, Snapshot
 
 AUTO_EPSILON = 0.1  # times the median cost from an unlabelled row to its nearest labelled one
-AUTO_ALPHA = 0.9
-MAX_AUTO_ROWS = 2000  # rows that epsilon is taken from where none is unlabelled
+MAX_AUTO_ROWS = 2000  # rows used to choose epsilon if no row is unlabelled
 
 
 class RowLevelFit:
-    """A fit with ``marginals="balanced"``: Algorithm 1 over the costs between rows.
+    """A fit of `PaperOTP`: Algorithm 1 over the costs between rows.
 
     Parameters
     ----------
@@ -59,7 +58,7 @@ class RowLevelFit:
             weights,
             len(labels.classes),
             epsilon=epsilon,
-            alpha=AUTO_ALPHA if config.alpha is None else config.alpha,
+            alpha=config.alpha,
             max_rounds=config.max_rounds,
             min_round_share=config.min_round_share,
             tol=config.tol,
@@ -67,7 +66,7 @@ class RowLevelFit:
         )
         self.rounds.run(on_round, self.epsilon)
         snapshots = self.rounds.snapshots
-        if not snapshots:  # nothing was unlabelled: every labelled row counts by its weight
+        if not snapshots:  # no row was unlabelled: every labelled row counts with its weight
             f = epsilon * np.log(weights[labeled])
             snapshots = [Snapshot(labeled, labels.codes[labeled], f, threshold=0.0)]
         precomputed = isinstance(config.cost, str) and config.cost == "precomputed"

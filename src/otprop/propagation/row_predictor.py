@@ -21,10 +21,10 @@ from otprop.propagation.row_rounds import Snapshot
 class RowLevelPredictor:
     """Carries new rows through the rounds as unlabelled rows without mass, which change nothing for the others.
 
-    With the unlabelled side of the plan eliminated, a row's class probabilities in a round follow from the potentials
-    of the labelled rows, so a round is kept as those and its threshold. A row takes its probabilities from the first
-    round whose threshold it passes, or else from the one in which it was most certain. For the unlabelled rows of
-    the training table that is what happened to them, where all rounds were kept.
+    The class probabilities of a row in a round follow from the potentials of the labelled rows. So a round is stored
+    as these potentials and its threshold. A row takes its probabilities from the first round whose threshold it
+    passes, or else from the round in which it was most certain. If all rounds are stored, this gives the unlabelled
+    rows of the training table the probabilities they got in the fit.
     """
 
     def __init__(
@@ -40,8 +40,8 @@ class RowLevelPredictor:
         self.pairs, self.snapshots, self.epsilon, self.n_classes = pairs, snapshots, epsilon, n_classes
         self.labeled, self._precomputed, self._sparse = labeled, precomputed, sp.issparse(rows)
 
-    def predict(self, new: Any) -> tuple[np.ndarray, None]:
-        """Class probabilities of new rows; there is no confidence at row level."""
+    def predict(self, new: Any) -> np.ndarray:
+        """Class probabilities of new rows."""
         if sp.issparse(new) != self._sparse:  # rows are matched in the form of the training rows
             new = sp.csr_array(new) if self._sparse else new.toarray()
         labeled = self.snapshots[-1].sources  # those of the earlier rounds are the first of these
@@ -50,7 +50,7 @@ class RowLevelPredictor:
         for block in row_blocks(len(out), rows_per_block(len(labeled), BLOCK_BYTES // 2)):
             out[block] = self._through_rounds(columns(np.arange(block.start, block.stop)))
         self._keep_labels(new, out)
-        return out, None
+        return out
 
     def _through_rounds(self, costs: np.ndarray) -> np.ndarray:
         found = np.full((len(costs), self.n_classes), 1.0 / self.n_classes)
@@ -77,7 +77,7 @@ class RowLevelPredictor:
         return shares / shares.sum(axis=1, keepdims=True)
 
     def _keep_labels(self, new: Any, out: np.ndarray) -> None:
-        """Rows equal to labelled ones have their label; of several labels, each by its weight."""
+        """Give rows equal to labelled ones their label; several different labels are weighted."""
         for row, labeled in enumerate(self._matches(new)):
             if len(labeled):
                 out[row] = self.labeled.votes(labeled, self.n_classes)

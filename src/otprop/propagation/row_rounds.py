@@ -14,7 +14,7 @@ from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import solve
 from otprop.transport.stage import f_from_g
 
-SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are left out
+SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are skipped
 EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
 
 
@@ -40,13 +40,13 @@ class RowLevelRounds(Rounds):
     n_classes : int
     epsilon : float
     alpha : float, the threshold
-    max_rounds : int or None; the last round labels all that is left
+    max_rounds : int or None; the last round labels all remaining rows
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
 
     Attributes
     ----------
-    codes, distributions, certainty, round : ndarrays, one entry a row, filled in as rows are labelled
+    codes, distributions, certainty, round : ndarrays, one entry per row, filled in as rows are labelled
     snapshots : list of Snapshot, for prediction
     """
 
@@ -111,7 +111,7 @@ class RowLevelRounds(Rounds):
         )
 
     def _solve(self) -> TransportResult:
-        """Eq. 7 and 9: the plan between the two sides as they are now."""
+        """Eq. 7 and 9: the plan between the current two sides."""
         n_targets = len(self.cost.unlabeled)
         return solve(
             self.cost,
@@ -124,7 +124,7 @@ class RowLevelRounds(Rounds):
         )
 
     def _source_marginal(self) -> np.ndarray:
-        """The marginal a: the weights of the labelled rows as they are now, scaled to a mass of one."""
+        """The marginal a: the weights of the current labelled rows, scaled to a mass of one."""
         weights = self.weights[self.cost.labeled]
         weights = weights / weights.max()  # so that their sum cannot overflow
         return weights / weights.sum()
@@ -155,7 +155,7 @@ class RowLevelRounds(Rounds):
         self._potentials = np.concatenate([plan.f, f_new])
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
-        """Keep the round for prediction: every one at first, later one for every hundredth of the rows."""
+        """Keep the round for prediction: every round at first, later one per hundredth of the rows."""
         self._rows_since_snapshot += n_rows
         last = n_rows == len(self.cost.unlabeled)
         kept = len(self.snapshots) * len(self.snapshots[-1].f) if self.snapshots else 0

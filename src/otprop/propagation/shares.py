@@ -1,4 +1,4 @@
-"""Class shares inferred from the labels and from the rows, and how far the transport binds to them."""
+"""Class shares inferred from the labels and the rows, and how strictly the transport enforces them."""
 
 from __future__ import annotations
 
@@ -14,6 +14,8 @@ from otprop._validation import ParameterError
 SMOOTHING = 0.5  # added to the number of labels of every class
 STRATIFIED_FACTOR = 10.0  # a label of a stratified draw tells as much about the shares as this many random ones
 CONFUSION_PRIOR = 2.0  # weight, in held-out labels, of the assumption that all classes are equally well separated
+EQUAL_CONCENTRATION = 20.0  # of the class shares of the labels, if the same number per class was intended
+TRUSTED_MOVED, MAX_MOVED = 0.2, 0.6  # share of rows that change class between labelled shares and inferred ones
 MIN_VARIANCE = 1e-6  # of a mean probability
 MAX_STRENGTH = 0.5  # of the transport, with many labels
 HALF_STRENGTH_LABELS = 5.0  # labels per class at which the strength is half of MAX_STRENGTH
@@ -30,9 +32,9 @@ def labeled_shares(counts: np.ndarray) -> np.ndarray:
 
 
 def counts_without_chosen(drawn: np.ndarray, chosen: np.ndarray, n_left: int) -> np.ndarray:
-    """As many labels as were drawn at random, with the class shares to expect among the rows left.
+    """Label counts with the total of the random labels and the class shares expected among the rows left.
 
-    Labels drawn at random tell the shares of the rows left and the chosen ones together; the latter are known.
+    Random labels estimate the shares of the rows left and the chosen rows together; the latter are known.
     """
     if not chosen.any() or not drawn.any():
         return drawn
@@ -46,15 +48,15 @@ def infer_shares(
     """The classes' shares among the unlabelled rows, from their class probabilities and from the labels.
 
     The rows' mean probabilities q are ``sum_k p_k C_k`` for shares p, where C_k are the mean probabilities of rows of
-    class k (Lipton, Wang and Smola 2018). C is estimated from the held-out labels; its variance says how much the rows
-    tell about p: much where classes are well separated, little where they overlap. What the labels tell depends on
-    how they were drawn, which is not known: the same number per class (nothing), at random, or stratified. Each of
-    the three gives shares, weighted by how well they explain q.
+    class k (Lipton, Wang and Smola 2018). C is estimated from the held-out labels. Its variance determines how much the
+    rows tell about p: much if classes are well separated, little if they overlap. What the labels tell depends on how
+    they were drawn, which is unknown: the same number per class (they tell nothing), at random, or stratified. Each of
+    the three gives shares, weighted by how well they explain q; the first also by how equal the numbers are.
 
     Parameters
     ----------
     mean : ndarray of shape (n_classes,), the mean class probabilities of the unlabelled rows
-    n_rows : int, how many these are
+    n_rows : int, number of unlabelled rows
     held_out : ndarray of shape (n_held_out, n_classes), the probabilities of labelled rows whose label was held out
     codes : ndarray of int of shape (n_held_out,), their classes
     counts : ndarray of shape (n_classes,), the number of labels of each class
@@ -71,14 +73,41 @@ def infer_shares(
     precision = np.linalg.inv(variance + MIN_VARIANCE * np.eye(n_classes))
     draws = (np.ones(n_classes), counts + SMOOTHING, STRATIFIED_FACTOR * counts + SMOOTHING)
     found = [_most_probable(mean, confusion, precision, concentration) for concentration in draws]
-    weights = softmax([evidence for _, evidence in found])
+    log_evidence = np.array([evidence for _, evidence in found])
+    log_evidence[0] += _equal_numbers_penalty(counts)
+    weights = softmax(log_evidence)
     return np.asarray(weights @ np.stack([shares for shares, _ in found]))
 
 
-def _confusion(held_out: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Mean probabilities of the rows of each class (one row a class), and the covariance of their weighted sum.
+def bound_shares(inferred: np.ndarray, mean: np.ndarray, labeled: np.ndarray) -> np.ndarray:
+    """Inferred shares, pulled towards the mean probabilities of the rows, more so far from the labelled shares.
 
-    A class with few held-out labels is shrunk towards the others: as well separated, confused with the usual ones.
+    This is for rows that differ from the labelled ones in more than their shares. Inferred shares are then often right
+    if they are near the labelled shares, and seldom if they reverse them.
+    """
+    distance = 0.5 * np.abs(inferred - labeled).sum()
+    trust = np.clip((MAX_MOVED - distance) / (MAX_MOVED - TRUSTED_MOVED), 0.0, 1.0)
+    return np.asarray(trust * inferred + (1.0 - trust) * mean)
+
+
+def _equal_numbers_penalty(counts: np.ndarray) -> float:
+    """Log-probability ratio of these label counts if the same number per class was intended, at most 0.
+
+    Compares a Dirichlet-multinomial distribution concentrated around equal numbers with one that is not.
+    """
+    total = counts.sum()
+
+    def log_probability(concentration: float) -> float:
+        each = np.full(len(counts), concentration)
+        return float(gammaln(each.sum()) - gammaln(total + each.sum()) + (gammaln(counts + each) - gammaln(each)).sum())
+
+    return min(log_probability(EQUAL_CONCENTRATION) - log_probability(1.0), 0.0)
+
+
+def _confusion(held_out: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Mean probabilities of the rows of each class (one row per class), and the covariance of their weighted sum.
+
+    A class with few held-out labels is shrunk towards the average: equally well separated, with average confusions.
     """
     n_classes = held_out.shape[1]
     counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
@@ -123,7 +152,7 @@ def _most_probable(
 
 
 def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
-    """The parameter `class_prior` as shares in the order of `classes`; None where they are to be inferred."""
+    """The parameter `class_prior` as shares in the order of `classes`; None if they have to be inferred."""
     if class_prior is None:
         return None
     accepted = "None, 'uniform', an array with a share for each class, or a dict from class to share"
@@ -155,7 +184,7 @@ def check_prior(class_prior: Any, classes: np.ndarray) -> np.ndarray | None:
 
 
 def _in_order(class_prior: dict[Any, Any], classes: np.ndarray) -> list[Any]:
-    """The shares of a dict in the order of `classes`; a class may be named by its text."""
+    """The shares of a dict in the order of `classes`; keys may be the classes as text."""
     names, known = list(class_prior), class_list(classes)
     places = class_numbers(names, classes)
     by_text = class_numbers(map(str, names), np.array(list(map(str, known)), dtype=object))

@@ -11,34 +11,44 @@ from hashlib import sha256
 from importlib.resources import files
 from typing import Any
 
+from otprop._errors import install_command
+
 try:
-    from jinja2 import Environment, PackageLoader, StrictUndefined
+    from jinja2 import ChoiceLoader, Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 except ImportError as error:
-    raise ImportError("pages need jinja2: pip install 'otprop[files]'") from error
+    raise ImportError(f"pages need jinja2: {install_command('files')}") from error
 
 from otprop.report.formatting import display_text, format_count, format_percent, format_threshold
 
 _UNSAFE = re.compile("[&<>\ud800-\udfff]")  # could start markup, or has no UTF-8
 
 
-def render_page(template: str, style: str, scripts: Sequence[str] = (), data: Any = None, **context: Any) -> str:
+def render_page(
+    template: str,
+    style: str,
+    scripts: Sequence[str] = (),
+    data: Any = None,
+    package: str = "otprop.report",
+    **context: Any,
+) -> str:
     """Fill a template; its content security policy allows this style and these scripts only, and no request.
 
-    `data` is JSON for the scripts, in the element with id "data".
+    `data` is JSON for the scripts, in the element with id "data". The files are in the folder `templates` of
+    `package`, whose templates can extend and import those here.
     """
-    css, script = _file(style), "\n".join(map(_file, scripts))
+    css, script = _file(package, style), "\n".join(_file(package, name) for name in scripts)
     policy = f"default-src 'none'; img-src data:; style-src {_hash(css)}; base-uri 'none'; form-action 'none'"
     if script:
         policy += f"; script-src {_hash(script)}"
         context |= {"script": Markup(script), "data": Markup(_json(data))}
-    return _environment().get_template(template).render(style=Markup(css), policy=Markup(policy), **context)
+    return _environment(package).get_template(template).render(style=Markup(css), policy=Markup(policy), **context)
 
 
 @cache
-def _environment() -> Environment:
+def _environment(package: str) -> Environment:
     environment = Environment(
-        loader=PackageLoader("otprop.report"),
+        loader=ChoiceLoader([PackageLoader(package), PackageLoader("otprop.report")]),
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
@@ -50,8 +60,8 @@ def _environment() -> Environment:
     return environment
 
 
-def _file(name: str) -> str:
-    return files("otprop.report").joinpath("templates", name).read_text(encoding="utf-8")
+def _file(package: str, name: str) -> str:
+    return files(package).joinpath("templates", name).read_text(encoding="utf-8")
 
 
 def _hash(text: str) -> str:

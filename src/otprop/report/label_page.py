@@ -191,7 +191,8 @@ def _figures(outcome: Outcome) -> list[tuple[str, str, str]]:
     ]
     expected, error_range = outcome.expected_error, outcome.error_range
     if expected is not None and error_range is not None:
-        figures.append(("expected error", format_percent(expected), " to ".join(map(format_percent, error_range))))
+        title = "expected error, rough" if outcome.shifted else "expected error"
+        figures.append((title, format_percent(expected), " to ".join(map(format_percent, error_range))))
     elif outcome.confidence is not None:
         figures.append(("expected error", "none added", ""))
     return [*figures, ("time", f"{outcome.seconds:.1f}\N{NO-BREAK SPACE}s", "")]
@@ -205,6 +206,7 @@ def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) ->
     weights = np.where(outcome.given | outcome.abstained, 0.0, outcome.sureness)
     total = np.bincount(np.maximum(outcome.codes, 0), weights=weights, minlength=len(outcome.classes))
     added = sizes - given
+    errors = {one.label: one for one in outcome.class_errors}
     return [
         {
             "number": number,
@@ -216,6 +218,7 @@ def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) ->
             "after": after[number],
             "estimated": None if outcome.shares is None else outcome.shares[name],
             "bars": share_bars(before[number], after[number], markers[number][0], largest),
+            "errors": errors.get(name),
             "mean": f"{total[number] / added[number]:.3f}" if added[number] else "",
         }
         for number, name in enumerate(outcome.classes)

@@ -9,6 +9,7 @@ import numpy as np
 from scipy.sparse import issparse
 from sklearn.decomposition import PCA, TruncatedSVD
 
+from otprop._errors import install_command
 from otprop._validation import ParameterError
 from otprop.labelling.outcome import Outcome
 from otprop.report.class_markers import ClassMarker
@@ -64,7 +65,7 @@ def _umap(rows: Any, seed: int) -> np.ndarray:
     try:
         from umap import UMAP
     except ImportError as error:
-        raise ImportError("a map of the rows by UMAP needs umap-learn: pip install 'otprop[umap]'") from error
+        raise ImportError(f"a map of the rows by UMAP needs umap-learn: {install_command('umap')}") from error
     n_rows = rows.shape[0]
     if n_rows < 4:
         return np.column_stack([np.arange(n_rows, dtype=np.float64), np.zeros(n_rows)])

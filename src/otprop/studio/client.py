@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from threading import Lock, Thread
 from typing import Any
 
+from otprop._errors import OtpropError
 from otprop.studio import worker
 from otprop.studio.source import Source
 
@@ -35,7 +36,7 @@ def _without_interrupts() -> Iterator[None]:
         signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
-class WorkerGoneError(RuntimeError):
+class WorkerGoneError(OtpropError, RuntimeError):
     """The worker ended before it answered."""
 
 
@@ -137,14 +138,14 @@ class WorkerClient:
     def _starts_again(self) -> bool:
         return not self._closed and self._failures <= MOST_RESTARTS
 
-    def _take_answer(self, number: int, answer: Any, error: str | None) -> None:
+    def _take_answer(self, number: int, answer: Any, error: ValueError | None) -> None:
         question = self._questions.pop(number, None)
         if question is None or question.cancelled():
             return
         if error is None:
             question.set_result(answer)
         else:
-            question.set_exception(ValueError(error))
+            question.set_exception(error)
 
     def _fail_questions(self) -> None:
         ending = "; it is started again." if self._starts_again else f", and is not started again: {WITHOUT}."

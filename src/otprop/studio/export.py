@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
@@ -15,7 +16,11 @@ from otprop.studio.propagator import Labels, Propagator, class_ids, class_values
 from otprop.studio.source import Source
 from otprop.table.target import Target
 
-FORMATS = {"csv": "labelled.csv", "parquet": "labelled.parquet", "report": "report.html", "model": "model"}
+SPREADSHEET = "spreadsheet"  # CSV in which no cell starts a formula, as with `otprop label --excel-safe`
+FORMATS = {
+    **{"csv": "labelled.csv", SPREADSHEET: "spreadsheet.csv", "parquet": "labelled.parquet"},
+    **{"report": "report.html", "model": "model"},
+}
 MADE_HERE = "labels"  # the format that needs no propagation
 CHOSEN = "chosen"  # the reason of a row that was not drawn
 
@@ -33,7 +38,7 @@ def export(propagator: Propagator, labels: Labels, what: str, folder: Path) -> s
     elif what == "model":
         result.save(path, force=True)
     else:
-        result.write(path, force=True)
+        result.write(path, force=True, excel_safe=what == SPREADSHEET)
     return name
 
 
@@ -57,8 +62,6 @@ def export_made_here(source: Source, target: Target, labels: Labels, digest: str
 
     Needs no propagation: who cannot have one takes the labels away all the same.
     """
-    import pyarrow as pa  # optional, and slow to import
-
     if source.sample is not None:
         raise ValueError("the rows are a sample, whose numbers otprop label does not know: export the model instead.")
     rows = np.flatnonzero(labels.state >= 0)
@@ -67,15 +70,25 @@ def export_made_here(source: Source, target: Target, labels: Labels, digest: str
     codes = class_ids(target, labels)
     names = [labels.classes[number] for number in np.unique(codes[codes >= 0])]
     values = dict(zip(names, class_values(names, dict(zip(target.classes, target.values, strict=True))), strict=True))
+    texts = [str(values[labels.classes[number]]) for number in labels.state[rows]]
+    name = _name(source, "labels.csv")
+    write_made_here(rows.tolist(), texts, labels.drawn[rows].tolist(), digest, folder / name)
+    return name
+
+
+def write_made_here(
+    rows: Sequence[int], labels: Sequence[str], drawn: Sequence[bool], digest: str, path: Path, *, force: bool = True
+) -> None:
+    """Write labels as `otprop label --corrections` reads them."""
+    import pyarrow as pa  # optional, and slow to import
+
     columns = {
-        ROW: [int(row) + 1 for row in rows],
-        LABEL: [str(values[labels.classes[number]]) for number in labels.state[rows]],
-        REASON: [RANDOM if drawn else CHOSEN for drawn in labels.drawn[rows]],
+        ROW: [row + 1 for row in rows],
+        LABEL: list(labels),
+        REASON: [RANDOM if one else CHOSEN for one in drawn],
         DIGEST: [digest] * len(rows),
     }
-    name = _name(source, "labels.csv")
-    write_arrow(pa.table(columns), folder / name, force=True)
-    return name
+    write_arrow(pa.table(columns), path, force=force)
 
 
 def _name(source: Source, ending: str) -> str:
@@ -84,11 +97,11 @@ def _name(source: Source, ending: str) -> str:
 
 def _write_labels(propagator: Propagator, labels: Labels, what: str, path: Path) -> None:
     """The table where nothing could be propagated: the labels there are."""
-    if what not in ("csv", "parquet"):
+    if what not in ("csv", SPREADSHEET, "parquet"):
         raise ValueError("labels of two classes are needed first: there is no propagation to write yet.")
     job, _ = propagator.job(labels)
     names = np.array([*job.target.values, None], dtype=object)
     source = np.where(job.corrected, "corrected", np.where(job.target.given, "given", "abstained")).astype(object)
     prefix = _columns(propagator).prefix or f"{job.request.target}_"
     columns = {f"{prefix}label": names[job.target.codes], f"{prefix}source": source}
-    job.table.write(path, columns, force=True)
+    job.table.write(path, columns, force=True, excel_safe=what == SPREADSHEET)

@@ -12,6 +12,8 @@ from typing import Any
 
 import numpy as np
 
+from otprop._errors import OtpropError
+
 IMAGE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp")
 MOST_BYTES = 20_000_000  # of a picture
 MOST_SIDE = 4096  # pixels of an array that is shown as a picture
@@ -24,7 +26,7 @@ _STARTS = {
 }
 
 
-class NoPictureError(ValueError):
+class NoPictureError(OtpropError, ValueError):
     """A row has no picture that can be shown; the message says why."""
 
 
@@ -77,15 +79,14 @@ class Pictures:
     def _read(self, name: str, n_bytes: int) -> tuple[bytes, str]:
         """The first bytes of a file below the folder; links that lead out of the folder are not followed."""
         try:
-            path = (self._folder / name).resolve(strict=True)
-            inside = path.is_relative_to(self._folder.resolve())
+            folder = self._folder.resolve()
+            path = (folder / name).resolve(strict=True)
         except (OSError, ValueError, RuntimeError):  # missing, a NUL in the name, links in a circle
             raise NoPictureError(f"{name[:200]} is not there.") from None
-        if not inside:
+        if not path.is_relative_to(folder):
             raise NoPictureError("pictures are shown from the folder of the file and below only.")
         try:
-            number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not be waited for
-            with os.fdopen(number, "rb") as file:
+            with os.fdopen(_open_below(folder, path), "rb") as file:
                 found = os.fstat(file.fileno())
                 if not stat.S_ISREG(found.st_mode):
                     raise NoPictureError(f"{name[:200]} is not a plain file.")
@@ -98,6 +99,23 @@ class Pictures:
         if kind is None:
             raise NoPictureError(f"{name[:200]} is no PNG, JPEG, GIF or WebP picture.")
         return data, kind
+
+
+def _open_below(folder: Path, path: Path) -> int:
+    """Open a resolved path below a folder; no link is followed, also not one that was put there meanwhile."""
+    how = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0)  # a pipe must not be waited for
+    if os.open not in os.supports_dir_fd:
+        return os.open(path, how)
+    *parents, name = path.relative_to(folder).parts or (".",)
+    place = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        for parent in parents:
+            inner = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=place)
+            os.close(place)
+            place = inner
+        return os.open(name, how | os.O_NOFOLLOW, dir_fd=place)
+    finally:
+        os.close(place)
 
 
 def media_type(data: bytes) -> str | None:

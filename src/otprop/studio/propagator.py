@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -59,7 +58,8 @@ class Result:
     revision : int, of the labels
     labels : ndarray of uint16, NO_CLASS where there is none
     confidence, rounds : ndarray of uint8
-    best, probability : ndarray of uint16 and float32 of shape (n_rows, MOST_PROBABLE or fewer)
+    best, probability : ndarray of uint16 and float32 of shape (n_rows, MOST_PROBABLE or fewer), the label first; its
+        probability is the confidence
     changed : ndarray of uint32, rows that have another class than in the result before
     error : (value, low, high) or None
     issues : list of (row, suggested class, probability), the most doubtful first
@@ -93,11 +93,11 @@ class Propagator:
         progress(0, 0, "reading")
         self.source, self.base = source, prepare_source(source, read_source(source))
         self._progress = progress
-        self._estimator: Any = None  # the one that keeps the geometry
         self._running: Any = None
         self._stop = False
         self.fitted: tuple[Job, Outcome, np.ndarray, Labels] | None = None  # with the ids of the classes
         self._last: np.ndarray | None = None
+        self._errors: dict[int, float] = {}  # expected error by the number of labels, of all propagations
 
     @property
     def digest(self) -> str:
@@ -117,26 +117,9 @@ class Propagator:
         return np.ascontiguousarray((found - (low + high) / 2) / half, dtype="<f4")
 
     def find_neighbors(self) -> None:
-        """Find what depends on the rows alone, so that the first label does not wait for it.
-
-        The fit is left as soon as its sources would see the labels, which are none of the user's.
-        """
-        n_rows = self.base.table.n_rows
-        if n_rows < 3:
-            return
-        estimator = self._new_estimator()
-        codes = np.full(n_rows, -1)
-        codes[:2] = 0, 1
-
-        def progress(done: float, total: float, step: str) -> None:
-            if step.startswith("source"):
-                raise FitCancelledError
-            self._progress(done, total, step)
-
-        with contextlib.suppress(FitCancelledError):
-            estimator.set_progress(progress).fit(self.base.vectors, codes)
-        estimator.set_progress(None)
-        self._estimator = estimator
+        """Find what depends on the rows alone, so that the first label does not wait for it."""
+        if self.base.table.n_rows > 1:
+            self.base.make_geometry(self._progress)
 
     def can_run(self, labels: Labels) -> bool:
         """Whether there are labels of two classes."""
@@ -151,10 +134,12 @@ class Propagator:
             outcome = job.run(self._step)
         finally:
             self._running, self._stop = None, False
-            self._estimator = job.estimator  # keeps the geometry, also where the fit was cancelled
+            self.base.geometry = job.geometry  # also where the fit was cancelled
         outcome.codes[labels.state == UNKNOWN] = -1
         result = self._result(job, outcome, ids, labels)
         self.fitted, self._last = (job, outcome, ids, labels), result.labels
+        if result.error is not None:
+            self._errors[result.n_labels] = result.error[0]
         return result
 
     def cancel(self) -> None:
@@ -221,7 +206,9 @@ class Propagator:
         if self.fitted is None or not hasattr(self.fitted[0].estimator, "labels_needed"):
             return None
         try:
-            found = self.fitted[0].estimator.labels_needed(error)
+            n_labels = int(self.fitted[0].target.given.sum())
+            earlier = [point for point in self._errors.items() if point[0] < n_labels]
+            found = self.fitted[0].estimator.labels_needed(error, earlier)
         except ValueError:  # an error that no number of labels brings about
             return None
         return float(found.value), float(found.low), float(found.high)
@@ -248,7 +235,7 @@ class Propagator:
         job = replace(
             base,
             target=target,
-            estimator=self._new_estimator(),
+            estimator=clone(self.base.estimator),
             corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
             corrected=corrected,
             chosen=chosen,
@@ -256,15 +243,11 @@ class Propagator:
         )
         return job, ids
 
-    def _new_estimator(self) -> Any:
-        """An estimator that takes over the neighbours and graphs of the one before."""
-        estimator = clone(self.base.estimator).set_params(warm_start=True)
-        return estimator if self._estimator is None else estimator.take_geometry(self._estimator)
-
     def _result(self, job: Job, outcome: Outcome, ids: np.ndarray, labels: Labels) -> Result:
         table = np.append(ids, NO_CLASS).astype(np.uint16)
         shown = table[outcome.codes]
-        best, probability = _most_probable(outcome.distributions)
+        label, confidence = _confidence(outcome)
+        best, probability = _most_probable(outcome.distributions, label, np.where(outcome.given, -1, confidence))
         low_high = outcome.error_range
         expected = outcome.expected_error
         last = self._last
@@ -279,7 +262,7 @@ class Propagator:
         return Result(
             revision=labels.revision,
             labels=shown,
-            confidence=np.round(255 * np.clip(outcome.sureness, 0, 1)).astype(np.uint8),
+            confidence=confidence,
             rounds=np.where(outcome.codes < 0, 255, np.clip(outcome.round, 0, 254)).astype(np.uint8),
             best=table[best],
             probability=probability,
@@ -322,14 +305,46 @@ def class_values(names: Sequence[str], in_file: Mapping[str, Any]) -> list[Any]:
     return values if kind is not bool and all(value == value for value in made) else list(names)
 
 
-def _most_probable(distributions: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The most probable classes of each row, most probable first, and their probabilities."""
+def _confidence(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
+    """The label of each row, or its most probable class where it has none, and the confidence in 1/255."""
+    label = np.where(outcome.codes >= 0, outcome.codes, outcome.distributions.argmax(axis=1))
+    shares = outcome.confidence
+    if shares is None:  # of a method without: the probability
+        shares = np.take_along_axis(outcome.distributions, label[:, None], axis=1)[:, 0]
+    return label, np.round(255 * np.clip(shares, 0, 1)).astype(np.uint8)
+
+
+def _most_probable(
+    distributions: np.ndarray, label: np.ndarray, confidence: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """The most probable classes of each row, its label first, and their calibrated probabilities.
+
+    The probability of the label is its confidence, in 1/255; below 0 for rows whose probabilities stay as they are.
+    """
     n_rows, n_classes = distributions.shape
     kept = min(MOST_PROBABLE, n_classes)
     best, probability = np.empty((n_rows, kept), dtype=np.intp), np.empty((n_rows, kept), dtype=np.float32)
     for start in range(0, n_rows, _BLOCK):
-        block = distributions[start : start + _BLOCK]
-        order = np.argsort(-block, axis=1, kind="stable")[:, :kept]
-        best[start : start + _BLOCK] = order
-        probability[start : start + _BLOCK] = np.take_along_axis(block, order, axis=1)
+        block = slice(start, start + _BLOCK)
+        shares, calibrated = distributions[block].copy(), np.flatnonzero(confidence[block] >= 0)
+        labels = label[block][calibrated]
+        shares[calibrated] = _with_confidence(shares[calibrated], labels, confidence[block][calibrated] / 255)
+        rank = -shares
+        rank[calibrated, labels] = -np.inf
+        order = np.argsort(rank, axis=1, kind="stable")[:, :kept]
+        best[block] = order
+        probability[block] = np.take_along_axis(shares, order, axis=1)
     return best, probability
+
+
+def _with_confidence(shares: np.ndarray, label: np.ndarray, confidence: np.ndarray) -> np.ndarray:
+    """Probabilities in which the label has its confidence, and the other classes share the rest as before."""
+    rows, others = np.arange(len(shares)), shares.copy()
+    others[rows, label] = 0.0
+    none = others.sum(axis=1) <= 0
+    others[none] = 1.0
+    others[rows, label] = 0.0
+    total = others.sum(axis=1)
+    others *= np.divide(1.0 - confidence, total, out=np.zeros(len(shares)), where=total > 0)[:, None]
+    others[rows, label] = confidence
+    return np.asarray(others)

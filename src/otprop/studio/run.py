@@ -11,6 +11,7 @@ from typing import Any
 import uvicorn
 
 from otprop.studio.cells import Cells
+from otprop.studio.connections import LimitedProtocol
 from otprop.studio.hub import Hub
 from otprop.studio.server import make_app
 from otprop.studio.session import Session
@@ -58,13 +59,13 @@ class Studio:
         self.url = f"http://{HOST}:{self.port}/?token={self._app.token}"
         config = uvicorn.Config(
             self._app,
-            log_level="warning",
+            log_level="error",  # a stranger's broken request is no news for the terminal
             access_log=False,
             server_header=False,
             ws="none",
             lifespan="off",
             timeout_graceful_shutdown=2,
-            http="h11",
+            http=LimitedProtocol,
         )
         self._server = _Server(config, self.hub)
 

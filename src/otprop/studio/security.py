@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import secrets
 from collections.abc import Awaitable, Callable, MutableMapping
-from http.cookies import CookieError, SimpleCookie
 from typing import Any
 from urllib.parse import parse_qs
 
@@ -56,15 +54,14 @@ class Guard:
     ----------
     app : the application
     port : int
-    secret : str, that the value of the cookie is made from
     allowed : callable of (method, path), whether there is such a route, and the largest body it takes; None for none
     """
 
-    def __init__(self, app: App, port: int, secret: str, allowed: Callable[[str, str], int | None]) -> None:
+    def __init__(self, app: App, port: int, allowed: Callable[[str, str], int | None]) -> None:
         self._app, self._allowed = app, allowed
         self.token = secrets.token_urlsafe(32)
         self._cookie_name = f"otprop_studio_{port}"  # cookies do not tell ports apart
-        self._cookie = hmac.new(secret.encode(), f"cookie {port}".encode(), hashlib.sha256).hexdigest()
+        self._cookie = secrets.token_urlsafe(32)  # of this start alone, and in no file
         self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -113,14 +110,13 @@ class Guard:
         return most
 
     def _has_cookie(self, headers: dict[str, list[str]]) -> bool:
-        for line in headers.get("cookie", []):
-            try:
-                found = SimpleCookie(line).get(self._cookie_name)
-            except CookieError:
-                continue
-            if found is not None and hmac.compare_digest(found.value.encode(), self._cookie.encode()):
-                return True
-        return False
+        """Whether our own cookie is there; those of other servers on this machine come along and may be anything."""
+        cookies = (one.partition("=") for line in headers.get("cookie", []) for one in line.split(";"))
+        return any(
+            hmac.compare_digest(value.strip().encode(), self._cookie.encode())
+            for name, _, value in cookies
+            if name.strip() == self._cookie_name
+        )
 
     async def _let_in(self, scope: Scope, send: Send) -> None:
         """Swap the token of the address for the cookie."""

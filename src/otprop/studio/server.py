@@ -307,4 +307,4 @@ def make_app(workspace: Workspace, hub: Hub, port: int) -> Guard:
     """The whole application; its `token` goes into the address."""
     application = Application(workspace, hub)
     workspace.notify = hub.notify
-    return Guard(application.make(), port, workspace.session.secret, application.allowed)
+    return Guard(application.make(), port, application.allowed)

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from otprop.studio.session_check import check_values
 from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, reading, writing
 
 AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
@@ -108,15 +109,19 @@ class Session:
     def __init__(self, path: str | Path, rows: Rows, target: str, classes: Sequence[str] = ()) -> None:
         self.path, self.lock, self.notes = Path(path), RLock(), list[str]()
         self._rows = rows
-        self._connection, is_new = open_session_file(self.path)
+        self._failed = ""  # why nothing can be saved until the next start
+        self._connection, self._place, is_new = open_session_file(self.path)
+        self.notes += self._place.notes()
         try:
             with reading(self.path):
-                if is_new or self._meta("target") is None:
+                if is_new or not self._connection.execute("SELECT count(*) FROM meta").fetchone()[0]:
                     self._begin(target)
+                check_values(self._connection)
                 self._check_target(target)
                 self._replay()
                 self._match_file()
             with self._saving():
+                self._set_meta(secret=None)  # version 0.2 kept one here
                 for name in classes:
                     self._add_class(name)
             self.classes = self._read_classes()
@@ -129,17 +134,26 @@ class Session:
         with self.lock:
             self._connection.close()
 
+    @property
+    def ending(self) -> str:
+        """Where the labels are, to be said when the studio ends."""
+        problem = self._place.problem() or ("was changed by another program" if self._failed else "")
+        if problem:
+            return f"the labels may not be in {self.path}, which {problem} while the studio was open"
+        return f"every label is saved in {self.path}"
+
+    def check_place(self) -> None:
+        """Raise NotSavedError where what was saved is no longer in the file at the path."""
+        if self._failed:
+            raise NotSavedError(self._failed)
+        self._place.check()
+
     # --- reading
 
     @property
     def session_id(self) -> str:
         """A random id, made with the file."""
         return str(self._meta("id"))
-
-    @property
-    def secret(self) -> str:
-        """What the cookie of the browser is made from, so that an open page goes on after a restart."""
-        return str(self._meta("secret"))
 
     @property
     def goal(self) -> float | None:
@@ -176,6 +190,7 @@ class Session:
     def event_of_request(self, request: str) -> Event | None:
         """The event that a request has made before; None where it has made none."""
         with self.lock:
+            self.check_place()
             found = self._connection.execute("SELECT revision FROM events WHERE request = ?", (request,)).fetchone()
             return None if found is None else next(self._events(found[0] - 1, found[0]))
 
@@ -290,7 +305,7 @@ class Session:
     def _append(self, event: Event, request: str = "", carried: Sequence[tuple[bool, Said]] = ()) -> None:
         """Write an event, and only then let it count; `carried`: rows that are in the file or not, for FILE."""
         prints = self._rows.fingerprints(event.rows.tolist())
-        with self._saving():
+        with self._saving(event.revision):
             if event.kind == FILE:
                 self._remember_file()
             self._connection.execute(
@@ -355,6 +370,9 @@ class Session:
         n_rows = max(self._rows.n_rows, int(self._meta("n_rows") or 0), self._most_rows())
         self.state, self.drawn = np.full(n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(n_rows, dtype=bool)
         for event in self._events():
+            old = AS_IN_FILE if event.kind == FILE else self.state[event.rows]
+            if (event.old != old).any():
+                raise ValueError(f"revision {event.revision} does not follow from those before")
             self._apply(event)
 
     def _most_rows(self) -> int:
@@ -381,7 +399,7 @@ class Session:
 
     def _begin(self, target: str) -> None:
         with self._saving():
-            self._set_meta(target=target, made=_now(), id=secrets.token_hex(16), secret=secrets.token_hex(32))
+            self._set_meta(target=target, made=_now(), id=secrets.token_hex(16))
             self._remember_file()
 
     def _remember_file(self) -> None:
@@ -504,14 +522,30 @@ class Session:
     # --- small things
 
     @contextmanager
-    def _saving(self) -> Iterator[None]:
-        """A transaction, whose failure is one sentence."""
+    def _saving(self, revision: int = 0) -> Iterator[None]:
+        """A transaction, read back from the file at the path before it counts; its failure is one sentence.
+
+        `revision`: of the event that is written, if it is one.
+        """
+        self.check_place()
         try:
             with writing(self._connection):
                 yield
+                self.check_place()
         except sqlite3.Error as error:
             full = "the disk is full" if "full" in str(error) else f"the session file cannot be written ({error})"
             raise NotSavedError(f"not saved: {full}. What was saved before is safe in {self.path.name}.") from error
+        queries: list[tuple[str, tuple[Any, ...]]] = [
+            ("SELECT * FROM meta", ()),
+            ("SELECT count(*), max(revision) FROM events", ()),
+            ("SELECT count(*), max(id), max(name) FROM classes", ()),
+            *((f"SELECT * FROM {table} WHERE revision = ?", (revision,)) for table in ("events", "changes", "renames")),
+        ]
+        try:
+            self._place.confirm(self._connection, queries)
+        except NotSavedError as error:  # the connection has what the file has not: only a new start finds out more
+            self._failed = str(error)
+            raise
 
     def _meta(self, key: str) -> str | None:
         found = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()

@@ -1,14 +1,20 @@
-"""The session file itself: SQLite with a version, a lock against a second process, and durable commits."""
+"""The session file itself: SQLite with a version, a lock against a second process, and durable commits.
+
+There is no write-ahead log: after each commit the file alone holds everything, so that it can be copied or moved.
+"""
 
 from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Iterator
-from contextlib import contextmanager
+import stat
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from otprop._errors import OtpropError
 from otprop.files import TableError
 
 FORMAT = 1  # raised when an older version could not read what a newer one writes
@@ -47,38 +53,104 @@ CREATE TABLE IF NOT EXISTS carried (
 """
 
 
+_IMPOSSIBLE = (sqlite3.DatabaseError, ValueError, TypeError, KeyError, IndexError, OverflowError, RecursionError)
+
+
 class SessionError(TableError):
     """The session file cannot be used; the message is one sentence and says what to do."""
 
     def __init__(self, problem: str, advice: str = "name another file with {}") -> None:
-        super().__init__(problem, advice, arguments=[("session", None)] if "{}" in advice else [])
+        names = ("session", "rescue")[: advice.count("{}")]
+        super().__init__(problem, advice, arguments=[(name, None) for name in names])
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.problem, self.advice)
 
 
-class NotSavedError(RuntimeError):
+class NotSavedError(OtpropError, RuntimeError):
     """A change could not be written, and was not made."""
 
 
-def open_session_file(path: Path) -> tuple[sqlite3.Connection, bool]:
-    """Open the file for this process alone; the connection, and whether the file is new."""
+class Place:
+    """The path of an open session file, and which file is to be there."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path.absolute()
+        self._file = _identity(os.stat(path))
+
+    def problem(self) -> str:
+        """What became of the file, where the one at the path is no longer the open one; empty where it is."""
+        try:
+            found = _identity(os.stat(self.path))
+        except OSError:
+            return "was moved or deleted"
+        return "" if found == self._file else "was replaced by another file"
+
+    def check(self) -> None:
+        """Raise NotSavedError where the file at the path is no longer the open one."""
+        if problem := self.problem():
+            raise NotSavedError(
+                f"not saved: the session file {self.path} {problem}. Put it back, or export the labels before you end "
+                "the studio."
+            )
+
+    def confirm(self, connection: sqlite3.Connection, queries: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
+        """Raise NotSavedError unless the file at the path, read anew, answers as the open connection does."""
+        address = f"{self.path.as_uri()}?mode=ro&immutable=1"  # takes no lock, and does not give ours away
+        try:
+            with closing(sqlite3.connect(address, uri=True)) as written:
+                pairs = (zip_longest(written.execute(*query), connection.execute(*query)) for query in queries)
+                same = all(one == other for rows in pairs for one, other in rows)
+        except sqlite3.Error:
+            same = False
+        self.check()
+        if not same:
+            raise NotSavedError(
+                f"not saved: the session file {self.path} was changed by another program. Keep it, export the labels, "
+                "and start the studio again."
+            )
+
+    def notes(self) -> list[str]:
+        """Warnings about who else may read or change the file."""
+        if not hasattr(os, "getuid"):
+            return []
+        found = os.stat(self.path)
+        if found.st_uid != os.getuid():
+            return [f"{self.path} belongs to another user, who can read and change the labels: make a copy of your own"]
+        if stat.S_IMODE(found.st_mode) & 0o077:
+            may = "change" if stat.S_IMODE(found.st_mode) & 0o022 else "read"
+            return [f"other users may {may} {self.path}: chmod 600 makes it yours alone"]
+        return []
+
+
+def _identity(found: os.stat_result) -> tuple[int, int]:
+    return found.st_dev, found.st_ino
+
+
+def open_session_file(path: Path) -> tuple[sqlite3.Connection, Place, bool]:
+    """Open the file for this process alone; the connection, the place, and whether the file is new."""
     _check_content(path)
     try:
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))  # for the user alone; SQLite's own files follow it
+        place = Place(path)
         connection = sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False)
     except (OSError, sqlite3.Error) as error:
         raise SessionError(_cannot_write(path, error)) from error
     try:
-        return connection, _prepare(connection)
-    except sqlite3.Error as error:
+        is_new = _prepare(connection)
+        place.confirm(connection, [("SELECT name FROM sqlite_master", ())])
+        return connection, place, is_new
+    except NotSavedError as error:
+        connection.close()
+        raise SessionError(f"{path} was replaced while it was opened", "try again") from error
+    except (sqlite3.Error, UnicodeDecodeError) as error:  # the latter from a message about a damaged schema
         connection.close()
         if "locked" in str(error):
             problem = f"{path} is open in another otprop studio"
             raise SessionError(problem, "close that one, or use its page") from error
         if isinstance(error, sqlite3.OperationalError):
             raise SessionError(_cannot_write(path, error)) from error
-        raise _damaged(path, error) from error
+        raise damaged(path, error) from error
 
 
 @contextmanager
@@ -88,18 +160,15 @@ def reading(path: Path) -> Iterator[None]:
         yield
     except SessionError:
         raise
-    except (
-        sqlite3.DatabaseError,
-        ValueError,
-        TypeError,
-        KeyError,
-        IndexError,
-    ) as error:  # or its values are impossible
-        raise _damaged(path, error) from error
+    except _IMPOSSIBLE as error:
+        raise damaged(path, error) from error
 
 
-def _damaged(path: Path, error: Exception) -> SessionError:
-    return SessionError(f"{path} is damaged ({error})", "keep it, and name another file with {}")
+def damaged(path: Path, error: Exception) -> SessionError:
+    return SessionError(
+        f"{path} is damaged ({error})",
+        "name another file with {}, or write the labels that can be read to a CSV with {}",
+    )
 
 
 def _check_content(path: Path) -> None:
@@ -126,7 +195,7 @@ def _check_content(path: Path) -> None:
 
 
 def _first_page(path: Path) -> bytes:
-    """The first bytes of the newest first page: in the file, or in the log beside it that a killed process left."""
+    """The first bytes of the newest first page: in the file, or in the log that a killed version 0.2 left beside it."""
     with path.open("rb") as file:
         found = file.read(_PAGE_START)
     try:
@@ -143,27 +212,47 @@ def _first_page(path: Path) -> bytes:
 
 
 def _prepare(connection: sqlite3.Connection) -> bool:
-    """Take the lock, and make the tables of a new file; whether it is new."""
+    """Take the lock, check the schema, and make the tables of a new file; whether it is new."""
     connection.execute("PRAGMA locking_mode = EXCLUSIVE")  # until closed; a killed process leaves no lock behind
     connection.execute("PRAGMA trusted_schema = OFF")
-    (mode,) = connection.execute("PRAGMA journal_mode = WAL").fetchone()
+    connection.execute("PRAGMA cell_size_check = ON")
+    (mode,) = connection.execute("PRAGMA journal_mode = TRUNCATE").fetchone()  # also writes back the log of version 0.2
     connection.execute("PRAGMA synchronous = FULL")  # on disk before a label counts as saved
-    if mode != "wal":
+    if mode != "truncate":
         raise sqlite3.OperationalError(f"the journal mode is {mode}")
-    (found,) = connection.execute("PRAGMA quick_check(1)").fetchone()
-    if found != "ok":
-        raise sqlite3.DatabaseError(" ".join(found.split()))
-    with writing(connection):
-        (n_tables,) = connection.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        for table in (_RENAMES, _CARRIED):  # also in a session of an earlier version, which has none
-            connection.execute(table)
-        if n_tables:
-            return False
-        for statement in _statements():
-            connection.execute(statement)
-        connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
-        connection.execute(f"PRAGMA user_version = {FORMAT}")
-    return True
+    with writing(connection, "EXCLUSIVE"):
+        found = _schema_of(connection)
+        _check_schema(found)
+        (state,) = connection.execute("PRAGMA integrity_check(1)").fetchone()
+        if state != "ok":
+            raise sqlite3.DatabaseError(" ".join(state.split()))
+        _make_tables(connection, is_new=not found)
+    return not found
+
+
+def _make_tables(connection: sqlite3.Connection, is_new: bool) -> None:
+    for table in (_RENAMES, _CARRIED):  # also in a session of an earlier version, which has none
+        connection.execute(table)
+    for statement in _statements() if is_new else ():
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {FORMAT}")  # writes to the file: where it cannot be written, it is said
+
+
+def _schema_of(connection: sqlite3.Connection) -> set[tuple[str, str, str, str | None]]:
+    return set(connection.execute("SELECT type, name, tbl_name, sql FROM sqlite_master"))
+
+
+def _check_schema(found: set[tuple[str, str, str, str | None]]) -> None:
+    """Refuse anything but our own tables and triggers: another trigger or view could change what is saved or read."""
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as model:
+        _make_tables(model, is_new=True)
+        ours = _schema_of(model)
+    missing = {name for _, name, table, _ in ours - found if table not in ("renames", "carried")}
+    foreign = {name for _, name, _, _ in found - ours}
+    if found and (missing or foreign):
+        names = ", ".join(sorted(map(repr, missing | foreign)))[:200]
+        raise sqlite3.DatabaseError(f"its tables are not those of a session: {names}")
 
 
 def _statements() -> Iterator[str]:
@@ -177,9 +266,9 @@ def _statements() -> Iterator[str]:
 
 
 @contextmanager
-def writing(connection: sqlite3.Connection) -> Iterator[None]:
+def writing(connection: sqlite3.Connection, lock: str = "IMMEDIATE") -> Iterator[None]:
     """A transaction: all of it is on disk afterwards, or nothing of it."""
-    connection.execute("BEGIN IMMEDIATE")
+    connection.execute(f"BEGIN {lock}")
     try:
         yield
         connection.execute("COMMIT")

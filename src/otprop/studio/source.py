@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files import Table, TableError, read_table
+from otprop.files import Table, TableError
 from otprop.labelling.job import Job, Request, prepare
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_frame, take_rows
+from otprop.table.opening import open_table
 
 MOST_ROWS = 2_000_000  # of more, a sample is opened
 MOST_CLASSES = 1_000
@@ -40,18 +41,19 @@ class Source:
 
     @property
     def folder(self) -> Path:
-        """The folder of the file, below which its pictures are."""
-        return Path(self.path).resolve().parent
+        """The folder of the file, or the folder itself, below which its pictures are."""
+        path = Path(self.path).resolve()
+        return path if path.is_dir() else path.parent
 
 
 def read_source(source: Source) -> Table:
     """Read the table, or a sample of its rows in the order of the file."""
-    table = read_table(source.path, **source.reading)
+    table = open_table(source.path, target=source.request.target, **source.reading)
     if source.sample is None or source.sample >= table.n_rows:
         return table
     rows = np.random.default_rng(source.request.seed).choice(table.n_rows, source.sample, replace=False)
     sampled = table_of_frame(take_rows(table.frame(), np.sort(rows).tolist()).reset_index(drop=True))
-    sampled.origin = table.origin
+    sampled.origin, sampled.folder = table.origin, table.folder or source.folder
     sampled.digest = f"{table.digest}-{source.request.seed}-{source.sample}"
     sampled.notes += [*table.notes, f"a sample of {source.sample} of the {table.n_rows} rows is open"]
     return sampled

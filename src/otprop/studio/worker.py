@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._errors import OtpropError
 from otprop._progress import FitCancelledError
 from otprop.studio.export import export
 from otprop.studio.propagator import N_EXPLAINED, Labels, Propagator
@@ -26,6 +27,10 @@ PATIENCE = 2.0  # a run is let through where newer labels have cancelled runs fo
 LEAST_PATIENCE = 5.0  # seconds
 _LONG = ("umap", "export")  # questions that others must not wait for
 _PROGRESS_INTERVAL = 0.1  # seconds
+
+
+class NotReadyError(OtpropError, ValueError):
+    """A question came before the table was read: it may be asked again."""
 
 
 @dataclass(frozen=True)
@@ -198,11 +203,12 @@ class Worker:
         try:
             self._send("answer", number, answer(argument), None)
         except Exception as error:
-            self._send("answer", number, None, _sentence(error))
+            kind = NotReadyError if isinstance(error, NotReadyError) else ValueError
+            self._send("answer", number, None, kind(_sentence(error)))
 
     def _ready(self) -> Propagator:
         if self._propagator is None or self._propagator.base.vectors is None:
-            raise ValueError(self._failure or "the table is still being read.")
+            raise ValueError(self._failure) if self._failure else NotReadyError("the table is still being read.")
         return self._propagator
 
     def _explain(self, rows: list[int]) -> Any:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import tempfile
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -15,9 +14,11 @@ import numpy as np
 
 from otprop import __version__
 from otprop.labelling.job import Job
+from otprop.loop.labels_needed import WIDEST
 from otprop.studio.cells import SHORT, Cells
-from otprop.studio.client import WorkerClient
+from otprop.studio.client import WorkerClient, WorkerGoneError
 from otprop.studio.export import FORMATS, MADE_HERE, export_made_here
+from otprop.studio.export_folder import ExportFolder
 from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Labels, Result
 from otprop.studio.queues import Queues
@@ -48,7 +49,8 @@ from otprop.studio.shown import (
     probability_of,
 )
 from otprop.studio.source import MOST_CLASSES, Source
-from otprop.studio.worker import Changes
+from otprop.studio.worker import Changes, NotReadyError
+from otprop.table.pictures import has_pillow
 
 CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
 DOUBTFUL = 0.2  # probability of a class below which a label contradicts what is near
@@ -75,19 +77,21 @@ class Workspace:
         self._target = job.target
         self._in_file = set(ids[:-1].tolist())
         self._notes, self._note_text = list(job.notes), note_text
-        if cells.pictures.are_files:
+        used = {name for name, kind in zip(cells.columns, cells.kinds, strict=True) if kind == "image"}
+        self._only_shown = cells.pictures.are_files and not (has_pillow() and used & set(job.features.wanted))
+        if self._only_shown:
             self._notes.append("pictures are shown, and are no features: the labels follow from the other columns")
         self._news = WorkerNews()
         self._shown: tuple[tuple[int, int], Shown] | None = None
         self.queues = Queues(job.table.n_rows, source.request.seed)
-        self._exports = tempfile.TemporaryDirectory(prefix="otprop-studio-")
+        self._exports = ExportFolder()
         self.worker = WorkerClient(source, self.receive)
 
     def close(self) -> None:
         """End the worker and delete what was exported."""
         self.worker.close()
         self.session.close()
-        self._exports.cleanup()
+        self._exports.close()
 
     # --- what there is
 
@@ -120,7 +124,7 @@ class Workspace:
                     for name, kind in zip(self.cells.columns, self.cells.kinds, strict=True)
                 ],
                 "text_columns": self.cells.text_columns,
-                "images_are_files": self.cells.pictures.are_files,
+                "images_are_files": self._only_shown,
                 "classes": self._classes(counts),
                 "revision": session.revision,
                 "labels": n_labels,
@@ -195,11 +199,11 @@ class Workspace:
             message = f"reached: {error[0]:.1%} expected"
         elif needed is None:
             message = f"{error[0]:.1%} expected now"
-        elif needed[1] < 1 and needed[2] >= self._n_unlabelled():
-            message = f"at most {self._n_unlabelled()} more labels: too few were drawn at random to say more"
+        elif needed[2] + 1 > WIDEST * (needed[1] + 1):
+            message = f"{error[0]:.1%} expected now; how many more labels cannot be estimated yet: see the curve"
         else:
             message = f"about {needed[0]:.0f} more labels ({needed[1]:.0f} to {needed[2]:.0f})"
-        return {"error": goal, "labels": _range(needed), "message": message.replace("inf", "many")}
+        return {"error": goal, "labels": _range(needed), "message": message}
 
     def _n_unlabelled(self) -> int:
         return self.cells.n_rows - (0 if self.result is None else self.result.n_labels)
@@ -248,6 +252,7 @@ class Workspace:
                 "class": int(shown.classes[one["id"]]),
                 "source": int(shown.sources[one["id"]]),
                 "cells": self.cells.of_row(one["id"], SHORT),
+                "image": self.cells.pictures.has(one["id"]) and not self.cells.pictures.problem(one["id"]),
             }
             for one in nearest
             if shown.rounds[one["id"]] == 0
@@ -291,10 +296,10 @@ class Workspace:
             error = future.exception()
             if error is None:
                 self._news.maps["umap"] = future.result().tobytes()
-            elif "umap-learn" in str(error) or self._news.status["state"] == "failed":
+            elif isinstance(error, (NotReadyError, WorkerGoneError)) and self._news.status["state"] != "failed":
+                self._news.maps.pop("umap", None)  # asked again with the next request
+            else:
                 self._news.maps["umap"] = str(error)
-            else:  # the worker is not ready, or is started again: asked again with the next request
-                self._news.maps.pop("umap", None)
         self.notify(False)
 
     # --- what a person does
@@ -454,7 +459,7 @@ class Workspace:
             return self._export_made_here()
         if what not in FORMATS:
             raise ValueError(f"format must be one of {', '.join((*FORMATS, MADE_HERE))}.")
-        return self.worker.ask("export", (self._exports.name, what, self.session.revision))
+        return self.worker.ask("export", (str(self._exports.path), what, self.session.revision))
 
     def _export_made_here(self) -> Future[Any]:
         """Write the labels made here without the worker, which may be gone."""
@@ -462,13 +467,13 @@ class Workspace:
         with session.lock:
             state, drawn = session.state.copy(), session.drawn.copy()
             labels = Labels(session.revision, list(session.classes), state, drawn)
-        folder = Path(self._exports.name)
+        folder = self._exports.path
         written.set_result(export_made_here(self.source, self._target, labels, self.cells.digest, folder))
         return written
 
     def exported(self, name: str) -> Path | None:
         """A file that was exported; None where there is none of this name."""
-        return next((path for path in Path(self._exports.name).iterdir() if path.name == name and path.is_file()), None)
+        return next((path for path in self._exports.path.iterdir() if path.name == name and path.is_file()), None)
 
     def _changed(self, rows: np.ndarray) -> None:
         """Tell the worker and the pages; called with the lock that the change was made with, so that none is passed."""

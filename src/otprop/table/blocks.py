@@ -12,7 +12,7 @@ from otprop.table.errors import CellError
 from otprop.table.numbers import NumberEncoder
 from otprop.table.values import is_missing, shown, spread_out
 
-VECTORS_AT_ONCE = 10_000
+NUMBERS_AT_ONCE = 2**23
 
 
 @saved_as("table.embedding")
@@ -55,8 +55,9 @@ class EmbeddingEncoder(Encoder):
     def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
         found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
         if self.parts:
-            for start in range(0, len(values), VECTORS_AT_ONCE):
-                known = start + np.flatnonzero(~missing[start : start + VECTORS_AT_ONCE])
+            at_once = max(1, NUMBERS_AT_ONCE // len(self.parts))
+            for start in range(0, len(values), at_once):
+                known = start + np.flatnonzero(~missing[start : start + at_once])
                 found[known] = self.block(values[known])
         return found
 

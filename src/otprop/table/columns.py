@@ -235,17 +235,20 @@ class TimeEncoder(Encoder):
 class Block:
     """Columns that keep their proportions: centred, with a variance of the root of their effective dimensions."""
 
-    FIT_ROWS = 5000
+    FIT_ROWS, FEWEST_FIT_ROWS, FIT_NUMBERS = 5000, 200, 2**26  # fewer rows where they are wide
     FARTHEST = 1e3
 
     def __init__(self, values: np.ndarray, most: float = np.inf) -> None:
-        values = spread_out(values, self.FIT_ROWS).astype(np.float64)
+        rows = min(self.FIT_ROWS, max(self.FEWEST_FIT_ROWS, self.FIT_NUMBERS // max(1, values.shape[1])))
+        values = spread_out(values, rows).astype(np.float64)
         self.unit = float(np.abs(values).max(initial=0.0)) or 1.0
-        self.centre = (values / self.unit).mean(axis=0) if len(values) else np.zeros(values.shape[1])
-        rest = values / self.unit - self.centre
+        values /= self.unit
+        self.centre = values.mean(axis=0) if len(values) else np.zeros(values.shape[1])
+        values -= self.centre
         with np.errstate(under="ignore"):
-            covariance = rest.T @ rest / max(1, len(values))
-            total, squares = float(np.trace(covariance)), float((covariance**2).sum())
+            # of both products the smaller one: they have the same trace and the same sum of squares
+            product = (values @ values.T if len(values) < values.shape[1] else values.T @ values) / max(1, len(values))
+            total, squares = float(np.trace(product)), float((product**2).sum())
         self.varies = total > 1e-18 and squares > 0
         weight = min(total / np.sqrt(squares), most) if self.varies else 1.0  # the root of the effective dimensions
         self.scale = float(np.sqrt(total / weight)) if self.varies else 1.0

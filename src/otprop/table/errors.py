@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from otprop._errors import OtpropError
 from otprop._validation import ParameterError, did_you_mean
 from otprop.files import listed
 
@@ -53,11 +54,11 @@ class RequestError(ParameterError):
         return type(self), (self.parameter, self.reason, *([self.value] if self.has_value else []))
 
 
-class CellError(ValueError):
+class CellError(OtpropError, ValueError):
     """A cell is not what its column holds; the message goes on after the name of the column."""
 
 
-class ColumnError(ValueError):
+class ColumnError(OtpropError, ValueError):
     """A column cannot be used.
 
     Attributes
@@ -67,15 +68,18 @@ class ColumnError(ValueError):
     hint : Hint or None, how to go on
     """
 
+    hint: Hint | None
+
     def __init__(self, column: str, statement: str, hint: Hint | None = None) -> None:
         super().__init__(f"{statement} {hint}" if hint else statement)
         self.column, self.statement, self.hint = column, statement, hint
+        self.parameter = getattr(hint, "parameter", None)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.column, self.statement, self.hint)
 
 
-class NoFeaturesError(ValueError):
+class NoFeaturesError(OtpropError, ValueError):
     """No column of a table can be used.
 
     Attributes
@@ -85,8 +89,11 @@ class NoFeaturesError(ValueError):
     hint : Hint or None, how to go on
     """
 
+    hint: Hint | None
+
     def __init__(self, reasons: Sequence[str], hint: Hint | None = None) -> None:
         self.reasons, self.hint = list(reasons), hint
+        self.parameter = getattr(hint, "parameter", None)
         self.statement = f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}."
         super().__init__(f"{self.statement} {hint}" if hint else self.statement)
 

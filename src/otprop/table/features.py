@@ -14,10 +14,12 @@ from otprop.files import listed
 from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import CategoryEncoder, Encoder
 from otprop.table.errors import MOST_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
+from otprop.table.image_model import open_image_model
+from otprop.table.images import ImageEncoder, ImageModelEncoder
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
 from otprop.table.text import TextEncoder
-from otprop.table.text_model import TextModelEncoder, open_text_model
+from otprop.table.text_model import LocalTextModel, TextModelEncoder, open_text_model
 
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
@@ -32,7 +34,7 @@ class ColumnUse:
     Attributes
     ----------
     name : str, of the column; of an embedding in several columns, its prefix and a star
-    role : "number", "category", "boolean", "date", "text", "embedding" or "left out"
+    role : "number", "category", "boolean", "date", "text", "image", "embedding" or "left out"
     why : str
     width : int, how many features it became
     """
@@ -64,7 +66,7 @@ class _Used:
     whole: bool  # the encoder takes a frame of all the columns
 
 
-@saved_as("table.features", drops=("_text_model",))
+@saved_as("table.features", drops=("_text_model", "_image_model"))
 class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 
@@ -81,6 +83,7 @@ class Features:
     ignore : sequence of str, columns not to use
     embedding : str or None, the prefix of columns that are one vector; they are used even where `only` is given
     text_model : path, transformer, function or None, what makes vectors of text
+    image_model : path, function or None, what makes vectors of pictures
 
     Attributes
     ----------
@@ -99,21 +102,23 @@ class Features:
         ignore: Sequence[str] = (),
         embedding: str | None = None,
         text_model: Any = None,
+        image_model: Any = None,
     ) -> None:
         names = [str(name) for name in names]
+        known = set(names)
         for parameter, asked in (("features", only or ()), ("ignore", ignore)):
             for name in asked:
-                if name not in names:
+                if name not in known:
                     raise RequestError(parameter, unknown_name("column", name, names), name)
         if only is not None and target in only:
             raise RequestError("features", "this is the target; labels cannot be learnt from themselves.", target)
         self.names, self.target, self.only, self.ignore = names, target, only, list(ignore)
         self.prefix = embedding or None
         self._text_model = None if text_model is None else open_text_model(text_model)
+        self._image_model = None if image_model is None else open_image_model(image_model)
         self.notes: list[str] = []
-        self._vector = [
-            name for name in names if self.prefix and name.startswith(self.prefix) and name not in (target, *ignore)
-        ]
+        unused = {target, *ignore}
+        self._vector = [name for name in names if self.prefix and name.startswith(self.prefix) and name not in unused]
         if self.prefix and not self._vector:
             raise RequestError("embedding", f"no column starts so; there are {listed(names, MOST_NAMED)}.", embedding)
         reasons = self._reasons()
@@ -152,13 +157,16 @@ class Features:
         if vector:
             used.append(_Used(vector, f"{self.prefix}*", EmbeddingEncoder(), True))
         with_label = self._filled_with_label(frame, given, vector)
+        done, asked_for, as_labels = {self.target, *uses, *vector}, set(self.only or ()), set(with_label)
         for name in self.names:
-            if name in uses or name in vector or name == self.target:
+            if name in done:
                 continue
-            asked = self.only is not None and name in self.only
-            found = WITH_LABEL if name in with_label else choose_encoder(frame[name], asked)
+            asked = name in asked_for
+            found = WITH_LABEL if name in as_labels else choose_encoder(frame[name], asked)
             if isinstance(found, TextEncoder) and self._text_model is not None:
                 found = TextModelEncoder(self._text_model)
+            if isinstance(found, ImageEncoder) and self._image_model is not None:
+                found = ImageModelEncoder(self._image_model)
             if isinstance(found, str):
                 uses[name] = _left_out(name, found)
             else:
@@ -169,9 +177,11 @@ class Features:
         place = {name: number for number, name in enumerate(self.names)}
         self._used = sorted((one for one in used if one.encoder.width), key=lambda one: place[one.names[0]])
         self.columns = [uses[name] for name in self.names if name in uses]
-        self.notes = _notes_on(with_label) + _notes_on_infinite(used, frame)
+        self.notes = _notes_on(with_label) + _notes_on_infinite(used, frame) + _notes_on_pictures(used)
         if self._text_model is not None and not any(use.role == "text" for use in self.columns):
             self.notes.append(Hint("without effect: ", "text_model", after=", as no column holds text"))
+        if self._image_model is not None and not any(use.role == "image" for use in self.columns):
+            self.notes.append(Hint("without effect: ", "image_model", after=", as no column holds pictures"))
         if not self._used:
             why = [f"{use.name!r} ({use.why})" for use in self.columns]
             known = any(use.is_identifier for use in self.columns)
@@ -215,10 +225,12 @@ class Features:
         unknown = [(one.title, one.encoder.n_unknown(frame[one.names[0]])) for one in self._used
                    if isinstance(one.encoder, CategoryEncoder)]  # fmt: skip
         found = [f"{name!r} ({count} of {len(frame)} rows)" for name, count in unknown if count]
+        pictures = _notes_on_pictures(self._used)
         if not found:
-            return []
+            return pictures
         more = f" and {len(found) - MOST_NAMED} more columns" if len(found) > MOST_NAMED else ""
-        return [f"categories that the model has not seen, and counts as none: {', '.join(found[:MOST_NAMED])}{more}"]
+        unseen = f"categories that the model has not seen, and counts as none: {', '.join(found[:MOST_NAMED])}{more}"
+        return [unseen, *pictures]
 
     def fit_transform(self, frame: Any) -> np.ndarray:
         """`fit`, then `transform`: a row gets the same vector, now or later.
@@ -253,7 +265,8 @@ class Features:
         """
         if given is None or given.all() or not given.any():
             return []
-        candidates = [name for name in self._asked if name not in vector and name not in (self.only or ())]
+        excepted = {*vector, *(self.only or ())}
+        candidates = [name for name in self._asked if name not in excepted]
         filled = ~frame[candidates].isna().to_numpy(dtype=bool)
         for place, name in enumerate(candidates):
             if frame[name].dtype.kind == "O":
@@ -280,6 +293,32 @@ class Features:
         texts = all(isinstance(name, str) for name in self.wanted)
         if not texts or min(widths, default=0) < 0 or sum(widths) != len(self.feature_names):
             raise ValueError("the columns and the features do not agree.")
+        for encoder in self._by_text_model():
+            encoder.check_saved()
+
+    def use_text_model(self, text_model: Any) -> list[str]:
+        """Give features from a file their text model again; raises RequestError unless it is the one of the fit.
+
+        Parameters
+        ----------
+        text_model : path or None
+
+        Returns
+        -------
+        list of str, what a user should know
+        """
+        encoders = self._by_text_model()
+        if text_model is not None and not encoders:
+            return [Hint("without effect: ", "text_model", after=", as the model was made without one")]
+        model = None if text_model is None else open_text_model(text_model)
+        if model is not None and not isinstance(model, LocalTextModel):
+            raise RequestError("text_model", "expected the path of the local model that this model was made with.")
+        for encoder in encoders:
+            encoder.use(model)
+        return []
+
+    def _by_text_model(self) -> list[TextModelEncoder]:
+        return [one.encoder for one in self._used if isinstance(one.encoder, TextModelEncoder)]
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
@@ -291,9 +330,10 @@ class Features:
         there = set(names)
         lacking = [name for name in self.wanted if name not in there]
         if lacking:
-            raise ValueError(
+            raise ColumnError(
+                lacking[0],
                 f"the table lacks {len(lacking)} of the {len(self.wanted)} columns needed: "
-                f"{listed(lacking, MOST_NAMED)}; it has {listed(names, MOST_NAMED)}."
+                f"{listed(lacking, MOST_NAMED)}; it has {listed(names, MOST_NAMED)}.",
             )
 
     def check_frame(self, frame: Any) -> None:
@@ -306,7 +346,8 @@ class Features:
         counts = Counter(str(name) for name in frame.columns)
         twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
-            raise ValueError(f"the table has several columns with the name {listed(twice, MOST_NAMED)}; rename them.")
+            statement = f"the table has several columns with the name {listed(twice, MOST_NAMED)}; rename them."
+            raise ColumnError(twice[0], statement)
         self.check_names(list(counts))
 
 
@@ -352,6 +393,11 @@ def _notes_on(with_label: Sequence[str]) -> list[str]:
     names, verb = listed(with_label, MOST_NAMED), "is" if len(with_label) == 1 else "are"
     reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
     return [Hint(f"{reason}; to use one all the same, name it in ", "features")]
+
+
+def _notes_on_pictures(used: Sequence[_Used]) -> list[str]:
+    """A note on pictures that were not read."""
+    return [f"column {one.title!r}: {note}" for one in used for note in getattr(one.encoder, "notes", ())]
 
 
 def _notes_on_infinite(used: Sequence[_Used], frame: Any) -> list[str]:

@@ -6,11 +6,12 @@ import sys
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
 from otprop.files import Table, read_table, write_arrow
+from otprop.table.errors import RequestError
 
 
 def is_polars(data: Any) -> bool:
@@ -23,20 +24,30 @@ def is_frame(data: Any) -> bool:
     return is_polars(data) or (hasattr(data, "iloc") and hasattr(data, "columns"))
 
 
-def table_of_frame(data: Any, origin: str = "the DataFrame") -> Table:
-    """The frame as a table, called `origin`; cells of several types in one column become text, with a note."""
+def table_of_frame(data: Any, origin: str = "the DataFrame", *, parse_text: bool = False) -> Table:
+    """The frame as a table, called `origin`; cells of several types in one column become text, with a note.
+
+    `parse_text`: columns of text are read as the cells of a file are: numbers, dates, yes and no.
+    """
     from pyarrow import feather
 
     if is_polars(data) and not hasattr(data, "to_arrow"):
-        raise TypeError(f"data is a {type(data).__name__}; call collect() on it first.")
+        raise RequestError("data", f"is a {type(data).__name__}; call collect() on it first.")
     notes: list[str] = []
     arrow = _from_polars(data) if is_polars(data) else _from_pandas(data, notes)
     buffer = BytesIO()
     feather.write_feather(arrow, buffer, compression="uncompressed")
     buffer.seek(0)
-    table = read_table(buffer, format="feather", origin=origin)
+    table: Any = read_table(buffer, format="feather", origin=origin)
+    if parse_text:
+        table.parse_text()
     table.notes += notes
-    return table
+    return cast(Table, table)
+
+
+def arrow_of_frame(data: Any) -> Any:
+    """A frame of pandas as an Arrow table; cells of several types in one column become text."""
+    return _from_pandas(data, [])
 
 
 def write_frame(
@@ -60,7 +71,10 @@ def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:
     if is_polars(data):
         polars = sys.modules["polars"]
         return data.with_columns(
-            [polars.Series(name, values.tolist(), strict=False) for name, values in columns.items()]
+            [
+                values.alias(name) if is_polars(values) else polars.Series(name, values.tolist(), strict=False)
+                for name, values in columns.items()
+            ]
         )
     data = data.copy()
     for name, values in columns.items():

@@ -13,6 +13,7 @@ from scipy.special import gammaln
 
 from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TimeEncoder
+from otprop.table.images import recognise_pictures
 from otprop.table.numbers import NumberEncoder
 from otprop.table.text import TextEncoder
 from otprop.table.values import has_blanks, is_missing, texts_of
@@ -41,12 +42,13 @@ def choose_encoder(column: Any, asked: bool) -> Encoder | str:
         return f"{IDENTIFIER}: row numbers" if not asked and _numbers_the_rows(column) else encoder
     if not isinstance(encoder, TextEncoder):
         return encoder
-    return _by_values(texts_of(column), asked)
+    texts = texts_of(column).dropna()
+    pictures = recognise_pictures(column, texts) if len(texts) else None
+    return _by_values(texts, asked) if pictures is None else pictures
 
 
 def _by_values(text: Any, asked: bool) -> Encoder | str:
     """Text, categories or an identifier."""
-    text = text.dropna()
     n_different, n_known = int(text.nunique()), len(text)
     if n_known == 0:
         return "no value in any row"

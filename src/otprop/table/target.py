@@ -20,9 +20,11 @@ SOME_NUMBERS, MANY_NUMBERS = 10, 50  # more different numbers than these, each i
 ROWS_A_NUMBER = {SOME_NUMBERS: 2, MANY_NUMBERS: 3}
 MOST_RATINGS = 20  # different numbers with fractions among them: 0.5 to 10 in halves are classes, more are measurements
 LEAST_LETTERS = 5  # of labels that differ by a typing error
+LEAST_IN_CORRECTION, LEAST_SWAPPED = 4, 3  # the same for a label of a correction, and where two letters are swapped
 TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
 LISTED = 6
+_TRUTH = {True: ("yes", "true", "y", "t"), False: ("no", "false", "n", "f")}
 
 
 @dataclass(frozen=True)
@@ -158,12 +160,66 @@ def as_number(word: str) -> float | None:
         return None
 
 
-def same_number(text: str, classes: Iterable[str]) -> str | None:
-    """The one class with this value, where all classes are numbers: "0" for "0.0"; None where there is none."""
-    numbers = {name: as_number(name) for name in classes}
-    value = as_number(text)
-    same = [name for name, number in numbers.items() if number == value]
-    return same[0] if value is not None and len(same) == 1 and None not in numbers.values() else None
+class ClassNames:
+    """The classes that labels of a user are matched to; each is read once, however many labels there are.
+
+    Parameters
+    ----------
+    classes : iterable of str
+    """
+
+    def __init__(self, classes: Iterable[str]) -> None:
+        self._names = dict.fromkeys(classes)
+        self._by_number = _by_number(self._names)
+        self._by_truth: dict[bool, list[str]] = {True: [], False: []}
+        self._by_length: dict[int, list[tuple[str, str]]] = {}
+        for name in self._names:
+            folded = _folded(name)
+            self._by_length.setdefault(len(folded), []).append((folded, name))
+            for truth, words in _TRUTH.items():
+                if name.strip().lower() in words:
+                    self._by_truth[truth].append(name)
+
+    def matching(self, label: Any) -> str | None:
+        """The class that a label means: the same text, the same number ("0" for 0.0), or Yes for True; else None."""
+        key = _key(label)
+        if (text := str(key)) in self._names:
+            return text
+        same = self._by_number.get(as_number(text))
+        if same is None and isinstance(key, bool):
+            meant = self._by_truth[key]
+            same = meant[0] if len(meant) == 1 else None
+        return same
+
+    def mistyped(self, text: str) -> str | None:
+        """The class that a new label looks like a typing error of; None where none is near."""
+        if as_number(text) is not None:
+            return None
+        folded = _folded(text)
+        for length in (len(folded), len(folded) - 1, len(folded) + 1):
+            for other, name in self._by_length.get(length, []):
+                swapped = len(folded) >= LEAST_SWAPPED and sorted(folded) == sorted(other)
+                one_more = len(folded) != len(
+                    other
+                )  # "Yess": a changed letter may make another word, as in cat and bat
+                least = LEAST_SWAPPED if swapped or one_more else LEAST_IN_CORRECTION
+                if folded == other or _is_typing_error(folded, other, least):
+                    return name
+        return None
+
+
+def _by_number(classes: Iterable[str]) -> dict[float | None, str]:
+    """The classes by their values, without those that share one; empty where a class is no number."""
+    found: dict[float | None, str] = {}
+    twice: set[float | None] = set()
+    for name in dict.fromkeys(classes):
+        value = as_number(name)
+        if value is None:
+            return {}
+        if value in found:
+            twice.add(value)
+        found[value] = name
+    return {value: name for value, name in found.items() if value not in twice}
 
 
 def _in_order(labels: dict[Any, str]) -> list[Any]:
@@ -178,13 +234,13 @@ def _refuse_few(name: str, classes: list[str], counts: np.ndarray, n_rows: int) 
     target = f"the target {name!r}"
     if not classes:
         raise ColumnError(
-            name, f"{target} has no label in any of its {n_rows} rows: label some of each class by hand first."
+            name, f"{target} has no label in any of its {_rows(n_rows)}: label some of each class by hand first."
         )
     if len(classes) == 1:
         raise ColumnError(
             name,
-            f"{target} has one class only ({classes[0]!r}, {counts[0]} rows): at least two are needed; label some rows "
-            "of another.",
+            f"{target} has one class only ({classes[0]!r}, {_rows(counts[0])}): at least two are needed; label rows of "
+            "another.",
         )
 
 
@@ -289,10 +345,10 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _is_typing_error(a: str, b: str) -> bool:
+def _is_typing_error(a: str, b: str, least: int = LEAST_LETTERS) -> bool:
     """Whether one letter was left out, added or changed, or two neighbours swapped, in words of some length."""
     a, b = sorted((a, b), key=len)
-    if a == b or len(a) < LEAST_LETTERS or len(b) - len(a) > 1:
+    if a == b or len(a) < least or len(b) - len(a) > 1:
         return False
     start = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), len(a))
     a, b = a[start:], b[start:]

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import io
 import os
+import re
+import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from glob import escape as glob_escape
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -14,7 +17,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._saving import saved_as
-from otprop.files import write_atomic
+from otprop.files import TableError, write_atomic
 from otprop.table.columns import Block
 from otprop.table.errors import CellError, RequestError
 from otprop.table.text import LONGEST_TEXT, TEXT_WEIGHT, TextColumn, unit_rows
@@ -24,25 +27,29 @@ FIT_TEXTS = 5000
 TEXTS_AT_ONCE = 64
 MOST_TOKENS = 512
 MOST_NUMBERS = 4096  # of a vector
+DIGEST = re.compile(r"[0-9a-f]{64}")
 CACHE = "OTPROP_TEXT_CACHE"  # environment variable: the folder of the cache; empty for none
 
 Encode = Callable[[list[str]], Any]
 
 
-@saved_as("table.local_text_model", drops=("_encode", "_known"))
+@saved_as("table.local_text_model", drops=("path", "_encode", "_known"))
 class LocalTextModel:
-    """A folder of sentence-transformers, or an ONNX file with its tokenizer.json; a saved model keeps path and digest.
+    """A folder of sentence-transformers, or an ONNX file with its tokenizer.json.
+
+    A saved model keeps the name and the digest and never the path: a file must not choose what is opened.
 
     Attributes
     ----------
-    path : str
+    path : str, not there after loading from a file
+    name : str, the last part of the path
     digest : str, sha256 of its files
     """
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path).expanduser().absolute()
         _refuse_unusable(place, path)
-        self.path, self.digest = str(place), _digest(place)
+        self.path, self.name, self.digest = str(place), place.name, _digest(place)
 
     def __call__(self, texts: list[str]) -> np.ndarray:
         """Vectors of unit length; those of texts that were encoded before come from the cache."""
@@ -64,11 +71,12 @@ class LocalTextModel:
         if not place.exists():
             raise CellError(f"needs the text model {self.path}, which is not there")
         if _digest(place) != self.digest:
-            raise CellError(f"needs the text model {self.path}, which has changed since this model was saved")
+            raise CellError(f"needs the text model {self.path}, which has changed since it was named")
 
     def _cache_file(self) -> Path | None:
-        home = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
-        folder = os.environ.get(CACHE, f"{home}/otprop/text")
+        from platformdirs import user_cache_path  # of the extra files
+
+        folder = os.environ.get(CACHE, user_cache_path("otprop", appauthor=False) / "text")
         return Path(folder).expanduser() / f"{self.digest}.npz" if folder else None
 
 
@@ -98,8 +106,25 @@ class TextModelEncoder(TextColumn):
         return found
 
     def describe(self) -> str:
-        name = Path(self.model.path).name if isinstance(self.model, LocalTextModel) else _name_of(self.model)
+        name = self.model.name if isinstance(self.model, LocalTextModel) else _name_of(self.model)
         return f"{self.n_texts} different texts, by {name} in {len(self.parts)} dimensions"
+
+    def check_saved(self) -> None:
+        """Raise an error unless what came from a file is the name and digest of a local model, and nothing else."""
+        model = self.model
+        if type(model) is not LocalTextModel or not DIGEST.fullmatch(model.digest):
+            raise ValueError("a column of text has no text model.")
+
+    def use(self, model: LocalTextModel | None) -> None:
+        """Encode by this model from now on; raises RequestError unless it is the one of the fit."""
+        title, asked = getattr(self.model, "name", None), self.model.digest
+        known = f"{title!r} with the sha256 {asked[:16]}..." if isinstance(title, str) else f"sha256 {asked[:16]}..."
+        if model is None:
+            raise RequestError("text_model", f"is needed: name the text model of this model again ({known[:200]}).")
+        if model.digest != asked:
+            reason = f"its sha256 is {model.digest[:16]}...; this model was made with another ({known[:200]})."
+            raise RequestError("text_model", reason, model.path)
+        self.model = model
 
 
 def open_text_model(model: Any) -> Any:
@@ -118,24 +143,36 @@ def _refuse_unusable(place: Path, asked: Any) -> None:
         reason = "there is no such file or folder; a name is never downloaded: download the model, and name its folder."
     elif place.is_file() and place.suffix != ".onnx":
         reason = "expected the folder of a sentence-transformers model, or an .onnx file."
-    elif place.is_file() and not (place.parent / "tokenizer.json").exists():
+    elif place.is_file() and not (place.parent / "tokenizer.json").is_file():
         reason = "there is no tokenizer.json beside it."
-    elif place.is_dir() and not (place / "modules.json").exists():
+    elif place.is_dir() and not (place / "modules.json").is_file():
         reason = "this folder has no modules.json: it is no sentence-transformers model; name an .onnx file instead."
+    elif not place.is_dir() and not place.is_file():
+        reason = "expected a file or a folder, not a device or a pipe."
+    else:
+        odd = next((path for path in _model_paths(place) if not path.is_file()), None)
+        if odd is not None:
+            reason = f"{str(odd)!r} in it is no file, but a device, a pipe, or a link to a folder or to nothing."
     if reason:
         raise RequestError("text_model", reason, str(asked))
 
 
+def _model_paths(place: Path) -> list[Path]:
+    """What a model is made of, without folders and hidden files; a link to a folder would escape the digest."""
+    if not place.is_dir():
+        return [place, place.parent / "tokenizer.json", *sorted(place.parent.glob(f"{glob_escape(place.name)}?data"))]
+    found = [path for path in sorted(place.rglob("*")) if path.is_symlink() or not path.is_dir()]
+    return [path for path in found if not any(part.startswith(".") for part in path.relative_to(place).parts)]
+
+
 def _digest(place: Path) -> str:
     """The sha256 of the files of a model, by their names and contents."""
-    if place.is_dir():
-        paths = [path for path in sorted(place.rglob("*")) if path.is_file()]
-        paths = [path for path in paths if not any(part.startswith(".") for part in path.relative_to(place).parts)]
-    else:
-        paths = [place, place.parent / "tokenizer.json", *sorted(place.parent.glob(f"{place.name}?data"))]
     whole = sha256()
-    for path in paths:
-        with path.open("rb") as file:
+    for path in _model_paths(place):
+        # without waiting: a pipe that took the place of a file is refused, and does not stop the work
+        with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
+            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+                raise CellError(f"needs the text model {place}, in which {path.name!r} is no file")
             content = _file_digest(file)
         whole.update(str(path.relative_to(place if place.is_dir() else place.parent)).encode() + b"\0" + content)
     return whole.hexdigest()
@@ -277,5 +314,5 @@ def _write_cache(path: Path | None, known: dict[bytes, np.ndarray]) -> None:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         write_atomic(path, content.getvalue(), force=True)
-    except OSError:  # nobody needs the cache
+    except (OSError, TableError):  # a full or read-only disk: nobody needs the cache
         return

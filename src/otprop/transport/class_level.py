@@ -10,7 +10,7 @@ iteration with the update of h multiplied by t. The dual, which is invariant to 
 with ``-<q, h>`` as its second term at t = 1. It is convex in K variables. Its gradient is ``m - w``, where w is
 proportional to ``q_k exp(-h_k / rho)``. Newton's method for ``log m = log w`` acts like Sinkhorn's step for a class far
 from its target and like Newton's step on the dual for a class near it; it usually takes two or three steps. A step
-needs K + K x K sums over the rows (`RowSums`) and nothing else.
+needs only K + K x K sums over the rows (`RowSums`).
 """
 
 from __future__ import annotations
@@ -44,10 +44,10 @@ class ClassTransport:
     target_error : float, difference between the mass of the plan and that of the reached rows, which is one
     converged : bool, both errors are within the tolerance
     feasible : bool, False if strength 1 was given and some classes have more mass than all rows that they reach; the
-        result is then that of the relaxed problem. At strength 1, `converged` proves feasibility; True without it
-        does not
+        result is then that of the relaxed problem. At strength 1, True is proven only if `converged` is True
+        as well
     class_masses : ndarray of shape (n_classes,), the mass of each class in the plan, in units of the row masses
-    prior : ndarray of shape (n_classes,), the class masses asked for, summing to one
+    prior : ndarray of shape (n_classes,), the requested class masses, summing to one
     """
 
     h: np.ndarray
@@ -66,7 +66,7 @@ class ClassTransport:
         return np.asarray((logits[:, self.h > -np.inf] > -np.inf).any(axis=1))
 
     def shares(self, logits: np.ndarray) -> np.ndarray:
-        """Class shares of each row, summing to one; the rows may be other ones than those solved for.
+        """Class shares of each row, summing to one; the rows need not be those solved for.
 
         Parameters
         ----------

@@ -1,8 +1,8 @@
 """Entropic transport at one epsilon.
 
 The state is a kernel with absorbed potentials and the logarithms of the scalings of its columns, which start at zero.
-Newton steps need a handful of iterations where Sinkhorn's need thousands. A plain Sinkhorn step, which cannot fail, is
-taken where an entry of a is far from its marginal or where a Newton step was rejected.
+A few Newton steps replace thousands of Sinkhorn iterations. A plain Sinkhorn step, which cannot fail, is taken if an
+entry of a is far from its marginal or if a Newton step was rejected.
 """
 
 from __future__ import annotations

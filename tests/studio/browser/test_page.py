@@ -577,12 +577,14 @@ def test_a_goal_that_is_no_percentage_is_said(open_page: OpenPage) -> None:
     wait_until(page, "document.querySelector('#goal-message').textContent === ''")
 
 
-def test_percentages_are_named(open_page: OpenPage) -> None:
+def test_the_confidence_of_a_row_is_one_number_wherever_it_is_shown(open_page: OpenPage) -> None:
     page = open_page()
     wait_until(page, "document.querySelector('#row-reason').textContent.includes('confidence ')")
     page.wait_for_selector("#accept .share")
-    assert page.text_content("#accept .share").startswith("probability ")
-    assert page.get_attribute("#accept .share", "title").startswith("Probability")
+    said = page.text_content("#accept .share")
+    assert said.startswith("confidence ")
+    assert page.text_content("#row-reason").endswith(said)
+    assert page.get_attribute("#accept .share", "title").startswith("Confidence")
 
 
 def test_what_is_not_saved_is_said_once_and_can_be_read(open_page: OpenPage) -> None:

@@ -1,4 +1,4 @@
-"""The server is killed under an open page: it is said, nothing is lost, and the page goes on."""
+"""The server is killed under an open page: it is said, nothing is lost, and the page goes on with the new address."""
 
 from __future__ import annotations
 
@@ -63,12 +63,13 @@ def test_labels_outlive_a_killed_server_and_a_closed_page(browser: Any, tmp_path
 
     studio = RunningStudio(path, "variety", studio.port)
     try:
+        wait_until(page, "() => document.querySelector('#alarm').textContent.includes('printed')")
+        other = page.context.new_page()  # the new address lets the browser in, and takes over what was not sent
+        other.goto(studio.url)
         page.wait_for_selector("#alarm", state="hidden")
         saved(page)
         assert source_of(page, first) == (HERE, 0)
         assert source_of(page, second) == (HERE, 1)
-        other = page.context.new_page()  # takes over what the closed page could not send
-        other.goto(studio.url)
         wait_until(other, LABELLED, third)
         assert source_of(other, third) == (HERE, 2)
         fourth, _ = press_and_wait(page, "3")  # the first page goes on
@@ -77,5 +78,5 @@ def test_labels_outlive_a_killed_server_and_a_closed_page(browser: Any, tmp_path
     finally:
         page.context.close()
         studio.stop()
-    assert watched.said == []
+    assert [text for text in watched.said if "401" not in text] == []  # of the page before it is let in again
     assert watched.foreign == []

@@ -1,5 +1,5 @@
 /** The row that is shown: its cells, what is proposed for it, and why. */
-import { CONFIDENCE, byId, count, h, percent, probability, refresh, replace, short } from "./dom.js";
+import { CONFIDENCE, byId, count, h, probability, refresh, replace, short } from "./dom.js";
 import { swatch } from "./palette.js";
 import { SOURCE, SOURCE_NAMES } from "./store.js";
 
@@ -114,7 +114,7 @@ export class Card {
     const label = this.store.labelOf(row), source = this.store.sources[row];
     if (source === SOURCE.unknown) return h("span", {}, "on the unknown pile");
     if (label === null) return h("span", {}, "no label yet");
-    const sure = source === SOURCE.propagated ? h("span", { class: "sure", title: CONFIDENCE }, `confidence ${percent(this.store.confidence[row] / 255)}`) : null;
+    const sure = source === SOURCE.propagated ? h("span", { class: "sure", title: CONFIDENCE }, `confidence ${probability(this.store.confidence[row] / 255)}`) : null;
     return h("span", { class: "inline" }, swatch(label), h("bdi", {}, this.store.className(label)), h("span", { class: "sure" }, `${SOURCE_NAMES[source]}${sure ? "," : ""}`), sure);
   }
 
@@ -178,6 +178,7 @@ export class Card {
   near(near) {
     const cells = near.cells.filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
     return h("li", {}, h("button", { type: "button", class: "link", "data-focus": near.id, click: () => this.showRow(near.id, "a nearest labelled row") },
+      near.image ? h("img", { class: "thumb", src: `/api/image/${near.id}`, alt: "" }) : null,
       swatch(near.class), h("span", { class: "near-class" }, this.store.className(near.class)), h("span", { class: "near-row" }, `row ${near.id + 1}`),
       h("span", { class: "near-cells" }, cells)));
   }

@@ -1,5 +1,5 @@
 /** The buttons below a row: accept, one for each class, skip, unknown. With a lasso they act on all of its rows. */
-import { PROBABILITY, byId, count, grouped, h, probability, refresh } from "./dom.js";
+import { CONFIDENCE, PROBABILITY, byId, count, grouped, h, probability, refresh } from "./dom.js";
 import { swatch } from "./palette.js";
 import { SOURCE } from "./store.js";
 
@@ -58,7 +58,7 @@ export class Decide {
     const { class: id, probability: share } = shown.proposal;
     const key = walking ? this.store.state.classes[id]?.key ?? "" : "⏎";
     return [h("button", { type: "button", class: "main", id: "accept", "data-focus": "accept", click: this.actions.accept }, kbd(key), swatch(id),
-      named(this.store.className(id)), h("span", { class: "share", title: PROBABILITY }, `probability ${probability(share)}`)), next];
+      named(this.store.className(id)), h("span", { class: "share", title: CONFIDENCE }, `confidence ${probability(share)}`)), next];
   }
 
   /** @param {Uint32Array} selection */

@@ -114,7 +114,7 @@ export function count(number, noun, plural = `${noun}s`) {
 }
 
 export const CONFIDENCE = "Confidence: how often labels that look like this one are right, learnt from labels held out";
-export const PROBABILITY = "Probability of the class for this row, before it is compared with labels held out";
+export const PROBABILITY = "Probability of the class for this row; that of the proposal is its confidence";
 
 /** A name as it fits into a sentence. @param {string} name */
 export function short(name) {

@@ -1,6 +1,6 @@
 /** The cells of the row under the pointer, beside it. */
 import { getJson } from "./api.js";
-import { byId, h, percent, replace } from "./dom.js";
+import { byId, h, probability, replace } from "./dom.js";
 import { swatch } from "./palette.js";
 import { SOURCE, SOURCE_NAMES } from "./store.js";
 
@@ -48,7 +48,7 @@ export class Hover {
   render() {
     const { row, store } = this;
     const label = store.labelOf(row), source = store.sources[row];
-    const sure = source === SOURCE.propagated ? `, confidence ${percent(store.confidence[row] / 255)}` : "";
+    const sure = source === SOURCE.propagated ? `, confidence ${probability(store.confidence[row] / 255)}` : "";
     const cells = this.cells.get(row) ?? [];
     const pairs = store.state.columns.map(({ name }, at) => [name, cells[at]]).filter(([, cell]) => cell).slice(0, MOST_CELLS);
     replace(this.box, h("p", { class: "inline" }, swatch(label), h("b", {}, label === null ? "no label" : store.className(label)), h("span", {}, `row ${row + 1}`)),

@@ -13,7 +13,7 @@
  *   goal: {error: number, labels: Estimate|null, message: string}|null, n_rounds: number, issues: number,
  *   session_id: string, suggested?: number}} State
  * @typedef {{class: number, probability: number}} ClassProbability
- * @typedef {{id: number, class: number, source: number, cells: string[]}} NearRow
+ * @typedef {{id: number, class: number, source: number, cells: string[], image: boolean}} NearRow
  * @typedef {{id: number, cells: string[], label: number|null, source: number, confidence: number,
  *   proposal: ClassProbability|null, probabilities: ClassProbability[],
  *   evidence: {source: string, class: number, probability: number}[], nearest: NearRow[],

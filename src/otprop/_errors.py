@@ -1,0 +1,35 @@
+"""The base of the package's own exceptions, and how a missing extra is installed."""
+
+from __future__ import annotations
+
+
+class OtpropError(Exception):
+    """Something that otprop refuses, or that went wrong in it; the message is one line for the user.
+
+    Every exception of the package derives from it, and from the usual type as well: ``except ValueError`` goes on
+    working.
+
+    Attributes
+    ----------
+    parameter : str or None
+        The parameter that the error is about.
+    hint : str or None
+        What to do about it, where that is a sentence of its own.
+
+    Examples
+    --------
+    >>> import otprop
+    >>> try:
+    ...     otprop.label("no_such_file.csv", "kind")
+    ... except otprop.OtpropError as error:
+    ...     print(type(error).__name__, isinstance(error, ValueError))
+    TableError True
+    """
+
+    parameter: str | None = None
+    hint: str | None = None
+
+
+def install_command(extra: str) -> str:
+    """How the packages of an extra are installed: otprop is on no package index, so from a checkout."""
+    return f"pip install '.[{extra}]' in a checkout of otprop"

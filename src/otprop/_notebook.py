@@ -1,0 +1,59 @@
+"""A progress bar in a notebook, without a package of its own."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from html import escape
+from time import monotonic
+from typing import Any
+
+from otprop._progress import ProgressCallback, no_progress
+
+SECONDS_BETWEEN = 0.2
+_BAR = (
+    '<div style="display:flex;gap:0.6em;align-items:center;font-size:90%">'
+    '<progress max="1" {value} style="width:16em"></progress><span>{step}</span></div>'
+)
+
+
+@contextmanager
+def shown_progress(progress: ProgressCallback | None) -> Iterator[ProgressCallback]:
+    """The callback that was given; where none was, a bar in a notebook and nothing elsewhere."""
+    show = None if progress is not None else _notebook_display()
+    if show is None:
+        yield progress or no_progress
+        return
+    update, last = show("starting"), [-SECONDS_BETWEEN]
+
+    def report(done: float, total: float, step: str) -> None:
+        if monotonic() - last[0] >= SECONDS_BETWEEN:
+            last[0] = monotonic()
+            update(bar_html(done, total, step))
+
+    try:
+        yield report
+    finally:
+        update("")
+
+
+def bar_html(done: float, total: float, step: str) -> str:
+    """A bar as HTML; one that only says that work goes on where the work in all is not known."""
+    value = f'value="{min(1.0, done / total):.3f}"' if total else ""
+    return _BAR.format(value=value, step=escape(step))
+
+
+def _notebook_display() -> Callable[[str], Callable[[str], None]] | None:
+    """What shows HTML in the running cell and returns how to replace it; None outside of a notebook."""
+    ipython = sys.modules.get("IPython")
+    shell = ipython.get_ipython() if ipython is not None else None
+    if getattr(shell, "kernel", None) is None:  # a terminal has no kernel
+        return None
+    from IPython.display import HTML, display  # type: ignore[import-not-found]
+
+    def show(step: str) -> Callable[[str], None]:
+        handle: Any = display(HTML(bar_html(0, 0, step)), display_id=True)
+        return lambda html: handle.update(HTML(html))
+
+    return show

@@ -1,0 +1,218 @@
+"""Labels for rows that come later: a model from a result or a file, used from Python."""
+
+from __future__ import annotations
+
+import warnings
+from dataclasses import dataclass
+from os import PathLike
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from otprop._validation import ParameterError
+from otprop.files import Table
+from otprop.labelling.job import Job
+from otprop.labelling.label_types import as_column
+from otprop.labelling.model import SavedModel, load_model, predict_table
+from otprop.labelling.output_columns import OutputColumns, predicted_column_names, predicted_columns, refuse_taken
+from otprop.table.frame import is_frame, is_polars, with_columns
+from otprop.table.opening import as_table
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What a model says of the rows of a table.
+
+    Attributes
+    ----------
+    table : Table
+    codes : ndarray of int of shape (n_rows,), the number of the most probable class
+    columns : dict of str to column, the columns to add, in order
+    notes : list of str, what a user should know
+    """
+
+    table: Table
+    codes: np.ndarray
+    columns: dict[str, Any]
+    notes: list[str]
+
+
+class Model:
+    """A fitted model: `otprop.load` reads it from a file, `LabelResult.model` is that of a result.
+
+    Parameters
+    ----------
+    saved : SavedModel
+
+    Attributes
+    ----------
+    estimator : the fitted estimator; its classes are class numbers, and its rows the features of the table
+    target : str, the column that the labels were in
+    classes : list, the labels, by class number
+    columns : list of str, the columns that `predict` needs
+    notes : list of str, what to know of the file that the model is from
+
+    Notes
+    -----
+    Other attributes and methods of the estimator (``expected_error_``, ``class_prior_``, ``labels_needed``) are those
+    of the model, too.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import otprop
+    >>> weights, kinds = [1.0, 1.2, 1.1, 9.0, 9.1, 9.3], ["light", None, None, "heavy", None, None]
+    >>> model = otprop.label(pd.DataFrame({"weight": weights, "kind": kinds}), "kind").model
+    >>> model.classes, model.columns
+    (['heavy', 'light'], ['weight'])
+    >>> model.predict(pd.DataFrame({"weight": [1.3, 8.8]}))["kind_label"].tolist()
+    ['light', 'heavy']
+    """
+
+    def __init__(self, saved: SavedModel) -> None:
+        self._saved = saved
+        self._values = as_column(saved.values)
+
+    @classmethod
+    def _of_job(cls, job: Job, values: list[Any]) -> Model:
+        """The model of a job that has run, with its classes as `values` has them."""
+        target, wanted = job.target, job.features.wanted
+        readings = job.table.readings(wanted)
+        return cls(SavedModel(job.features, job.estimator, target.name, target.classes, values, readings=readings))
+
+    @property
+    def estimator(self) -> Any:
+        return self._saved.estimator
+
+    @property
+    def target(self) -> str:
+        return self._saved.target
+
+    @property
+    def classes(self) -> list[Any]:
+        return list(self._values.tolist())
+
+    @property
+    def classes_(self) -> np.ndarray:
+        """The labels as an array, as estimators of scikit-learn have them."""
+        return np.asarray(self._values)
+
+    @property
+    def columns(self) -> list[str]:
+        return self._saved.features.wanted
+
+    @property
+    def notes(self) -> list[str]:
+        return self._saved.notes
+
+    def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
+        """Label the rows of a table, as the command `otprop predict` does.
+
+        Parameters
+        ----------
+        data : str, path, DataFrame, list of dicts or Table
+            New rows with the columns that the model was made from, in any order; others are not used.
+        probabilities : bool
+            Add a column for the probability of every class.
+        prefix : str or None
+            Of the names of the added columns; None for the target and an underscore.
+
+        Returns
+        -------
+        DataFrame
+            The rows with TARGET_label, TARGET_certainty and TARGET_confidence added: of polars for a frame of polars,
+            else of pandas, with the index of the frame.
+        """
+        table = as_table(data)
+        found = self.predict_table(table, OutputColumns(prefix, probabilities=probabilities))
+        for note in found.notes:
+            warnings.warn(note, UserWarning, stacklevel=2)
+        frame = data if is_frame(data) else table.frame()
+        name = next(iter(found.columns))
+        labels = self._values.iloc[found.codes]
+        typed = np.array(labels.tolist(), dtype=object) if is_polars(frame) else labels.array
+        return with_columns(frame, {**found.columns, name: typed})
+
+    def predict_table(self, table: Table, output: OutputColumns) -> Prediction:
+        """What the model says of a table of `otprop.files`, as columns to add to it."""
+        self.check_table(table, output)
+        frame = self._saved.frame(table)
+        codes, distributions, confidence = predict_table(self._saved, frame)
+        columns = predicted_columns(self._saved, codes, distributions, confidence, output)
+        return Prediction(table, codes, columns, self._saved.features.notes_on_new(frame))
+
+    def check_table(self, table: Table, output: OutputColumns) -> None:
+        """Refuse a table that lacks columns, or has those that would be added."""
+        self._saved.check_columns(table.usable)
+        refuse_taken(table, predicted_column_names(self._saved, output), self.target)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.estimator, name)
+
+    def __repr__(self) -> str:
+        shown = ", ".join(map(repr, self.classes[:6])) + (", ..." if len(self.classes) > 6 else "")
+        return f"<otprop.Model of {self.target!r}: {len(self.classes)} classes ({shown}), {len(self.columns)} columns>"
+
+
+def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str] | None = None) -> Model:
+    """Read a model that `LabelResult.save` or ``otprop label --save`` wrote; no code in the file is run.
+
+    Parameters
+    ----------
+    path : str, path or binary file
+    text_model : str, path or None
+        The local text model that the model was made with, if any: a model file names no other file to open.
+
+    Returns
+    -------
+    Model
+        With ``predict(data)`` and ``classes``.
+
+    Examples
+    --------
+    >>> import pandas as pd, tempfile
+    >>> import otprop
+    >>> weights, kinds = [1.0, 1.2, 1.1, 9.0, 9.1, 9.3], ["light", None, None, "heavy", None, None]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     otprop.label(pd.DataFrame({"weight": weights, "kind": kinds}), "kind").save(f"{folder}/kinds.model")
+    ...     model = otprop.load(f"{folder}/kinds.model")
+    >>> model.predict([{"weight": 1.3}])["kind_label"].tolist()
+    ['light']
+    """
+    if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
+        raise ParameterError("path", f"must name a model file; got {path!r} of type {type(path).__name__}.")
+    source = Path(path) if isinstance(path, (str, PathLike)) else path
+    model = Model(load_model(source, text_model=text_model))
+    for note in model.notes:
+        warnings.warn(note, UserWarning, stacklevel=2)
+    return model
+
+
+def predict(model: Any, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
+    """Label new rows by a model, as the command `otprop predict` does.
+
+    Parameters
+    ----------
+    model : Model, LabelResult, str, path or binary file
+        What `otprop.load` or `otprop.label` returned, or the file of a model.
+    data, probabilities, prefix : as in `Model.predict`
+
+    Returns
+    -------
+    DataFrame
+        The rows with TARGET_label, TARGET_certainty and TARGET_confidence added.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> import otprop
+    >>> weights, kinds = [1.0, 1.2, 1.1, 9.0, 9.1, 9.3], ["light", None, None, "heavy", None, None]
+    >>> result = otprop.label(pd.DataFrame({"weight": weights, "kind": kinds}), "kind")
+    >>> otprop.predict(result, pd.DataFrame({"weight": [8.8]}))["kind_label"].tolist()
+    ['heavy']
+    """
+    opened = model if hasattr(model, "predict") else load(model)
+    return opened.predict(data, probabilities=probabilities, prefix=prefix)

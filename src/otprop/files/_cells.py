@@ -1,0 +1,235 @@
+"""Cells of biology: the annotations of an `.h5ad` file or an AnnData object, and one vector per cell."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from otprop.files._arrow import Column
+from otprop.files._arrow_table import ArrowTable
+from otprop.files._errors import NoRowsError, TableError, one_line
+from otprop.files._input_file import InputFile
+from otprop.files._optional import import_optional, pa
+from otprop.files._writers import Writer
+
+_NEWER = "open it with anndata 0.8 or later and write it again"
+
+
+class CellsTable(ArrowTable):
+    """The annotations of cells (`obs`) as columns, with their names and their vectors.
+
+    Parameters
+    ----------
+    origin : str
+        What messages call it.
+    names : sequence of str
+        The names of the cells.
+    annotations : mapping of str to pyarrow.Array
+        The columns of `obs`.
+    path : path or None
+        The `.h5ad` file.
+    adata : AnnData or None
+        The object that the rows are from.
+    """
+
+    def __init__(
+        self,
+        origin: str,
+        names: Any,
+        annotations: Mapping[str, Any],
+        *,
+        path: Path | None = None,
+        adata: Any = None,
+    ) -> None:
+        super().__init__(InputFile(origin, path, b"", "h5ad", None), "h5ad")
+        self.digest = _digest(path) if path is not None else sha256(repr(list(names)).encode()).hexdigest()
+        self.adata = adata
+        if not len(names):
+            raise NoRowsError(f"{origin} has no cells", file=origin)
+        self.vectors = ""
+        self.names_column = _free("cell", annotations)
+        cells = {self.names_column: pa.array(names, pa.large_string())}
+        self._set_table(pa.table({**cells, **annotations} if adata is None else {**annotations, **cells}))
+
+    def set_vectors(self, name: str, vectors: np.ndarray) -> None:
+        """Add the vectors of the cells as a column, the only one to label by unless others are asked for."""
+        self.vectors = _free(name, self.table.column_names)
+        flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
+        column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
+        self._set_table(self.table.append_column(self.vectors, column))
+        self.default_features = [self.vectors]
+
+    def _arrow(self) -> Any:
+        return self.table.drop_columns([self.vectors]) if self.vectors else self.table
+
+    def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
+        if self.path is None:
+            advice = "name a CSV or Parquet file, or write the attribute `adata` of the result with its own method"
+            raise TableError(f"{self.origin} cannot be written as .h5ad from here", advice)
+        path = self.path
+        columns = {name: column.to_pylist() for name, column in added.items()}
+        if fill is not None:
+            old = self.cells(fill[0])
+            columns = {fill[0]: [a if b is None else b for a, b in zip(old, fill[1], strict=True)], **columns}
+
+        def write(stream: BinaryIO) -> None:
+            with tempfile.TemporaryDirectory(prefix="otprop-") as folder:
+                copy = Path(folder) / "cells.h5ad"  # HDF5 writes in place: all else stays as it is, byte for byte
+                shutil.copyfile(path, copy)
+                os.chmod(copy, 0o600)
+                _add_annotations(copy, columns)
+                with copy.open("rb") as file:
+                    shutil.copyfileobj(file, stream)
+
+        return write
+
+
+class CellsFile:
+    """An `.h5ad` file, open for reading; what is not asked for stays on disk.
+
+    Parameters
+    ----------
+    path : str or path
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path, self.origin = Path(path), str(path)
+        h5py = import_optional("h5py", "anndata")
+        if not self.path.is_file():
+            raise TableError(f"there is no file {self.path}", file=self.path)
+        try:
+            self._file = h5py.File(self.path, "r")
+        except OSError as error:
+            raise TableError(f"{path} is not an .h5ad file, or is damaged ({one_line(error)})", file=path) from None
+
+    def __enter__(self) -> CellsFile:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._file.close()
+
+    def table(self) -> CellsTable:
+        """The annotations of the cells."""
+        obs = self._file.get("obs")
+        if obs is None:
+            raise TableError(f"{self.origin} is an HDF5 file without `obs`: it holds no cells", file=self.origin)
+        if not hasattr(obs, "keys") or "_index" not in obs.attrs:
+            raise TableError(f"{self.origin} was written by an old version of anndata", _NEWER, file=self.origin)
+        try:
+            order = [_text(name) for name in obs.attrs.get("column-order", ())]
+            columns = {name: _column(obs, name) for name in order}
+            names = _column(obs, _text(obs.attrs["_index"])).to_pylist()
+        except (KeyError, ValueError, TypeError, OSError, AttributeError, pa.ArrowException) as error:
+            raise TableError(f"{self.origin}: `obs` cannot be read ({one_line(error)})", file=self.origin) from None
+        return CellsTable(self.origin, names, columns, path=self.path)
+
+    def representations(self) -> list[str]:
+        """The names of the matrices in `obsm` that hold a vector per cell."""
+        found = self._file.get("obsm")
+        return [] if found is None else [name for name in found if getattr(found[name], "ndim", 0) == 2]
+
+    def representation(self, name: str) -> np.ndarray:
+        """A matrix of `obsm`."""
+        return np.asarray(self._file["obsm"][name][()], dtype=np.float32)
+
+    def expression(self) -> Any:
+        """`X`, dense or sparse as it is; None where there is none."""
+        import scipy.sparse as sp
+
+        X = self._file.get("X")
+        if X is None or not hasattr(X, "keys"):
+            return None if X is None or X.shape in ((), None) else X[()]
+        kind = _text(X.attrs.get("encoding-type", "")) or f"{_text(X.attrs.get('h5sparse_format', ''))}_matrix"
+        shape = X.attrs.get("shape", X.attrs.get("h5sparse_shape"))
+        if kind not in ("csr_matrix", "csc_matrix") or shape is None:
+            raise TableError(f"{self.origin}: X of the kind {kind!r} cannot be read", file=self.origin)
+        make = sp.csr_matrix if kind == "csr_matrix" else sp.csc_matrix
+        return make((X["data"][()], X["indices"][()], X["indptr"][()]), shape=tuple(shape)).tocsr()
+
+
+def _column(obs: Any, name: str) -> Any:
+    """A column of `obs` as an Arrow array."""
+    found = obs[name]
+    if hasattr(found, "keys"):
+        if "categories" in found:
+            categories = _array(found["categories"][()])
+            codes = found["codes"][()]
+            taken = categories.take(pa.array(np.where(codes < 0, 0, codes), mask=codes < 0))
+            return taken.dictionary_encode()
+        values, mask = found["values"][()], found["mask"][()].astype(bool)
+        return pa.array(_array(values).to_pylist(), mask=mask)
+    if "categories" in found.attrs:  # anndata 0.7
+        categories, codes = _array(obs[found.attrs["categories"]][()]), found[()]
+        return categories.take(pa.array(np.where(codes < 0, 0, codes), mask=codes < 0)).dictionary_encode()
+    return _array(found[()])
+
+
+def _array(values: np.ndarray) -> Any:
+    if values.dtype.kind in "OS":
+        return pa.array([_text(value) for value in values], pa.large_string())
+    return pa.array(values, from_pandas=True)
+
+
+def _text(value: Any) -> str:
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _add_annotations(path: Path, columns: Mapping[str, list[Any]]) -> None:
+    """Add columns to `obs` of a file, or replace them."""
+    h5py = import_optional("h5py", "anndata")
+    with h5py.File(path, "r+") as file:
+        obs = file["obs"]
+        order = [_text(name) for name in obs.attrs["column-order"]]
+        for name, cells in columns.items():
+            if name in obs:
+                del obs[name]
+            _add_column(h5py, obs, name, cells)
+        order += [name for name in columns if name not in order]
+        obs.attrs["column-order"] = np.array(order, dtype=h5py.string_dtype())
+
+
+def _add_column(h5py: Any, obs: Any, name: str, cells: list[Any]) -> None:
+    known = [cell for cell in cells if cell is not None]
+    if known and all(isinstance(cell, (bool, np.bool_)) for cell in known) and len(known) == len(cells):
+        found = obs.create_dataset(name, data=np.array(cells, dtype=bool))
+        _encoding(found, "array")
+    elif known and all(isinstance(cell, (int, float)) for cell in known):
+        whole = len(known) == len(cells) and all(isinstance(cell, int) for cell in known)
+        numbers = cells if whole else [np.nan if cell is None else float(cell) for cell in cells]
+        _encoding(obs.create_dataset(name, data=np.array(numbers)), "array")
+    else:
+        texts = [None if cell is None else str(cell) for cell in cells]
+        classes = sorted({text for text in texts if text is not None})
+        place = {text: number for number, text in enumerate(classes)}
+        codes = np.array([-1 if text is None else place[text] for text in texts], dtype=np.int32)
+        group = obs.create_group(name)
+        _encoding(group, "categorical")
+        group.attrs["ordered"] = False
+        _encoding(group.create_dataset("codes", data=codes.astype(np.min_scalar_type(-len(classes) - 1))), "array")
+        found = group.create_dataset("categories", data=np.array(classes, dtype=object), dtype=h5py.string_dtype())
+        _encoding(found, "string-array")
+
+
+def _encoding(element: Any, kind: str) -> None:
+    element.attrs["encoding-type"], element.attrs["encoding-version"] = kind, "0.2.0"
+
+
+def _free(name: str, taken: Any) -> str:
+    while name in taken:
+        name += "_"
+    return name
+
+
+def _digest(path: Path) -> str:
+    found = sha256()
+    with path.open("rb") as file:
+        while part := file.read(1 << 20):
+            found.update(part)
+    return found.hexdigest()

@@ -1,0 +1,135 @@
+"""Cells of biology as rows: the vector of a cell is a representation of `obsm`, or its expression, reduced."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otprop.files._cells import CellsFile, CellsTable
+from otprop.table.errors import Hint, RequestError, unknown_name
+from otprop.table.frame import arrow_of_frame
+
+USUAL = "X_pca"
+EXPRESSION = "X"
+TOTAL = 1e4  # counts per cell after normalisation
+MAX_GENES, MAX_PARTS = 2000, 50
+_LOOKED_AT = 100_000  # values that tell counts from other numbers
+
+
+def is_cells_file(source: Any) -> bool:
+    """Whether this names an `.h5ad` file."""
+    return isinstance(source, (str, os.PathLike)) and Path(source).suffix.lower() == ".h5ad"
+
+
+def is_anndata(data: Any) -> bool:
+    """Whether this is an AnnData object."""
+    return type(data).__module__.partition(".")[0] == "anndata" and hasattr(data, "obsm")
+
+
+def read_cells(path: str | os.PathLike[str], use_rep: str | None = None) -> CellsTable:
+    """The cells of an `.h5ad` file; of its matrices, only the one that is used is read.
+
+    Parameters
+    ----------
+    path : path
+    use_rep : str or None
+        The matrix of `obsm` with the vectors, or "X"; None for "X_pca" where there is one, else "X".
+
+    Returns
+    -------
+    CellsTable
+    """
+    with CellsFile(Path(path)) as file:
+        table = file.table()
+        _choose(table, use_rep, file.representations(), file.representation, file.expression)
+    return table
+
+
+def table_of_cells(adata: Any, use_rep: str | None = None) -> CellsTable:
+    """The cells of an AnnData object; `use_rep` as in `read_cells`."""
+    whole = arrow_of_frame(adata.obs)
+    columns = dict(zip(whole.column_names, whole.columns, strict=True))
+    table = CellsTable("the AnnData object", [str(name) for name in adata.obs_names], columns, adata=adata)
+    known = [name for name, matrix in adata.obsm.items() if getattr(matrix, "ndim", 0) == 2]
+    _choose(table, use_rep, known, lambda name: _dense(adata.obsm[name]), lambda: adata.X)
+    return table
+
+
+def with_annotations(adata: Any, obs: Any) -> Any:
+    """An AnnData object with another `obs`, which shares all else with the one that is given."""
+    if adata.isbacked:
+        raise RequestError("data", "is backed by a file; take the columns from `table`, or label the file itself.")
+    parts = ("obsm", "varm", "obsp", "varp", "layers")
+    shared = {part: {name: getattr(adata, part)[name] for name in getattr(adata, part)} for part in parts}
+    made = type(adata)(X=adata.X, obs=obs, var=adata.var, uns=adata.uns, **shared)
+    if adata.raw is not None:
+        made.raw = adata
+        made.raw._X, made.raw._var, made.raw._varm = adata.raw._X, adata.raw._var, adata.raw._varm
+    return made
+
+
+def _choose(table: CellsTable, use_rep: str | None, known: list[str], matrix: Any, expression: Any) -> None:
+    """Give the table the vectors that were asked for, or those that there are."""
+    name = use_rep or (USUAL if USUAL in known else EXPRESSION)
+    if name in known:
+        vectors = np.asarray(matrix(name), dtype=np.float32)
+    elif name == EXPRESSION:
+        vectors = _reduced(expression(), table)
+        if use_rep is None and known:
+            there = f"the cells are compared by their expression; `obsm` has {', '.join(known)}, to be named with "
+            table.notes.append(Hint(there, "use_rep"))
+    else:
+        raise RequestError("use_rep", unknown_name("matrix", name, [*known, EXPRESSION]), name)
+    if vectors.shape[0] != table.n_rows or not vectors.shape[1]:
+        raise RequestError("use_rep", f"has the shape {vectors.shape} for {table.n_rows} cells.", name)
+    table.set_vectors(name, vectors)
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    found = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
+    return np.asarray(found, dtype=np.float32)
+
+
+def _reduced(X: Any, table: CellsTable) -> np.ndarray:
+    """The main directions of the most variable genes; counts are normalised per cell, and their logarithms taken."""
+    import scipy.sparse as sp
+    from sklearn.decomposition import PCA
+
+    if X is None or X.ndim != 2 or not X.shape[1]:
+        raise RequestError("use_rep", f"must name the vectors of the cells: {table.origin} has no X.")
+    sparse = sp.issparse(X)
+    X = sp.csr_matrix(X, dtype=np.float32) if sparse else np.array(X, dtype=np.float32)
+    values = X.data if sparse else X.ravel()
+    if not np.isfinite(values).all():
+        raise RequestError("use_rep", f"must name other vectors: X of {table.origin} holds infinity or NaN.")
+    done = "as it is"
+    if _are_counts(values[:: max(1, len(values) // _LOOKED_AT)]):
+        X, done = _normalised(X), "counts, normalised per cell, as logarithms"
+    mean = np.asarray(X.mean(axis=0)).ravel()
+    variance = np.asarray((X.multiply(X) if sparse else X**2).mean(axis=0)).ravel() - mean**2
+    genes = np.sort(np.argsort(-variance, kind="stable")[:MAX_GENES])
+    width = min(MAX_PARTS, X.shape[0] - 1, len(genes) - 1)
+    table.notes.append(f"X ({done}): {len(genes)} genes in {max(width, 1)} dimensions")
+    if width < 1:
+        return _dense(X[:, genes])
+    solver = {"svd_solver": "arpack"} if sparse else {}
+    return np.asarray(PCA(width, random_state=0, **solver).fit_transform(X[:, genes]), dtype=np.float32)
+
+
+def _are_counts(values: np.ndarray) -> bool:
+    return bool(len(values) and (values >= 0).all() and (values == np.floor(values)).all() and values.max() > 1)
+
+
+def _normalised(X: Any) -> Any:
+    import scipy.sparse as sp
+
+    totals = np.asarray(X.sum(axis=1)).ravel()
+    factors = TOTAL / np.where(totals > 0, totals, 1.0)
+    if sp.issparse(X):
+        X = sp.csr_matrix(sp.diags(factors.astype(np.float32)) @ X)
+        X.data = np.log1p(X.data)
+        return X
+    return np.log1p(X * factors[:, None].astype(np.float32))

@@ -1,0 +1,184 @@
+"""Pictures as the vectors of a model of the user's: a local ONNX or TorchScript file, or a function of Python's."""
+
+from __future__ import annotations
+
+import os
+import re
+import warnings
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from otprop._errors import install_command
+from otprop._saving import saved_as
+from otprop.table.errors import CellError, RequestError
+from otprop.table.picture_vectors import Describer
+from otprop.table.pictures import decode_picture
+
+MAX_NUMBERS = 4096  # of a vector
+MAX_SIDE = 1024  # of a picture that a model is given: many are in memory at once
+USUAL_SIDE = 224  # of the pictures where the model does not say
+# of ImageNet, by which nearly all published networks were trained
+MEAN, SPREAD = np.array([0.485, 0.456, 0.406], dtype=np.float32), np.array([0.229, 0.224, 0.225], dtype=np.float32)
+_ENDINGS = (".onnx", ".pt", ".pth", ".ts", ".torchscript")
+
+
+class ImageModel(Describer):
+    """Makes vectors of unit length of decoded pictures.
+
+    Attributes
+    ----------
+    title : str, of the model in a list of columns
+    """
+
+    small = MAX_SIDE
+    title: str
+
+    def one(self, data: bytes) -> Any:
+        image = decode_picture(data, self.small)
+        image.thumbnail((MAX_SIDE, MAX_SIDE))
+        return image
+
+    def many(self, made: list[Any]) -> np.ndarray:
+        found = np.asarray(self.encode(made))
+        if found.ndim > 2 and found.shape[0] == len(made):
+            found = found.reshape(*found.shape[:2], -1).mean(axis=2)  # a map of features: the mean over its places
+        if found.ndim != 2 or found.shape[0] != len(made) or not 0 < found.shape[1] <= MAX_NUMBERS:
+            raise CellError(
+                f"got an array of shape {found.shape} from its image model for {len(made)} pictures; expected a vector "
+                f"of at most {MAX_NUMBERS} numbers for each"
+            )
+        vectors = found.astype(np.float64)
+        if not np.isfinite(vectors).all():
+            raise CellError("got vectors with infinity or NaN from its image model")
+        lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
+        return np.asarray(vectors / np.where(lengths > 1e-12, lengths, 1.0))
+
+    def encode(self, images: list[Any]) -> Any:
+        """The vectors of RGB images of Pillow."""
+        raise NotImplementedError
+
+
+class FunctionModel(ImageModel):
+    """A function from a list of RGB images of Pillow to a 2-D array; nothing is kept between runs."""
+
+    name = None
+
+    def __init__(self, function: Any) -> None:
+        self.encode = function  # type: ignore[method-assign]
+        self.title = str(getattr(function, "__name__", type(function).__name__))
+
+
+@saved_as("table.local_image_model", drops=("_run", "_cache", "path"))  # a model file never names a file to open
+class LocalImageModel(ImageModel):
+    """An ONNX or TorchScript file that takes a batch of pictures; a saved model keeps name and digest, not the path.
+
+    Attributes
+    ----------
+    path : str
+    digest : str, sha256 of the file
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        place = Path(path).expanduser().absolute()
+        if not place.is_file():
+            why = "there is no such file; a name is never downloaded: download the model, and name its file."
+            raise RequestError("image_model", why, str(path))
+        if place.suffix.lower() not in _ENDINGS:
+            why = f"expected an ONNX file (.onnx) or a TorchScript file ({', '.join(_ENDINGS[1:])})."
+            raise RequestError("image_model", why, str(path))
+        self.path, self.digest, self.title = str(place), _digest(place), place.name
+
+    @property
+    def name(self) -> str:  # type: ignore[override]
+        """Of the cache."""
+        if not re.fullmatch("[0-9a-f]{64}", self.digest):  # of a stranger's model file
+            raise CellError("names a damaged image model")
+        return self.digest
+
+    def encode(self, images: list[Any]) -> Any:
+        if "_run" not in vars(self):
+            if "path" not in vars(self):
+                raise CellError(
+                    f"needs the image model {self.title!r}, and a saved model opens no file by itself: label the "
+                    "pictures again with image_model"
+                )
+            if not Path(self.path).exists():
+                raise CellError(f"needs the image model {self.path}, which is not there")
+            if _digest(Path(self.path)) != self.digest:
+                raise CellError(f"needs the image model {self.path}, which has changed since this model was saved")
+            self._run = _open_onnx(self.path) if self.path.lower().endswith(".onnx") else _open_torch(self.path)
+        return self._run(images)
+
+
+def open_image_model(model: Any) -> ImageModel:
+    """An image model from a path or a function; raises RequestError where it is none of these."""
+    if isinstance(model, ImageModel):
+        return model
+    if isinstance(model, (str, os.PathLike)):
+        return LocalImageModel(model)
+    if callable(model):
+        return FunctionModel(model)
+    raise RequestError("image_model", "expected the path of a local model, or a function of a list of images.", model)
+
+
+def batch_of(images: list[Any], height: int, width: int) -> np.ndarray:
+    """Pictures as networks take them: shape (n, 3, height, width), centred and scaled as those of ImageNet were."""
+    from PIL import Image
+
+    pixels = [np.asarray(one.resize((width, height), Image.Resampling.BILINEAR), dtype=np.float32) for one in images]
+    return np.ascontiguousarray(((np.stack(pixels) / 255.0 - MEAN) / SPREAD).transpose(0, 3, 1, 2), dtype=np.float32)
+
+
+def _digest(path: Path) -> str:
+    found = sha256()
+    with path.open("rb") as file:
+        while part := file.read(2**20):
+            found.update(part)
+    return found.hexdigest()
+
+
+def _open_onnx(path: str) -> Any:
+    try:
+        import onnxruntime
+    except ImportError:
+        raise ImportError("an .onnx image model needs onnxruntime: pip install it") from None
+    try:
+        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+    except Exception as error:  # onnxruntime has no common class of errors
+        raise CellError(f"cannot open the image model {path} ({str(error).splitlines()[0][:150]})") from None
+    inputs = session.get_inputs()
+    shape = inputs[0].shape
+    if len(inputs) != 1 or len(shape) != 4 or (shape[1] not in (3, "3") and isinstance(shape[1], int)):
+        raise CellError(f"needs an image model of one input of shape (n, 3, height, width); {path} has {shape}")
+    height, width = (side if isinstance(side, int) else USUAL_SIDE for side in shape[2:])
+    most = shape[0] if isinstance(shape[0], int) else None  # some files take one picture at a time
+
+    def run(images: list[Any]) -> np.ndarray:
+        batch = batch_of(images, height, width)
+        parts = [batch] if most is None else [batch[i : i + most] for i in range(0, len(batch), most)]
+        return np.concatenate([session.run(None, {inputs[0].name: part})[0] for part in parts])
+
+    return run
+
+
+def _open_torch(path: str) -> Any:
+    try:
+        import torch
+    except ImportError:
+        raise ImportError(f"a TorchScript image model needs PyTorch: {install_command('deep')}") from None
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit itself: the file is there all the same
+            network = torch.jit.load(path, map_location="cpu").eval()
+    except (RuntimeError, ValueError) as error:
+        why = str(error).strip().splitlines()[0][:150]
+        raise CellError(f"cannot open the image model {path}: it is no TorchScript file of torch.jit ({why})") from None
+
+    def run(images: list[Any]) -> np.ndarray:
+        with torch.inference_mode():
+            return np.asarray(network(torch.from_numpy(batch_of(images, USUAL_SIDE, USUAL_SIDE))).numpy())
+
+    return run

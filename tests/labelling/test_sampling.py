@@ -1,0 +1,140 @@
+"""Notes on labels that were not drawn at random, and groups by name."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otprop
+from otprop import OtpropError
+from otprop.cli import main
+from otprop.labelling.sampling import _consecutive_rows, _expected_values
+
+FAST = {"evidence": ["forest"]}
+
+
+@pytest.fixture(scope="module")
+def visits():
+    rng = np.random.default_rng(0)
+    site = np.repeat([f"site {number}" for number in range(10)], 40)
+    kind = rng.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {
+            "site": site,
+            "pressure": rng.normal(size=400) + 2 * kind + np.repeat(rng.normal(size=10), 40),
+            "age": rng.normal(50, 9, size=400),
+            "kind": np.where(kind == 1, "ill", "well"),
+        }
+    )
+    return frame
+
+
+def labelled(frame, rows):
+    return frame.assign(kind=frame["kind"].where(rows))
+
+
+def test_random_labels_give_no_note(visits):
+    rows = np.isin(np.arange(400), np.random.default_rng(1).choice(400, 80, replace=False))
+    result = otprop.label(labelled(visits, rows), "kind", settings=FAST)
+    assert not any("differ" in note or "novelty" in note for note in result.notes)
+    assert not result.outcome.shifted
+
+
+def test_whole_sites_give_a_note_that_names_the_column(visits):
+    frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
+    result = otprop.label(frame, "kind", settings=FAST)
+    assert any("the labelled rows differ from the others, most of all in 'site'" in note for note in result.notes)
+    assert any("the labels cover 2 of 10 values of 'site'" in note for note in result.notes)
+    assert any("add groups='site'" in note for note in result.notes)
+    low, high = result.error_range
+    assert high - low > 0.2
+    assert "a rough estimate" in repr(result)
+
+
+def test_groups_by_name_are_no_feature_and_widen_the_range(visits):
+    frame = labelled(visits, visits["site"].isin([f"site {number}" for number in (1, 4, 6, 8)]))
+    result = otprop.label(frame, "kind", groups="site", settings=FAST)
+    assert "site" not in [use.name for use in result.job.columns if use.width]
+    assert result.estimator.error_.evidence.grouped
+    same = otprop.label(frame.drop(columns="site"), "kind", groups=list(frame["site"]), settings=FAST)
+    assert same.table["kind_label"].tolist() == result.table["kind_label"].tolist()
+
+
+def test_two_groups_give_a_note(visits):
+    frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
+    notes = otprop.label(frame, "kind", groups="site", settings=FAST).notes
+    assert any("all labels are in two groups" in note for note in notes)
+
+
+def test_first_rows_are_called_so(visits):
+    frame = visits.drop(columns="site").sort_values("age", ignore_index=True)
+    notes = otprop.label(labelled(frame, np.arange(400) < 60), "kind", settings=FAST).notes
+    assert any("(they are the first rows)" in note for note in notes)
+
+
+def test_new_classes_give_a_note_and_a_column():
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 3, 600)
+    frame = pd.DataFrame(rng.normal(size=(600, 3)) + 6 * np.eye(3)[kind], columns=list("abc"))
+    known = np.flatnonzero(kind < 2)
+    rows = np.isin(np.arange(600), rng.choice(known, 60, replace=False))
+    frame["kind"] = pd.Series(np.array(["x", "y", "z"])[kind]).where(rows)
+    result = otprop.label(frame, "kind", settings=FAST)
+    assert any("look like no class that has one" in note for note in result.notes)
+    novelty = result.table["kind_novelty"]
+    assert novelty[(kind == 2)].mean() > novelty[(kind < 2) & ~rows].mean() + 0.3
+    assert (novelty[rows] == 0).all()
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("kind", "groups='kind': is the target"),
+        ("sit", "there is no column 'sit'"),
+        ([1, 2], "has 2 values"),
+        (["one"] * 400, "has one value, 'one', for all rows"),
+        ([None] * 400, "is empty in 80 of them, the first being row 1"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused(visits, groups, message):
+    frame = labelled(visits, np.arange(400) % 5 == 0)
+    with pytest.raises(OtpropError, match=message):
+        otprop.label(frame, "kind", groups=groups)
+
+
+def test_a_group_for_each_row_is_without_effect(visits):
+    frame = labelled(visits, np.arange(400) % 5 == 0)
+    notes = otprop.label(frame, "kind", groups=list(range(400)), settings=FAST).notes
+    assert any(note.startswith("without effect: groups") for note in notes)
+
+
+def test_the_command_takes_groups_and_says_that_the_error_is_rough(visits, tmp_path, capsys):
+    path = tmp_path / "visits.csv"
+    labelled(visits, visits["site"].isin(["site 2", "site 5", "site 7"])).to_csv(path, index=False)
+    assert main(["label", str(path), "--target", "kind", "-o", str(tmp_path / "out.csv")]) == 0
+    printed = capsys.readouterr()
+    text = " ".join((printed.out + printed.err).split())
+    assert "a rough estimate: the labelled rows differ from the others" in text
+    assert "--groups site" in text
+    done = tmp_path / "done.csv"
+    assert main(["label", str(path), "--target", "kind", "--groups", "site", "-o", str(done), "--json", "--quiet"]) == 0
+    assert json.loads(capsys.readouterr().out)["expected_error_range"][1] > 0
+    assert "kind_novelty" in pd.read_csv(done).columns
+
+
+def test_expected_values_are_those_of_random_draws():
+    counts = np.array([50, 30, 15, 4, 1])
+    values = np.repeat(np.arange(5), counts)
+    rng = np.random.default_rng(0)
+    drawn = np.mean([len(np.unique(rng.choice(values, 10, replace=False))) for _ in range(4000)])
+    assert _expected_values(counts, 10) == pytest.approx(drawn, abs=0.03)
+
+
+def test_consecutive_rows_are_found_but_for_a_few():
+    assert _consecutive_rows(np.arange(40), 400) == "they are the first rows"
+    assert _consecutive_rows(np.append(np.arange(100, 140), 390), 400) == "they are consecutive, from row 101 on"
+    assert _consecutive_rows(np.arange(0, 400, 4), 400) is None
+    assert _consecutive_rows(np.arange(399), 400) is None

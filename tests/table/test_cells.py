@@ -1,0 +1,173 @@
+"""Cells of biology: `.h5ad` files and AnnData objects."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+import scipy.sparse as sp
+
+import otprop
+from otprop.cli import main
+from otprop.files import TableError
+from otprop.table.errors import RequestError
+from otprop.table.opening import open_table
+
+h5py = pytest.importorskip("h5py", reason="needs h5py")
+N = 40
+
+
+def write_h5ad(path, *, X=None, obsm=None, kinds=None):
+    """A file as anndata 0.8 and later writes it, with cells of two kinds by turns."""
+    vectors = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
+    codes = np.array([*([0, 1] * 4), *[-1] * (N - 8)], dtype=np.int8) if kinds is None else kinds
+    with h5py.File(path, "w") as file:
+        file.attrs["encoding-type"] = "anndata"
+        obs = file.create_group("obs")
+        obs.attrs.update({"_index": "barcode", "encoding-type": "dataframe", "encoding-version": "0.2.0"})
+        obs.attrs["column-order"] = np.array(["n_genes", "kind", "fresh"], dtype=h5py.string_dtype())
+        names = np.array([f"cell-{number}" for number in range(len(codes))], dtype=object)
+        obs.create_dataset("barcode", data=names, dtype=h5py.string_dtype())
+        obs.create_dataset("n_genes", data=np.arange(len(codes)))
+        fresh = obs.create_group("fresh")
+        fresh.create_dataset("values", data=np.arange(len(codes)) % 2 == 0)
+        fresh.create_dataset("mask", data=np.arange(len(codes)) % 3 == 0)
+        kind = obs.create_group("kind")
+        kind.attrs["encoding-type"] = "categorical"
+        kind.create_dataset("codes", data=codes)
+        kind.create_dataset("categories", data=np.array(["B", "T"], dtype=object), dtype=h5py.string_dtype())
+        matrices = file.create_group("obsm")
+        for name, matrix in ({"X_pca": vectors} if obsm is None else obsm).items():
+            matrices.create_dataset(name, data=matrix)
+        if sp.issparse(X):
+            group = file.create_group("X")
+            group.attrs.update({"encoding-type": f"{X.format}_matrix", "shape": X.shape})
+            for part in ("data", "indices", "indptr"):
+                group.create_dataset(part, data=getattr(X, part))
+        elif X is not None:
+            file.create_dataset("X", data=X)
+    return path
+
+
+def content(path):
+    """Every value of a file by its path."""
+    found = {}
+
+    def visit(name, element):
+        found[name] = element[()].tolist() if isinstance(element, h5py.Dataset) else None
+
+    with h5py.File(path) as file:
+        file.visititems(visit)
+    return found
+
+
+def counts(n_genes=60):
+    rng = np.random.default_rng(0)
+    rates = np.where(np.arange(N)[:, None] % 2 == np.arange(n_genes)[None, :] % 2, 4.0, 0.3)
+    return rng.poisson(rates * rng.uniform(1, 5, (N, 1)))
+
+
+def test_the_annotations_come_back_in_the_file_and_all_else_stays(tmp_path, capsys):
+    path = write_h5ad(tmp_path / "cells.h5ad", X=sp.csr_matrix(counts()))
+    before = path.read_bytes()
+    assert main(["label", str(path), "--target", "kind", "--quiet"]) == 0
+    assert path.read_bytes() == before
+    old, new = content(path), content(tmp_path / "cells.labelled.h5ad")
+    assert {name: new[name] for name in old} == old
+    added = {name.split("/")[1] for name in set(new) - set(old)}
+    assert added == {f"kind_{part}" for part in ("label", "certainty", "confidence", "novelty", "round", "source")}
+    with h5py.File(tmp_path / "cells.labelled.h5ad") as file:
+        labels = file["obs/kind_label"]
+        found = labels["categories"].asstr()[()][labels["codes"][()]]
+        assert file["obs"].attrs["column-order"].tolist()[:4] == ["n_genes", "kind", "fresh", "kind_label"]
+    assert found.tolist() == ["B", "T"] * (N // 2)
+
+
+def test_cells_are_written_as_a_table_without_their_vectors(tmp_path):
+    path = write_h5ad(tmp_path / "cells.h5ad")
+    assert main(["label", str(path), "--target", "kind", "-o", str(tmp_path / "out.csv"), "--quiet"]) == 0
+    found = pd.read_csv(tmp_path / "out.csv")
+    assert list(found.columns[:5]) == ["cell", "n_genes", "kind", "fresh", "kind_label"]
+    assert found["kind_label"].tolist() == ["B", "T"] * (N // 2)
+
+
+def test_labels_can_go_into_the_annotation_itself(tmp_path):
+    path = write_h5ad(tmp_path / "cells.h5ad")
+    out = tmp_path / "out.h5ad"
+    assert main(["label", str(path), "--target", "kind", "--fill", "-o", str(out), "--quiet"]) == 0
+    assert open_table(out).cells("kind").tolist() == ["B", "T"] * (N // 2)
+
+
+@pytest.mark.parametrize("make", [np.asarray, sp.csr_matrix, sp.csc_matrix], ids=["dense", "csr", "csc"])
+def test_expression_is_used_where_there_is_no_representation(tmp_path, make):
+    path = write_h5ad(tmp_path / "cells.h5ad", X=make(counts().astype(np.float32)), obsm={})
+    result = otprop.label(path, "kind")
+    assert result.table["kind_label"].tolist() == ["B", "T"] * (N // 2)
+    assert any("normalised per cell" in note for note in result.notes)
+
+
+def test_only_the_representation_counts_unless_more_is_asked_for(tmp_path):
+    path = write_h5ad(tmp_path / "cells.h5ad")
+    job = otprop.label(path, "kind").job
+    assert [use.name for use in job.columns if not use.left_out] == ["X_pca"]
+    job = otprop.label(path, "kind", features=["n_genes", "X_pca"]).job
+    assert [use.role for use in job.columns if use.name == "X_pca"] == ["embedding"]
+
+
+@pytest.mark.parametrize(
+    ("options", "use_rep", "reason"),
+    [
+        ({}, "X_scvi", "there is no matrix 'X_scvi'"),
+        ({"obsm": {}}, None, "has no X"),
+        ({"obsm": {}, "X": np.full((N, 3), np.nan)}, None, "infinity or NaN"),
+        ({"kinds": np.array([], dtype=np.int8)}, None, "has no cells"),
+        ({"obsm": {"X_pca": np.zeros((3, 2))}}, None, r"has the shape \(3, 2\) for 40 cells"),
+    ],
+    ids=["unknown", "nothing", "not finite", "no cells", "other cells"],
+)
+def test_cells_without_vectors_are_refused(tmp_path, options, use_rep, reason):
+    path = write_h5ad(tmp_path / "cells.h5ad", **options)
+    with pytest.raises(ValueError, match=reason):
+        otprop.label(path, "kind", use_rep=use_rep)
+
+
+def test_files_that_hold_no_cells_are_refused(tmp_path):
+    (tmp_path / "text.h5ad").write_text("no cells")
+    with pytest.raises(TableError, match=r"is not an .h5ad file"):
+        otprop.label(tmp_path / "text.h5ad", "kind")
+    with h5py.File(tmp_path / "other.h5ad", "w") as file:
+        file["numbers"] = [1, 2]
+    with pytest.raises(TableError, match="holds no cells"):
+        otprop.label(tmp_path / "other.h5ad", "kind")
+    with h5py.File(tmp_path / "old.h5ad", "w") as file:
+        file["obs"] = np.zeros(3, dtype=[("index", "S3"), ("kind", "i1")])
+    with pytest.raises(TableError, match="old version of anndata"):
+        otprop.label(tmp_path / "old.h5ad", "kind")
+    with pytest.raises(TableError, match="there is no file"):
+        otprop.label(tmp_path / "gone.h5ad", "kind")
+
+
+def test_a_representation_is_only_for_cells():
+    frame = pd.DataFrame({"size": [1.0, 2.0], "kind": ["a", None]})
+    with pytest.raises(RequestError, match="use_rep"):
+        otprop.label(frame, "kind", use_rep="X_pca")
+
+
+def test_an_anndata_object_comes_back_with_annotations():
+    anndata = pytest.importorskip("anndata", reason="needs anndata")
+    kinds = pd.Categorical([*(["B", "T"] * 4), *[None] * (N - 8)])
+    obs = pd.DataFrame({"kind": kinds}, index=[f"cell-{number}" for number in range(N)])
+    adata = anndata.AnnData(sp.csr_matrix(counts().astype(np.float32)), obs=obs)
+    adata.obsm["X_pca"] = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
+    adata.uns["note"], adata.raw = "kept", adata
+    result = otprop.label(adata, "kind", use_rep="X_pca")
+    assert list(adata.obs.columns) == ["kind"]
+    found = result.adata
+    assert found.obs["kind_label"].tolist() == ["B", "T"] * (N // 2)
+    assert found.obs_names.tolist() == adata.obs_names.tolist()
+    assert found.X is adata.X
+    assert found.raw.X is adata.raw.X
+    assert found.uns["note"] == "kept"
+    assert result.add({"cell-9": "B"}).adata.obs.loc["cell-9", "kind_source"] == "corrected"
+    with pytest.raises(TableError, match="would be a file of cells"):
+        result.write("out.h5ad")

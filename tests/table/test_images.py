@@ -1,0 +1,166 @@
+"""Columns of paths of pictures as features."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otprop
+from otprop.labelling.model import load_model, predict_table
+from otprop.table import images
+from otprop.table.errors import NoFeaturesError, RequestError
+from otprop.table.opening import open_table
+from tests.table.pictures import picture, write_pictures
+
+pytest.importorskip("PIL", reason="needs Pillow")
+
+
+@pytest.fixture(autouse=True)
+def _cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("OTPROP_IMAGE_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def photos(tmp_path):
+    """A table beside a folder of red and green pictures, four of which have a label."""
+    names = write_pictures(tmp_path / "photos", 20)
+    kinds = ["green", "red", "green", "red", *[None] * 16]
+    frame = pd.DataFrame({"photo": [f"photos/{name}" for name in names], "kind": kinds})
+    frame.to_csv(tmp_path / "photos.csv", index=False)
+    return tmp_path / "photos.csv"
+
+
+def truth(n=20):
+    return ["red" if number % 2 else "green" for number in range(n)]
+
+
+def test_a_column_of_paths_is_labelled_by_its_pictures(photos):
+    result = otprop.label(photos, "kind")
+    assert [use.role for use in result.job.columns] == ["image"]
+    assert result.table["kind_label"].tolist() == truth()
+    assert result.notes == []
+
+
+def test_paths_of_a_frame_start_at_the_current_folder(photos, monkeypatch):
+    monkeypatch.chdir(photos.parent)
+    result = otprop.label(pd.read_csv(photos), "kind")
+    assert result.table["kind_label"].tolist() == truth()
+    assert result.table.attrs == {}  # no folder of this machine in a table that is passed on
+
+
+def test_a_saved_model_reads_pictures_beside_the_new_table(photos, tmp_path):
+    otprop.label(photos, "kind").write_files(tmp_path / "out.csv", model=tmp_path / "kind.model")
+    names = write_pictures(tmp_path / "later" / "new", 6)
+    pd.DataFrame({"photo": [f"new/{name}" for name in names]}).to_csv(tmp_path / "later" / "t.csv", index=False)
+    model = load_model(tmp_path / "kind.model")
+    codes = predict_table(model, model.frame(open_table(tmp_path / "later" / "t.csv")))[0]
+    assert [model.classes[code] for code in codes] == truth(6)
+
+
+def test_pictures_that_cannot_be_read_are_missing_and_named(photos):
+    (photos.parent / "photos" / "07.png").write_text("no picture")
+    (photos.parent / "photos" / "09.png").unlink()
+    result = otprop.label(photos, "kind")
+    (note,) = result.notes
+    assert "2 of 20 pictures cannot be read" in note
+    assert "photos/07.png is not a picture" in note
+    assert "photos/09.png does not exist" in note
+    assert len(result.table) == 20
+
+
+def test_paths_without_files_are_left_out_with_the_reason(tmp_path):
+    frame = pd.DataFrame({"photo": [f"{n}.png" for n in range(9)], "kind": ["a", "b", "a", "b", *[None] * 5]})
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    with pytest.raises(NoFeaturesError, match=r"paths of pictures that are not there: '0.png'") as caught:
+        otprop.label(tmp_path / "t.csv", "kind")
+    assert "features" not in str(caught.value)  # naming the column would not help
+    frame["size"] = [1.0, 9.0, 1.1, 9.1, 1.2, 9.2, 1.3, 9.3, 1.4]
+    assert otprop.label(frame, "kind").table["kind_label"].tolist() == ["a", "b"] * 4 + ["a"]
+
+
+def test_names_of_icons_without_files_stay_categories(tmp_path):
+    frame = pd.DataFrame({"icon": ["up.png", "down.png"] * 6, "kind": ["a", "b", "a", "b", *[None] * 8]})
+    result = otprop.label(frame, "kind")
+    assert [use.role for use in result.job.columns] == ["category"]
+
+
+def test_without_pillow_the_column_is_left_out_and_says_what_to_install(photos, monkeypatch):
+    monkeypatch.setattr(images, "has_pillow", lambda: False)
+    with pytest.raises(NoFeaturesError, match=r"pip install '\.\[images\]'"):
+        otprop.label(photos, "kind")
+
+
+def test_numbers_beside_pictures_are_used_too(photos):
+    frame = pd.read_csv(photos).assign(size=np.arange(20) % 2 + np.linspace(0, 0.1, 20))
+    frame.to_csv(photos, index=False)
+    assert [use.role for use in otprop.label(photos, "kind").job.columns] == ["image", "number"]
+
+
+def mean_colour(pictures):
+    return np.array([np.asarray(one).mean(axis=(0, 1)) for one in pictures])
+
+
+def test_a_function_makes_the_vectors(photos):
+    result = otprop.label(photos, "kind", image_model=mean_colour)
+    assert result.job.columns[0].why == "20 pictures, by mean_colour in 3 dimensions"
+    assert result.table["kind_label"].tolist() == truth()
+
+
+@pytest.mark.parametrize(
+    ("function", "reason"),
+    [
+        (lambda pictures: np.zeros(len(pictures)), "array of shape"),
+        (lambda pictures: np.full((len(pictures), 2), np.nan), "infinity or NaN"),
+        (lambda pictures: np.zeros((1, 2)), "array of shape"),
+    ],
+)
+def test_a_function_that_makes_no_vectors_is_refused(photos, function, reason):
+    with pytest.raises(ValueError, match=reason):
+        otprop.label(photos, "kind", image_model=function)
+
+
+@pytest.mark.parametrize("model", [7, "no_such_file.onnx"])
+def test_an_image_model_that_is_none_is_refused(photos, model):
+    with pytest.raises(RequestError, match="image_model"):
+        otprop.label(photos, "kind", image_model=model)
+
+
+def test_an_image_model_without_pictures_has_no_effect():
+    frame = pd.DataFrame({"size": [1.0, 1.1, 9.0, 9.1], "kind": ["a", None, "b", None]})
+    notes = otprop.label(frame, "kind", image_model=mean_colour).notes
+    assert "without effect: image_model, as no column holds pictures" in notes
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_torchscript_file_makes_the_vectors_and_is_saved_by_its_digest(photos, tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+    class Mean(torch.nn.Module):
+        def forward(self, x):
+            return x.mean(dim=(2, 3))
+
+    path = tmp_path / "mean.pt"
+    torch.jit.save(torch.jit.trace(Mean(), torch.zeros(2, 3, 224, 224)), str(path))
+    result = otprop.label(photos, "kind", image_model=path)
+    assert result.table["kind_label"].tolist() == truth()
+    result.write_files(tmp_path / "out.csv", model=tmp_path / "kind.model")
+    picture(seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
+    model = load_model(tmp_path / "kind.model")
+    assert str(tmp_path).encode() not in (tmp_path / "kind.model").read_bytes()
+    with pytest.raises(ValueError, match="a saved model opens no file by itself"):
+        predict_table(model, model.frame(open_table(photos)))
+
+
+def test_an_onnx_file_makes_the_vectors(photos, tmp_path):
+    pytest.importorskip("onnxruntime", reason="needs onnxruntime")
+    onnx = pytest.importorskip("onnx", reason="needs onnx to make the file")
+    helper = onnx.helper
+    x = helper.make_tensor_value_info("x", onnx.TensorProto.FLOAT, ["n", 3, 16, 16])
+    y = helper.make_tensor_value_info("y", onnx.TensorProto.FLOAT, ["n", 3, 1, 1])
+    graph = helper.make_graph([helper.make_node("GlobalAveragePool", ["x"], ["y"])], "mean", [x], [y])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, str(tmp_path / "mean.onnx"))
+    result = otprop.label(photos, "kind", image_model=tmp_path / "mean.onnx")
+    assert result.job.columns[0].why == "20 pictures, by mean.onnx in 3 dimensions"
+    assert result.table["kind_label"].tolist() == truth()

@@ -1,0 +1,150 @@
+"""Pictures in files: what is read, and how; what is refused."""
+
+from __future__ import annotations
+
+import os
+from io import BytesIO
+
+import numpy as np
+import pytest
+
+from otprop.table.picture_descriptors import BLOCKS, WEIGHTS, describe_picture
+from otprop.table.picture_vectors import Describer, picture_vectors
+from otprop.table.pictures import PictureError, decode_picture, read_picture_file
+from tests.table.pictures import GREEN, RED, picture, png_that_claims
+
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
+
+
+@pytest.fixture(autouse=True)
+def _no_cache(monkeypatch, tmp_path):
+    monkeypatch.setenv("OTPROP_IMAGE_CACHE", str(tmp_path / "cache"))
+
+
+def saved(image, format, **options):
+    out = BytesIO()
+    image.save(out, format, **options)
+    return out.getvalue()
+
+
+@pytest.mark.parametrize("mode", ["RGB", "L", "P", "1", "CMYK", "LA", "RGBA", "I;16", "F"])
+def test_a_picture_of_any_mode_is_read_in_colour(mode):
+    image = Image.fromarray(np.full((8, 8), 300, np.uint16)) if mode == "I;16" else picture().convert(mode)
+    found = decode_picture(saved(image, "TIFF"))
+    assert (found.mode, found.size) == ("RGB", image.size)
+
+
+def test_a_sixteen_bit_picture_keeps_its_contrast():
+    values = np.linspace(0, 60_000, 64).astype(np.uint16).reshape(8, 8)
+    grey = np.asarray(decode_picture(saved(Image.fromarray(values), "PNG")))[:, :, 0]
+    assert grey.min() == 0
+    assert grey.max() == 255
+    assert len(np.unique(grey)) == 64
+
+
+def test_a_picture_is_turned_as_its_exif_data_says():
+    exif = Image.Exif()
+    exif[0x0112] = 6  # turn by 90 degrees
+    assert decode_picture(saved(picture(size=(10, 30)), "JPEG", exif=exif)).size == (10, 30)
+
+
+def test_transparent_parts_are_white():
+    clear = Image.new("RGBA", (4, 4), (0, 0, 0, 0))
+    assert np.asarray(decode_picture(saved(clear, "PNG"))).min() == 255
+
+
+def test_the_first_frame_of_an_animation_counts():
+    red, green = Image.new("RGB", (4, 4), (255, 0, 0)), Image.new("RGB", (4, 4), (0, 255, 0))
+    found = decode_picture(saved(red, "GIF", save_all=True, append_images=[green]))
+    assert found.getpixel((0, 0)) == (255, 0, 0)
+
+
+@pytest.mark.parametrize(
+    ("data", "reason"),
+    [
+        (b"no picture", "is not a picture"),
+        (saved(picture(), "JPEG")[:400], "is damaged"),
+        (png_that_claims(60_000, 60_000), "100 million pixels"),
+        (png_that_claims(11_000, 11_000), "11000 x 11000 pixels"),
+        (b"%!PS-Adobe-3.0 EPSF-3.0\n%%BoundingBox: 0 0 9 9\n", "is not a picture"),  # would start Ghostscript
+    ],
+    ids=["text", "truncated", "bomb", "large", "program"],
+)
+@pytest.mark.filterwarnings("ignore:Image size")
+def test_a_file_that_is_no_sound_picture_is_refused(data, reason):
+    with pytest.raises(PictureError, match=reason):
+        decode_picture(data)
+
+
+def test_what_is_not_a_plain_file_is_not_waited_for(tmp_path):
+    os.mkfifo(tmp_path / "pipe.png")
+    with pytest.raises(PictureError, match="not a plain file"):
+        read_picture_file(tmp_path / "pipe.png")
+    (tmp_path / "empty.png").touch()
+    with pytest.raises(PictureError, match="is empty"):
+        read_picture_file(tmp_path / "empty.png")
+    with pytest.raises(PictureError, match="does not exist"):
+        read_picture_file(tmp_path / "gone.png")
+
+
+def test_descriptors_have_their_length_whatever_the_size():
+    for size in [(1, 1), (3, 500), (64, 64), (500, 3)]:
+        found = [len(block) for block in describe_picture(picture(size=size)).values()]
+        assert np.cumsum([0, *found]).tolist() == list(BLOCKS)
+    assert len(WEIGHTS) == len(BLOCKS) - 1
+
+
+def test_descriptors_tell_colours_and_directions_apart():
+    stripes = np.zeros((32, 32, 3), np.uint8)
+    stripes[::4] = stripes[1::4] = 255
+    across, along = describe_picture(Image.fromarray(stripes)), describe_picture(Image.fromarray(stripes).rotate(90))
+    assert np.abs(across["gradients"] - along["gradients"]).max() > 0.1
+    np.testing.assert_allclose(across["colours"], along["colours"], atol=0.2)
+    red, green = describe_picture(picture(RED)), describe_picture(picture(GREEN))
+    assert np.abs(red["colours"] - green["colours"]).max() > 0.5
+
+
+class Counting(Describer):
+    """Counts the pictures that it describes."""
+
+    name = "counting"
+
+    def __init__(self):
+        self.n = 0
+
+    def one(self, data):
+        self.n += 1
+        return super().one(data)
+
+
+def test_each_content_is_described_once_and_kept(tmp_path):
+    picture().save(tmp_path / "a.png")
+    picture().save(tmp_path / "same.png")
+    picture(GREEN).save(tmp_path / "b.png")
+    names = ["a.png", "same.png", "b.png", None, "gone.png", "a.png"]
+    first = Counting()
+    found = picture_vectors(names, tmp_path, first)
+    assert first.n >= 2  # those that are the same may be looked at in one moment
+    assert list(found.problems) == [4]
+    assert np.isnan(found.vectors).all(axis=1).tolist() == [False, False, False, True, True, False]
+    np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
+
+    again = Counting()  # as in another process
+    np.testing.assert_array_equal(picture_vectors(names, tmp_path, again).vectors, found.vectors)
+    assert again.n == 0
+
+    picture(RED, seed=1).save(tmp_path / "b.png")  # other content under the same name
+    changed = picture_vectors(names, tmp_path, again).vectors
+    assert again.n == 1
+    assert (changed[2] != found.vectors[2]).any()
+
+
+@pytest.mark.parametrize("content", [b"", b"damaged", None])
+def test_a_damaged_cache_is_made_again(tmp_path, content):
+    picture().save(tmp_path / "a.png")
+    before = picture_vectors(["a.png"], tmp_path, Counting()).vectors
+    cache = tmp_path / "cache" / "counting.npz"
+    cache.write_bytes(cache.read_bytes()[:-200] if content is None else content)
+    again = Counting()
+    np.testing.assert_array_equal(picture_vectors(["a.png"], tmp_path, again).vectors, before)
+    assert again.n == 1

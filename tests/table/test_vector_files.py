@@ -1,0 +1,121 @@
+"""Vectors from elsewhere: `.npy` beside a table, list columns, folders of Hugging Face data sets."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pytest
+from pyarrow import ipc, parquet
+
+import otprop
+from otprop.cli import main
+from otprop.files import TableError, read_table
+from otprop.table.errors import RequestError
+from otprop.table.opening import open_table
+
+N = 30
+KINDS = [["a", "b"][number % 2] if number < 8 else None for number in range(N)]
+TRUTH = ["a", "b"] * (N // 2)
+
+
+@pytest.fixture
+def vectors():
+    return (np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]).astype(np.float32)
+
+
+@pytest.fixture
+def table(tmp_path, vectors):
+    """A CSV file of names and kinds with its vectors beside it."""
+    pd.DataFrame({"name": [f"n{i}" for i in range(N)], "kind": KINDS}).to_csv(tmp_path / "t.csv", index=False)
+    np.save(tmp_path / "X.npy", vectors)
+    return tmp_path / "t.csv"
+
+
+def test_a_npy_file_holds_the_vectors_of_a_table(table, tmp_path):
+    result = otprop.label(table, "kind", vectors=tmp_path / "X.npy")
+    assert [(use.name, use.role) for use in result.job.columns if not use.left_out] == [("X", "embedding")]
+    assert result.table["kind_label"].tolist() == TRUTH
+    assert "X" not in result.table
+    assert result.call == "otprop.label('t.csv', 'kind', vectors='X.npy')"
+
+
+def test_the_command_takes_vectors_to_label_and_to_predict(table, tmp_path):
+    out, model, more = tmp_path / "out.csv", tmp_path / "kind.model", ["--vectors", str(tmp_path / "X.npy"), "--quiet"]
+    assert main(["label", str(table), "--target", "kind", *more, "-o", str(out), "--save", str(model)]) == 0
+    assert list(pd.read_csv(out).columns[:3]) == ["name", "kind", "kind_label"]
+    assert main(["predict", str(model), str(table), *more, "-o", str(tmp_path / "again.csv")]) == 0
+    assert pd.read_csv(tmp_path / "again.csv")["kind_label"].tolist() == TRUTH
+
+
+@pytest.mark.parametrize(
+    ("array", "reason"),
+    [
+        (np.zeros((N - 1, 2)), f"it has {N - 1} rows"),
+        (np.zeros(N), "one 2-D array"),
+        (np.full((N, 2), "a"), "one 2-D array"),
+        (np.full((N, 2), None), "expected a .npy file of numbers"),  # a pickle, which is not opened
+        (b"no array", "expected a .npy file of numbers"),
+        (None, "there is no such file"),
+    ],
+)
+def test_vectors_that_do_not_fit_are_refused(table, tmp_path, array, reason):
+    path = tmp_path / "other.npy"
+    if isinstance(array, bytes):
+        path.write_bytes(array)
+    elif array is not None:
+        np.save(path, array, allow_pickle=True)
+    with pytest.raises(RequestError, match=reason):
+        otprop.label(table, "kind", vectors=path)
+
+
+def test_a_list_column_of_parquet_is_one_vector(tmp_path, vectors):
+    fixed = pa.FixedSizeListArray.from_arrays(pa.array(vectors.ravel()), 5)
+    for column in (pa.array(list(vectors)), fixed, pa.array(list(vectors), pa.large_list(pa.float32()))):
+        parquet.write_table(pa.table({"v": column, "kind": KINDS}), tmp_path / "t.parquet")
+        result = otprop.label(tmp_path / "t.parquet", "kind")
+        assert [(use.role, use.width) for use in result.job.columns] == [("embedding", 5)]
+
+
+def write_dataset(folder, vectors, codes, n_files=2):
+    """A folder as `Dataset.save_to_disk` writes it."""
+    folder.mkdir()
+    names = [f"data-{number:05d}-of-{n_files:05d}.arrow" for number in range(n_files)]
+    whole = pa.table({"v": list(vectors), "kind": pa.array(codes, pa.int64())})
+    for name, rows in zip(names, np.array_split(np.arange(len(codes)), n_files), strict=True):
+        with ipc.new_stream(folder / name, whole.schema) as stream:
+            stream.write_table(whole.take(pa.array(rows)))
+    features = {"v": {"_type": "List"}, "kind": {"names": ["a", "b"], "_type": "ClassLabel"}}
+    (folder / "dataset_info.json").write_text(json.dumps({"features": features}))
+    (folder / "state.json").write_text(json.dumps({"_data_files": [{"filename": name} for name in names]}))
+    return folder
+
+
+def codes():
+    return [number % 2 if number < 8 else -1 for number in range(N)]
+
+
+def test_a_data_set_of_hugging_face_is_one_table(tmp_path, vectors):
+    folder = write_dataset(tmp_path / "set", vectors, codes())
+    assert open_table(folder).cells("kind").tolist() == KINDS
+    assert otprop.label(folder, "kind").table["kind_label"].tolist() == TRUTH
+    assert main(["label", str(folder), "--target", "kind", "-o", str(tmp_path / "out.parquet"), "--quiet"]) == 0
+    assert parquet.read_table(tmp_path / "out.parquet")["kind_label"].to_pylist() == TRUTH
+
+
+def test_one_file_of_a_data_set_is_a_table_too(tmp_path, vectors):
+    folder = write_dataset(tmp_path / "set", vectors, codes(), n_files=1)
+    assert read_table(folder / "data-00000-of-00001.arrow").n_rows == N
+
+
+def test_a_damaged_data_set_is_refused(tmp_path, vectors):
+    folder = write_dataset(tmp_path / "set", vectors, [7] * N)  # there is no class 7
+    with pytest.raises(TableError, match="not a sound folder"):
+        open_table(folder)
+    (folder / "data-00000-of-00002.arrow").write_bytes(b"\xff\xff\xff\xffdamaged")
+    with pytest.raises(TableError, match="not a sound folder"):
+        open_table(folder)
+    with pytest.raises(TableError, match="cut short or damaged"):
+        read_table(folder / "data-00000-of-00002.arrow")

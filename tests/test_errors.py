@@ -1,0 +1,68 @@
+"""One base for the exceptions of the package."""
+
+from __future__ import annotations
+
+import importlib
+import inspect
+import pickle
+import pkgutil
+from pathlib import Path
+
+import pytest
+
+import otprop
+from otprop.cli import main
+from otprop.files import TableError
+from otprop.table.errors import ColumnError, Hint, NoFeaturesError, RequestError
+
+OTHERS = ("otprop.benchmark", "otprop.datasets", "otprop.baselines")  # the paper's experiment
+INTERNAL = {"UnclosedQuoteError", "_InfeasibleError", "Refusal"}  # caught in the package
+
+
+def exceptions() -> list[type[BaseException]]:
+    found = set()
+    for module in pkgutil.walk_packages(otprop.__path__, "otprop."):
+        if module.name.startswith(OTHERS) or module.name.endswith("__main__"):
+            continue
+        try:
+            members = inspect.getmembers(importlib.import_module(module.name), inspect.isclass)
+        except ImportError:  # an extra that is not installed
+            continue
+        found |= {kind for _, kind in members if issubclass(kind, Exception) and kind.__module__.startswith("otprop.")}
+    return sorted((kind for kind in found if kind.__name__ not in INTERNAL), key=lambda kind: kind.__name__)
+
+
+@pytest.mark.parametrize("kind", exceptions(), ids=lambda kind: kind.__name__)
+def test_every_exception_derives_from_the_base(kind: type[BaseException]) -> None:
+    if not issubclass(kind, Warning) and not kind.__module__.startswith(OTHERS):
+        assert issubclass(kind, otprop.OtpropError)
+
+
+def test_an_error_says_its_parameter_and_what_to_do() -> None:
+    hint = Hint("use ", "unlabeled", "?", ".")
+    errors = [
+        RequestError("target", "must name a column."),
+        ColumnError("kind", "it is full.", hint),
+        NoFeaturesError(["a (constant)"], hint),
+        TableError("lots.csv is odd", "pass {}", arguments=[("encoding", "cp1252")]),
+    ]
+    assert [error.parameter for error in errors] == ["target", "unlabeled", "unlabeled", "encoding"]
+    assert [error.hint for error in errors] == [None, hint, hint, "pass encoding='cp1252'"]
+    for error in errors:
+        again = pickle.loads(pickle.dumps(error))
+        assert (str(again), again.parameter, again.hint) == (str(error), error.parameter, error.hint)
+
+
+def test_the_command_ends_with_2_for_what_the_package_refuses(tmp_path: Path) -> None:
+    path = tmp_path / "lots.csv"
+    path.write_text("weight,kind\n1,a\n2,\n", encoding="utf-8")
+    (tmp_path / "no.model").write_bytes(b"nothing")
+    for command in (
+        ["label", str(tmp_path / "no.csv"), "--target", "kind"],
+        ["label", str(path), "--target", "colour"],
+        ["label", str(path), "--target", "kind"],  # one class
+        ["suggest", str(path), "--target", "kind", "-n", "0"],
+        ["check", str(path), "--target", "kind", "--encoding", "x"],
+        ["predict", str(tmp_path / "no.model"), str(path)],
+    ):
+        assert main(command) == 2

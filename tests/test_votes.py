@@ -1,0 +1,225 @@
+"""`OTP.fit(votes=...)`: labels by voters that err."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from otprop import OTP
+from otprop._validation import ParameterError
+from otprop._votes import dawid_skene, judge_voters, read_votes
+
+NAMES = np.array(["ash", "elm", "oak"])
+
+
+def trees(n_rows=240, n_labels=24, n_classes=3, distance=1.0, seed=0):
+    """Rows of overlapping classes, their classes, and y with a few labels."""
+    rng = np.random.default_rng(seed)
+    truth = rng.integers(n_classes, size=n_rows)
+    X = rng.normal(size=(n_rows, 4)) + distance * np.eye(n_classes, 4)[truth]
+    return X, truth, np.where(np.arange(n_rows) < n_labels, truth, -1)
+
+
+def voter(truth, error, seed, n_classes=3):
+    """Votes that are wrong in a share of the rows."""
+    rng = np.random.default_rng([seed, 7])
+    wrong = (truth + rng.integers(1, n_classes, size=len(truth))) % n_classes
+    return np.where(rng.random(len(truth)) < error, wrong, truth)
+
+
+def quick():
+    """An OTP with one small classifier."""
+    return OTP(evidence=["linear"])
+
+
+def accuracy(X, truth, y, votes=None):
+    model = quick().fit(X, y, votes=votes)
+    return (model.transduction_ == truth)[y == -1].mean()
+
+
+def test_votes_make_labels_better_than_either_alone():
+    alone, voted, both = [], [], []
+    for seed in range(3):
+        X, truth, y = trees(seed=seed, n_labels=48, distance=2.0)
+        votes = voter(truth, 0.3, seed)
+        alone.append(accuracy(X, truth, y))
+        voted.append((votes == truth)[y == -1].mean())
+        both.append(accuracy(X, truth, y, votes[:, None]))
+    assert np.mean(both) > max(np.mean(alone), np.mean(voted)) + 0.03
+
+
+def test_a_voter_copied_twice_does_not_count_twice():
+    once, thrice, three_voters = [], [], []
+    for seed in range(3):
+        X, truth, y = trees(seed=seed, distance=2.0)
+        votes = voter(truth, 0.4, seed)[:, None]
+        once.append(accuracy(X, truth, y, votes))
+        thrice.append(accuracy(X, truth, y, np.repeat(votes, 3, axis=1)))
+        others = np.column_stack([voter(truth, 0.4, 10 * seed + number) for number in range(3)])
+        three_voters.append(accuracy(X, truth, y, others))
+    assert np.mean(thrice) == pytest.approx(np.mean(once), abs=0.015)
+    assert np.mean(three_voters) > np.mean(thrice)
+
+
+def test_votes_at_random_cost_next_to_nothing():
+    alone, noisy = [], []
+    for seed in range(4):
+        X, truth, y = trees(seed=seed, distance=1.5, n_labels=40)
+        alone.append(accuracy(X, truth, y))
+        noisy.append(accuracy(X, truth, y, np.random.default_rng(seed).integers(3, size=(len(y), 1))))
+    assert np.mean(noisy) >= np.mean(alone) - 0.01
+
+
+def test_silence_that_tells_the_class_is_learnt():
+    X, truth, y = trees(distance=0.3, n_labels=60)
+    votes = np.where(truth == 2, np.nan, np.random.default_rng(0).integers(2, size=len(y)))  # silent on one class
+    model = quick().fit(X, y, votes=votes[:, None])
+    silent = np.isnan(votes) & (y == -1)
+    assert (model.transduction_ == 2)[silent].mean() > 0.9
+
+
+def test_a_voter_that_is_always_wrong_is_understood():
+    X, truth, y = trees(n_classes=2, distance=0.3, n_labels=60)
+    model = quick().fit(X, y, votes=(1 - truth)[:, None])
+    assert (model.transduction_ == truth)[y == -1].mean() > 0.9
+    assert model.voters_[0].high < 0.1
+
+
+def test_announced_range_holds_with_votes():
+    holds = []
+    for seed in range(6):
+        X, truth, y = trees(seed=seed)
+        model = quick().fit(X, y, votes=np.column_stack([voter(truth, 0.25, seed), voter(truth, 0.4, seed + 50)]))
+        low, high = model.error_range_
+        holds.append(low <= (model.transduction_ != truth)[y == -1].mean() <= high)
+    assert sum(holds) >= 5
+
+
+def test_predict_works_without_votes():
+    X, truth, y = trees(distance=3.0)
+    model = quick().fit(X, y, votes=voter(truth, 0.2, 0)[:, None])
+    new, classes, _ = trees(distance=3.0, seed=9)
+    assert (model.predict(new) == classes).mean() > 0.9
+    again = pickle.loads(pickle.dumps(model))
+    assert (again.predict(new) == model.predict(new)).all()
+    assert again.voters_ == model.voters_
+
+
+def test_votes_are_labels_of_any_type():
+    X, truth, y = trees()
+    codes = voter(truth, 0.2, 0).astype(float)
+    codes[::5] = np.nan
+    plain = quick().fit(X, y, votes=codes[:, None])
+    names = np.where(y < 0, None, NAMES[truth].astype(object))
+    frame = pd.DataFrame({"llm": [None if np.isnan(code) else NAMES[int(code)] for code in codes]})
+    named = quick().fit(X, names, votes=frame)
+    assert (named.transduction_ == NAMES[plain.transduction_]).all()
+    assert named.voters_[0].name == "llm"
+    nullable = quick().fit(X, names, votes=frame.astype("string"))
+    assert (nullable.transduction_ == named.transduction_).all()
+    marked = np.where(np.isnan(codes), -1, codes).astype(int)  # -1 is the marker of y
+    assert (quick().fit(X, y, votes=marked).transduction_ == plain.transduction_).all()
+
+
+def test_voters_are_judged_by_the_labels_drawn_at_random():
+    X, truth, y = trees(n_labels=100)
+    votes = voter(truth, 0.25, 0).astype(float)
+    votes[:50] = np.nan
+    found = quick().fit(X, y, votes=votes[:, None]).voters_[0]
+    right = votes[50:100] == truth[50:100]
+    assert (found.n_judged, found.n_votes) == (50, len(y) - 50)
+    assert found.accuracy == pytest.approx(right.mean())
+    assert found.low < right.mean() < found.high
+    assert sum(one.n_judged for one in found.by_class.values()) == 50
+    of_two = found.by_class[2]
+    assert of_two.accuracy == pytest.approx(right[truth[50:100] == 2].mean())
+    chosen = quick().fit(X, y, votes=votes[:, None], chosen=np.arange(len(y)) >= 80).voters_[0]
+    assert chosen.n_judged == 30
+
+
+def test_range_of_a_voter_holds_about_nine_times_in_ten():
+    rng, inside = np.random.default_rng(0), []
+    for _ in range(300):
+        truth = rng.integers(2, size=40)
+        votes = read_votes(np.where(rng.random(40) < 0.8, truth, 1 - truth)[:, None], np.arange(2), 40)
+        found = judge_voters(votes, truth, np.arange(2))[0]
+        inside.append(found.low <= 0.8 <= found.high)
+    assert 0.85 <= np.mean(inside) <= 0.96
+
+
+def test_a_voter_silent_on_all_labelled_rows_is_not_judged():
+    X, truth, y = trees()
+    votes = np.where(y >= 0, np.nan, truth)
+    found = quick().fit(X, y, votes=votes[:, None]).voters_[0]
+    assert np.isnan(found.accuracy)
+    assert (found.low, found.high, found.n_judged) == (0.0, 1.0, 0)
+
+
+def test_fit_without_votes_has_no_voters():
+    X, _, y = trees()
+    model = quick().fit(X, y)
+    assert model.voters_ == []
+    assert "votes" not in [source.name for source in model.evidence_]
+
+
+@pytest.mark.parametrize(
+    ("votes", "message"),
+    [
+        (np.zeros((10, 1)), "votes have 10 rows, and X has 240"),
+        (np.full((240, 1), np.nan), "votes of voter 1 are empty: it is silent on every row"),
+        (np.full((240, 1), 5), "votes of voter 1 hold 5 .* which no labelled row has. The classes are 0, 1, 2"),
+        (np.zeros((240, 10_000)), "votes have 10000 columns; at most 1000"),
+        (np.zeros((240, 0)), "votes have no column"),
+        (np.zeros((240, 1, 1)), "one column per voter; got 3-D"),
+        ("llm", "votes must be a table of labels, one column per voter; got str"),
+        ([[0], [0, 1]], "votes have rows of different lengths"),
+    ],
+)
+def test_fit_refuses_votes_it_cannot_use(votes, message):
+    X, _, y = trees()
+    with pytest.raises(ParameterError, match=message) as caught:
+        quick().fit(X, y, votes=votes)
+    assert caught.value.parameter == "votes"
+
+
+def test_votes_alone_label_rows_better_than_their_majority():
+    X, truth, _ = trees(distance=2.5)
+    votes = np.column_stack([voter(truth, 0.35, number) for number in range(3)])
+    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 rows drawn at random"):
+        model = quick().fit(X, [None] * len(truth), votes=NAMES[votes])
+    counts = np.stack([(votes == code).sum(axis=1) for code in range(3)], axis=1)
+    assert (model.transduction_ == NAMES[truth]).mean() > (counts.argmax(axis=1) == truth).mean() + 0.05
+    assert model.error_range_ == (0.0, 1.0)
+    assert [np.isnan(one.accuracy) for one in model.voters_] == [True] * 3
+    assert (model.round_ == 1).all()
+    assert {one.reason for one in model.suggest(20, random_share=1.0)} == {"random"}
+    assert model.predict(X).shape == (len(truth),)
+
+
+def test_votes_alone_keep_a_class_that_few_rows_have():
+    X, truth, _ = trees(distance=2.5)
+    votes = voter(np.minimum(truth, 1), 0.1, 0, n_classes=2)
+    votes[0] = 2
+    with pytest.warns(UserWarning, match="y has no label"):
+        model = quick().fit(X, np.full(len(truth), -1), votes=votes)
+    assert model.classes_.tolist() == [0, 1, 2]
+    assert model.label_distributions_.shape == model.predict_proba(X).shape == (len(truth), 3)
+
+
+def test_dawid_skene_believes_the_better_voter():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(2, size=600)
+    errors = (0.05, 0.35, 0.35)
+    votes = np.column_stack([np.where(rng.random(600) < error, 1 - truth, truth) for error in errors])
+    found = dawid_skene(votes, 2)
+    assert found.sum(axis=1) == pytest.approx(np.ones(600))
+    assert (found.argmax(axis=1) == truth).mean() > ((votes.sum(axis=1) > 1) == truth).mean() + 0.05
+
+
+def test_votes_alone_need_a_vote():
+    X, _, y = trees()
+    with pytest.raises(ParameterError, match="votes are empty, and y has no label"):
+        quick().fit(X, np.full(len(y), -1), votes=np.full((len(y), 2), np.nan))
