@@ -590,8 +590,8 @@ def orders_table(tables: str) -> str:
     return table(
         ["start", "order", "tables", "walks", "area", "area, log", "labels to 95 %", "worst table", "largest fall"],
         [
-            [row["start"], row["order"].replace("ours", "`suggest`"), row["n_tables"], row["walks"],
-             f"{float(row['area']):+.3f}", f"{float(row['area_of_log']):+.3f}",
+            [row["start"].replace(" a ", " per "), row["order"].replace("ours", "`suggest`"),
+             row["n_tables"], row["walks"], f"{float(row['area']):+.3f}", f"{float(row['area_of_log']):+.3f}",
              f"{float(row['labels']):.2f}", f"{float(row['most']):.2f}", f"{float(row['fall']):.3f}"]
             for row in sorted(shown, key=lambda row: (row["start"] == "none", -float(row["area"])))
         ],
@@ -932,6 +932,94 @@ def cells_confidence() -> str:
         f"otprop announced an error of {announced:.3f}, the real one was {1 - mean(rows, 'accuracy'):.3f}; of the "
         f"{100 * share:.0f} % of the cells with a confidence of 0.8 or more, {100 * wrong:.1f} % were wrong."
     )
+
+
+# the README and docs/alternatives.md
+
+
+@figure
+def mixed_tables_losses() -> str:
+    """Where other methods are ahead on mixed tables, and by how much at worst."""
+    ahead, gaps = dict.fromkeys(("forest", "best"), 0), {}
+    others = [method for method in TABLE_METHODS if method != "otprop"]
+    n_runs = 0
+    for labels, runs in table_runs().items():
+        for run in runs:
+            scores = {method: float(run[method]["accuracy"]) for method in TABLE_METHODS}
+            n_runs += 1
+            ahead["forest"] += scores["forest"] > scores["otprop"]
+            ahead["best"] += max(scores[method] for method in others) > scores["otprop"]
+            gaps.setdefault((run["otprop"]["table"], labels), []).append(scores)
+    worst = []
+    for (name, labels), all_scores in gaps.items():
+        means = {method: float(np.mean([scores[method] for scores in all_scores])) for method in TABLE_METHODS}
+        best = max(others, key=means.__getitem__)
+        worst.append((means[best] - means["otprop"], name, labels, means["otprop"], best, means[best]))
+    cases = ", ".join(
+        f"{name} with {labels} labels ({ours:.3f}, {TABLE_METHODS[best]} {other:.3f})"
+        for _, name, labels, ours, best, other in sorted(worst, reverse=True)[:3]
+    )
+    return (
+        f"a random forest is ahead in {ahead['forest']} of {n_runs} runs, and the best of the four others, which you "
+        f"would have to know in advance, in {ahead['best']}; the largest losses are on {cases}"
+    )
+
+
+@figure
+def mixed_tables_seconds() -> str:
+    """Median time of a run by method, all numbers of labels together."""
+    runs = [run for runs in table_runs().values() for run in runs]
+    seconds = {method: np.median([float(run[method]["seconds"]) for run in runs]) for method in TABLE_METHODS}
+    return ", ".join(f"{title} {seconds[method]:.1f} s" for method, title in TABLE_METHODS.items())
+
+
+@figure
+def held_out_tables() -> str:
+    """Mean scores on the tables that were evaluated once."""
+    titles = {
+        "otp": "`OTP()`", "trees": "extra trees", "vote": "kernel vote", "ls-knn": "label spreading on neighbours",
+        "logistic": "logistic regression", "1nn": "1-NN",
+    }  # fmt: skip
+    rows = read_results("held-out/stratified-honest.csv")
+    lines = []
+    for method, title in titles.items():
+        here = [row for row in rows if row["method"] == method]
+        lines.append([title, *(f"{mean(here, f'{score}_unlabelled'):.3f}" for score in ("nmi", "ari", "accuracy"))])
+    return table(["", "NMI", "ARI", "accuracy"], lines)
+
+
+@figure
+def trust_intervals() -> str:
+    """How often the announced range and the interval of a cross-validated forest hold."""
+    parts = []
+    for words, scenarios in (("labels drawn at random", ("random",)), ("all ways to label together", ())):
+        here = trust_runs("trust.csv", *scenarios)
+        ours, forest = (100 * mean(here, column) for column in ("range_holds", "cv_holds"))
+        parts.append(f"with {words} {ours:.0f} % and {forest:.0f} % ({len(here)} runs)")
+    return ", ".join(parts)
+
+
+@figure
+def wrong_labels_all() -> str:
+    """Average precision of labels that look wrong, all numbers of labels together."""
+    rows = [row for row in read_results("wrong_labels.csv") if float(row["rate"])]
+    ours, forest, linear = (mean(rows, f"ap {name}") for name in ("ours", "cleanlab, forest", "cleanlab, logistic"))
+    return (
+        f"{ours:.3f} for `label_issues_`, {forest:.3f} for cleanlab with a forest and {linear:.3f} with logistic "
+        f"regression ({len(rows)} draws)"
+    )
+
+
+@figure
+def orders_activeml() -> str:
+    """Area above random drawing of `suggest` and of three orders of scikit-activeml."""
+    names = {"ours": "`suggest`", "BADGE": "BADGE", "TypiClust": "TypiClust", "ProbCover": "ProbCover"}
+    rows = [row for row in read_results("active_summary.csv") if row["judge"] == "otp" and row["start"] != "none"]
+    lines = []
+    for order, title in names.items():
+        cells = [only(rows, order=order, tables=tables) for tables in ("development", "apart")]
+        lines.append([title, *(f"{float(row['area']):+.3f} ({row['n_tables']} tables)" for row in cells)])
+    return table(["order", "development tables", "tables kept apart"], lines)
 
 
 def main() -> int:
