@@ -46,15 +46,15 @@ numpydoc_show_inherited_class_members = False
 numpydoc_xref_param_type = False
 
 NEEDED = {"plot_16_dask_array": ("otprop.dask", "distributed"), "plot_17_network": ("otprop.deep", "torch")}
-left_out = [script for script, packages in NEEDED.items() if not all(map(find_spec, packages))]
-for script in left_out:
-    sys.stderr.write(f"left out of the gallery: {script}.py, which needs {' and '.join(NEEDED[script])}\n")
+skipped = [script for script, packages in NEEDED.items() if not all(map(find_spec, packages))]
+for script in skipped:
+    sys.stderr.write(f"skipped in the gallery: {script}.py; it needs {' and '.join(NEEDED[script])}\n")
 
 sphinx_gallery_conf = {
     "examples_dirs": "../examples/gallery",
     "gallery_dirs": "gallery",
     "filename_pattern": "/plot_",
-    "ignore_pattern": "|".join([r"__init__\.py", *left_out]),
+    "ignore_pattern": "|".join([r"__init__\.py", *skipped]),
     "within_subsection_order": "FileNameSortKey",
     "download_all_examples": False,
     "remove_config_comments": True,
@@ -76,14 +76,17 @@ warnings.filterwarnings("ignore", category=UserWarning, message=".*non-interacti
 html_theme = "pydata_sphinx_theme"
 html_title = "otprop"
 html_static_path = ["_static"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/favicon.svg"
 html_css_files = ["site.css"]
 html_extra_path = ["llms.txt"]
 html_copy_source = False
 html_show_sourcelink = False
 html_show_sphinx = False
-html_show_search_summary = False  # it fetches the pages, which browsers refuse for pages from a disk
+html_show_search_summary = True  # the page of results fetches the pages found; not from a disk, where browsers refuse
 html_theme_options = {
-    "logo": {"text": "otprop"},
+    "logo": {"text": "otprop", "image_light": "_static/logo.svg", "image_dark": "_static/logo.svg", "alt_text": ""},
+    "navbar_start": ["navbar-logo", "site-version"],
     "navbar_end": ["theme-switcher"],
     "navbar_align": "left",
     "header_links_before_dropdown": 6,
@@ -94,5 +97,5 @@ html_theme_options = {
     "navigation_with_keys": False,
     "show_toc_level": 2,
 }
-html_context = {"default_mode": "light"}
+html_context = {"default_mode": "auto"}
 html_sidebars = {"index": []}

@@ -26,10 +26,10 @@ def main() -> None:
     palette = np.array([[0.17, 0.40, 0.69], [0.90, 0.45, 0.10]])
     figure, axes = plt.subplots(1, 2, figsize=(7.5, 2.9), layout="constrained")
     axes[0].scatter(*X.T, s=14, color="0.8", lw=0)
-    axes[0].set_title(f"{len(given)} labels, {len(X) - len(given)} rows without", fontsize=14)
+    axes[0].set_title(f"{len(given)} labels, {len(X) - len(given)} rows without", fontsize=13)
     sure = np.clip(2 * model.confidence_ - 1, 0.15, 1)
     axes[1].scatter(*X.T, s=14, color=np.column_stack([palette[model.transduction_], sure]), lw=0)
-    axes[1].set_title("a label for every row; paler: less sure", fontsize=14)
+    axes[1].set_title("a label for every row (paler: less sure)", fontsize=13)
     for axis in axes:
         axis.scatter(*X[given].T, s=80, color=palette[truth[given]], marker="^", edgecolors="black")
         axis.set_axis_off()
