@@ -287,7 +287,7 @@ def test_a_table_without_columns_to_label_by_says_how_to_go_on(tmp_path: Path) -
     with pytest.raises(ValueError, match="the table has no column but the target"):
         otprop.label(pd.DataFrame({"kind": kinds}), "kind")
     frame = pd.DataFrame({"number": np.arange(20), "kind": kinds})
-    with pytest.raises(ValueError, match=r"row numbers\)\. To use one all the same, name it in features"):
+    with pytest.raises(ValueError, match=r"row numbers\)\. To use one anyway, name it in features"):
         otprop.label(frame, "kind")
     assert otprop.label(frame, "kind", settings=FAST, features=["number"]).outcome.codes.min() >= 0
 

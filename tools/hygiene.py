@@ -6,8 +6,10 @@ python tools/hygiene.py FILE ...
 from __future__ import annotations
 
 import ast
+import io
 import re
 import sys
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -34,7 +36,35 @@ PLAIN = (
     *(f"src/otprop/{name}.py" for name in MODULES),
     *(f"src/otprop/{name}/*.py" for name in PACKAGES),
 )
-UNEDITED = ("loop.md", "protocol.md", "studio.md", "trust.md")  # pages still to be edited
+UNEDITED = ("protocol.md", "studio.md", "trust.md")  # pages still to be edited
+
+# Files that are held to all patterns, modules with their comments and messages; the others are still to be edited.
+STRICT_PACKAGES = ("geometry", "transport", "files", "table", "deep")
+STRICT_MODULES = [
+    "_base",
+    "_errors",
+    "_label",
+    "_label_result",
+    "_labels",
+    "_notebook",
+    "_parameters",
+    "_predict",
+    "_progress",
+    "_saving",
+    "_transport_base",
+    "_validation",
+    "_warnings",
+    "model_selection",
+    "plotting",
+]
+STRICT = (
+    "README.md",
+    "docs/*.md",
+    "docs/reference/*.md",
+    *(f"src/otprop/{name}.py" for name in STRICT_MODULES),
+    *(f"src/otprop/{name}/*.py" for name in STRICT_PACKAGES),
+)
+NOT_STRICT = (*UNEDITED, "votes.md", "pictures.md", "changes.md")
 _COUNT = r"(?:one|two|three|four|five|ten|\d+|number|numbers|value|values|entry|output)(?: labels?| rows?| trees?)?"
 _PLACE = r"(?:row|class|line|file|fold|round|table|column|source|setting|node|processor|worker)"
 WORDS = (
@@ -45,6 +75,21 @@ WORDS = (
         re.compile(r"(?<!\bthere\s)\b(?:is|are)\s+no\s+(?!longer\b|more\b|less\b|fewer\b)[a-z]+", re.IGNORECASE),
         "is not",
     ),
+)
+
+STRICT_WORDS = (
+    (re.compile(r"\bleav(?:e|es|ing)\b(?:\s+(?!with)\w+){0,2}\s+out\b", re.IGNORECASE), "skip, omit, remove"),
+    (re.compile(r"(?<!there\s)\b(?:is|are)\s+none\b(?!\s+of)"), "is not a"),
+    (re.compile(r"\bbut\s+for\b(?!\s+(?:this|that)\b)", re.IGNORECASE), "except, or: up to"),
+    (re.compile(r"\btruth\s+values?\b", re.IGNORECASE), "boolean"),
+    (re.compile(r"\b(?:find|finds|found)\s+out\b", re.IGNORECASE), "detect"),
+    (re.compile(r"\b(?:say|says|said|speak|speaks)\s+of\b", re.IGNORECASE), "say about, describe"),
+    (re.compile(r"\ball\s+the\s+same\b", re.IGNORECASE), "anyway"),
+    (re.compile(r"\bno\s+more\s+is\s+known\b", re.IGNORECASE), "unexpected error; run again with --debug"),
+    (re.compile(r"\bno\s+place\s+for\b", re.IGNORECASE), "unexpected argument"),
+    (re.compile(r"\bin\s+disorder\b", re.IGNORECASE), "corrupt"),
+    (re.compile(r"\bheed(?:s|ed)?\b", re.IGNORECASE), "respect"),
+    (re.compile(r"\b(?:MOST|LEAST)_[A-Z]"), "MAX_, MIN_"),
 )
 
 
@@ -67,12 +112,17 @@ def plain_files() -> set[Path]:
     return {path for pattern in PLAIN for path in ROOT.glob(pattern) if path.name not in UNEDITED}
 
 
-def wording(path: Path) -> Iterator[str]:
-    """Phrases of a page or of the docstrings of a module that have a plainer form."""
+def strict_files() -> set[Path]:
+    """The files that are held to all patterns."""
+    return {path for pattern in STRICT for path in ROOT.glob(pattern) if path.name not in NOT_STRICT}
+
+
+def wording(path: Path, *, strict: bool = False) -> Iterator[str]:
+    """Phrases of a page or a module that have a plainer form: of its docstrings, or if strict of all its texts."""
     text = path.read_text(encoding="utf-8")
-    passages = docstrings(text) if path.suffix == ".py" else [(1, prose(text))]
-    for first, passage in passages:
-        for pattern, plain in WORDS:
+    read = (texts if strict else docstrings) if path.suffix == ".py" else lambda page: [(1, prose(page))]
+    for first, passage in read(text):
+        for pattern, plain in (*WORDS, *STRICT_WORDS) if strict else WORDS:
             for found in pattern.finditer(passage):
                 line = first + passage.count("\n", 0, found.start())
                 yield f"{path}:{line}: {' '.join(found[0].split())!r}, write: {plain}"
@@ -93,11 +143,21 @@ def docstrings(source: str) -> Iterator[tuple[int, str]]:
                 yield node.body[0].lineno, text
 
 
+def texts(source: str) -> Iterator[tuple[int, str]]:
+    """The strings and comments of a module, and its names in capitals, each with the line it starts in."""
+    literal = {tokenize.STRING, tokenize.COMMENT, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING)}
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type in literal or (token.type == tokenize.NAME and token.string.isupper()):
+            yield token.start[0], token.string
+
+
 def main() -> int:
     """Print the problems of the files named on the command line."""
     paths = [Path(name).resolve() for name in sys.argv[1:]]
     found = [problem for path in paths for problem in problems(path)]
-    found += [problem for path in plain_files().intersection(paths) for problem in wording(path)]
+    strict = strict_files()
+    found += [problem for path in plain_files().union(strict).intersection(paths)
+              for problem in wording(path, strict=path in strict)]  # fmt: skip
     for problem in found:
         print(problem)
     return bool(found)

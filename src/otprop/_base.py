@@ -34,7 +34,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
         if len(labels.codes) != X.shape[0]:
             raise ValueError(
                 f"X and y have inconsistent numbers of samples: X has {X.shape[0]} rows and y {len(labels.codes)}. "
-                "Give y one entry a row, with a marker such as -1 or None where a row is unlabelled."
+                "Give y one entry per row, with a marker such as -1 or None where a row is unlabelled."
             )
         return X, labels
 
@@ -54,7 +54,7 @@ class Propagator(ClassifierMixin, BaseEstimator):
                 raise
             raise (ValueError if isinstance(error, ValueError) else TypeError)(
                 f"X must be numbers; {found}. Turn it into numbers (OneHotEncoder, or skrub's TableVectorizer for a "
-                "whole table), leave it out, or give the table to otprop.label, which does so itself."
+                "whole table), remove it, or pass the table to otprop.label, which does so itself."
             ) from error
 
     def _set_labels(self, labels: Labels, codes: np.ndarray, distributions: np.ndarray) -> Self:

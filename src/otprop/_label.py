@@ -79,7 +79,7 @@ def label(
     features : sequence of str or None
         The columns to use; None for all that are fit for it.
     ignore : sequence of str
-        Columns to leave out.
+        Columns to skip.
     embedding : str or None
         The prefix of columns that are one vector.
     text_model : str, path, transformer, callable or None
@@ -127,7 +127,7 @@ def label(
         suggested rows with their labels filled in.
     chosen : str, sequence of bool, or None
         Which given labels were picked and not drawn at random: a column that says so (true, 1, yes, chosen, reviewed),
-        or a truth value for every row. The expected error is learnt from the other labels.
+        or a boolean per row. The expected error is learnt from the other labels.
     groups : str, sequence, or None
         The group of each row, such as the patient or the site, where whole groups were labelled: a column, which is
         not used as a feature, or a value for every row. The expected error is then that of rows of other groups.

@@ -37,8 +37,8 @@ from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns
 
-MOST_CLASSES = 20  # rows of the summary in a notebook
-MOST_IN_REPR = 4  # classes
+MAX_CLASSES = 20  # rows of the summary in a notebook
+MAX_IN_REPR = 4  # classes
 
 
 @dataclass(frozen=True, eq=False)
@@ -298,7 +298,7 @@ class LabelResult:
         labels : mapping, Series, DataFrame or path, or a list of these
             A mapping or a Series from rows to labels; what `suggest` or `label_issues` returned with its labels filled
             in, or a file of that; or what the page downloads. Empty labels are not used. A label is the class that it
-            is equal to, also as a number or a truth value.
+            is equal to, also as a number or a boolean.
         drawn : bool, the rows were drawn at random
         new_classes : bool, a label that looks like a typing error of a class is a class of its own
         progress : callable, as in `otprop.label`
@@ -418,8 +418,8 @@ class LabelResult:
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe, written=written)
 
     def __repr__(self) -> str:
-        classes = ", ".join(f"{name} {size}" for name, _, size in self._sizes()[:MOST_IN_REPR])
-        more = f", {len(self.classes) - MOST_IN_REPR} more classes" if len(self.classes) > MOST_IN_REPR else ""
+        classes = ", ".join(f"{name} {size}" for name, _, size in self._sizes()[:MAX_IN_REPR])
+        more = f", {len(self.classes) - MAX_IN_REPR} more classes" if len(self.classes) > MAX_IN_REPR else ""
         return f"<LabelResult of {self.outcome.target!r}: {_headline(self.outcome)}; {classes}{more}>"
 
     def _sizes(self) -> list[tuple[str, int, int]]:
@@ -435,12 +435,12 @@ class LabelResult:
         from otprop.report.result_plots import small_map
 
         rows, sizes = [], self._sizes()
-        for name, given, size in sizes[:MOST_CLASSES]:
+        for name, given, size in sizes[:MAX_CLASSES]:
             width = 100 * size / max(1, sizes[0][2])
             bar = f'<div style="background:#4477aa;height:0.8em;width:{width:.0f}px"></div>'
             cells = f"<td>{given}</td><td>{size - given}</td><td>{size}</td><td>{bar}</td>"
             rows.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
-        more = len(sizes) - MOST_CLASSES
+        more = len(sizes) - MAX_CLASSES
         rest = f"<p>and {more} more classes</p>" if more > 0 else ""
         head = f"<tr><th>{escape(self.outcome.target)}</th><th>given</th><th>labelled</th><th>in all</th><th></th></tr>"
         table = f"<div><table>{head}{''.join(rows)}</table>{rest}</div>"

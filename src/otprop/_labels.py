@@ -160,9 +160,9 @@ def _as_column(y: Any) -> np.ndarray:
     if y is None:
         raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
     if isinstance(y, (str, bytes, dict, set)) or not (hasattr(y, "__iter__") or hasattr(y, "__array__")):
-        raise TypeError(f"y must be a column of labels, one a row; got {type(y).__name__}.")
+        raise TypeError(f"y must be a column of labels, one per row; got {type(y).__name__}.")
     if sp.issparse(y):
-        raise TypeError(f"y must be a column of labels, one a row; got a sparse {type(y).__name__}: use y.toarray().")
+        raise TypeError(f"y must be a column of labels, one per row; got a sparse {type(y).__name__}: use y.toarray().")
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[masked] = None  # what is masked is missing
@@ -213,7 +213,7 @@ def _from_sequence(y: Any) -> np.ndarray:
     try:
         array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
     except ValueError as error:
-        raise ValueError("y must be a column of labels, one a row; got lists of different lengths.") from error
+        raise ValueError("y must be a column of labels, one per row; got lists of different lengths.") from error
     if array.dtype == object and array.ndim == 1:
         array[:] = entries
     return array

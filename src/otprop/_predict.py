@@ -22,7 +22,7 @@ from otprop.table.opening import as_table
 
 @dataclass(frozen=True)
 class Prediction:
-    """What a model says of the rows of a table.
+    """The predictions of a model for the rows of a table.
 
     Attributes
     ----------
@@ -135,7 +135,7 @@ class Model:
         return with_columns(frame, {**found.columns, name: typed})
 
     def predict_table(self, table: Table, output: OutputColumns) -> Prediction:
-        """What the model says of a table of `otprop.files`, as columns to add to it."""
+        """The predictions for a table of `otprop.files`, as columns to add to it."""
         self.check_table(table, output)
         frame = self._saved.frame(table)
         codes, distributions, confidence = predict_table(self._saved, frame)

@@ -188,7 +188,7 @@ class TransportPropagator(Propagator):
             worst = max(max(round_.source_error, round_.target_error) for round_ in missed)
             warn(
                 f"The transport plan did not reach tol={self.tol:g} in {len(missed)} of {len(self.rounds_)} rounds "
-                f"(largest error {worst:.1e}). Labels were assigned all the same. Raise epsilon (used: "
+                f"(largest error {worst:.1e}). Labels were assigned anyway. Raise epsilon (used: "
                 f"{self.epsilon_:.3g}), max_iter or tol.",
                 ConvergenceWarning,
             )

@@ -165,7 +165,7 @@ def test_what_is_no_table_is_said_to_be(lots: Path, tmp_path: Path, capsys: pyte
     labels = np.array(["a", None, "b"], dtype=object)
     np.savez(tmp_path / "objects.npz", X=np.eye(3), kind=labels)
     for path, sentence in (
-        (page, "notes.md is no table: it is a text document by its name; save the table in it as CSV"),
+        (page, "notes.md is not a table: it is a text document by its name; save the table in it as CSV"),
         (pictures, "pics has no picture that can be read: 0.png is not a picture"),
         (
             pictures / "*.png",

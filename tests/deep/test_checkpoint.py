@@ -470,5 +470,5 @@ def test_rounds_of_a_network_in_half_precision_are_kept(tmp_path, images):
 def test_a_pipe_in_place_of_a_round_stops_nothing(one_round, images):
     (one_round / "round-01.safetensors").unlink()
     os.mkfifo(one_round / "round-01.safetensors")
-    with pytest.raises(CheckpointError, match=r"round-01\.safetensors is no file"):
+    with pytest.raises(CheckpointError, match=r"round-01\.safetensors is not a file"):
         quick(checkpoint=one_round).fit(*images)

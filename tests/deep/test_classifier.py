@@ -45,7 +45,7 @@ def test_minus_one_is_a_class_like_any_other():
 
 @pytest.mark.parametrize("missing", [None, np.nan])
 def test_a_row_without_a_label_is_refused(missing):
-    with pytest.raises(ValueError, match=r"y has 1 unlabelled rows .*leave them out"):
+    with pytest.raises(ValueError, match=r"y has 1 unlabelled rows .*remove them"):
         NetworkClassifier().fit([[0.0], [1.0], [2.0]], np.array([-1, 1, missing], dtype=object))
 
 

@@ -27,6 +27,44 @@ def test_pages_and_docstrings_are_in_plain_words(hygiene: ModuleType) -> None:
     assert [problem for path in files for problem in hygiene.wording(path)] == []
 
 
+def test_edited_files_have_no_phrase_of_the_list_not_even_in_comments_and_messages(hygiene: ModuleType) -> None:
+    files = sorted(hygiene.strict_files())
+    assert {README, ROOT / "docs" / "label.md", ROOT / "src" / "otprop" / "table" / "target.py"} <= set(files)
+    assert [problem for path in files for problem in hygiene.wording(path, strict=True)] == []
+
+
+@pytest.mark.parametrize(
+    "phrase",
+    [
+        "Columns to leave out",
+        "standard input is none",
+        "up to a constant, but for the first",
+        "a truth value",
+        "the encoding is found out",
+        "what the model says of it",
+        "use it all the same",
+        "no more is known",
+        "MOST_ROWS",
+        "one a row",
+    ],
+)
+def test_strict_files_are_held_to_more_patterns_in_strings_and_comments(
+    phrase: str, tmp_path: Path, hygiene: ModuleType
+) -> None:
+    page, module = tmp_path / "page.md", tmp_path / "module.py"
+    page.write_text(f"{phrase}.\n", encoding="utf-8")
+    module.write_text(f'TEXT = "{phrase}"  # {phrase}\n', encoding="utf-8")
+    assert len(list(hygiene.wording(page, strict=True))) == 1
+    assert len(list(hygiene.wording(module, strict=True))) == 2
+
+
+@pytest.mark.parametrize("phrase", ["None where there is none", "is none of these", "5 left over"])
+def test_plain_phrases_are_accepted_in_strict_files(phrase: str, tmp_path: Path, hygiene: ModuleType) -> None:
+    page = tmp_path / "page.md"
+    page.write_text(f"{phrase}.\n", encoding="utf-8")
+    assert list(hygiene.wording(page, strict=True)) == []
+
+
 @pytest.mark.parametrize(
     "phrase",
     [

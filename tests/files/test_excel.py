@@ -157,5 +157,5 @@ def test_a_sheet_can_be_named():
         book.seek(0)
         with pytest.raises(ValueError, match=f"sheet='{wrong}' is not in .*{answer}"):
             read_table(book, sheet=wrong)
-    with pytest.raises(ValueError, match="sheet='Prices' is for Excel files; standard input is none"):
+    with pytest.raises(ValueError, match="sheet='Prices' is for Excel files; standard input is not one"):
         read_table(io.BytesIO(b"kind\na\n"), sheet="Prices")

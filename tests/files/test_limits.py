@@ -87,13 +87,13 @@ def test_a_workbook_beyond_the_limits_is_refused_before_openpyxl_sees_it(data, w
 
 
 def test_a_workbook_of_more_elements_than_its_size_explains_is_refused(monkeypatch):
-    monkeypatch.setattr(_limits, "LEAST_ELEMENTS", 100_000)
+    monkeypatch.setattr(_limits, "MIN_ELEMENTS", 100_000)
     with pytest.raises(TableError, match="too many parts for its size"):
         check_workbook(workbook("<si/>" * 200_000, AFTER), "mine.xlsx")
 
 
 def test_a_workbook_of_many_empty_rows_is_refused(monkeypatch):
-    monkeypatch.setattr(_limits, "MOST_ROWS", 1000)
+    monkeypatch.setattr(_limits, "MAX_ROWS", 1000)
     check_workbook(workbook("<row/>" * 997), "mine.xlsx")
     with pytest.raises(TableError, match="more than 1,000 rows"):
         check_workbook(workbook("<row/>" * 998), "mine.xlsx")
@@ -123,7 +123,7 @@ def test_objects_that_share_no_keys_are_refused_before_they_become_columns(kind,
 
     monkeypatch.setattr(_json, "from_values", None)
     data = lines(5000) if kind == "jsonl" else b"[" + lines(5000).strip().replace(b"\n", b",") + b"]"
-    with pytest.raises(TableError, match="5,000 rows and 5,000 columns, but only 5,000 values; leave out the columns"):
+    with pytest.raises(TableError, match="5,000 rows and 5,000 columns, but only 5,000 values; remove the columns"):
         read_table(io.BytesIO(data))
     with pytest.raises(TypeError):
         read_table(io.BytesIO(lines(300)))

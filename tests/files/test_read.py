@@ -116,8 +116,8 @@ def a_zip(name: str) -> bytes:
 @pytest.mark.parametrize(
     ("name", "data", "message"),
     [
-        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0", "is no table: it is a PNG image"),
-        ("t.csv", b"%PDF-1.4", "is no table: it is a PDF document"),
+        ("t.csv", b"\x89PNG\r\n\x1a\n\0\0", "is not a table: it is a PNG image"),
+        ("t.csv", b"%PDF-1.4", "is not a table: it is a PDF document"),
         (
             "t.csv",
             b"PAR1xxxx",

@@ -133,7 +133,7 @@ def test_damaged_pictures_are_left_out_and_named(photos):
     table = open_table(photos, labels={"00.png": "a"})
     assert "07.png" not in table.cells("path")
     (note,) = table.notes
-    assert note.startswith(f"1 of {N} pictures cannot be read and are left out: 07.png is not a picture")
+    assert note.startswith(f"1 of {N} pictures cannot be read and are skipped: 07.png is not a picture")
     for path in photos.iterdir():
         path.write_text("no picture")
     with pytest.raises(TableError, match="no picture that can be read"):

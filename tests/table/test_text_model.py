@@ -243,7 +243,7 @@ def test_a_pipe_or_device_is_no_text_model_and_stops_nothing(local, tmp_path):
     with pytest.raises(ModelError, match="is a device or a pipe"):
         load_model(tmp_path / "a.model")
     os.mkfifo(local.folder / "config.json")
-    with pytest.raises(RequestError, match=r"config\.json' in it is no file"):
+    with pytest.raises(RequestError, match=r"config\.json' in it is not a file"):
         LocalTextModel(local.folder)
 
 

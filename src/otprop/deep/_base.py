@@ -242,7 +242,7 @@ def _reshaped(X: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     if X.shape[1:] != shape:
         raise ParameterError(
             "image_shape",
-            f"={shape!r} is for flat rows, but X has rows of shape {X.shape[1:]}; leave it out, or correct it.",
+            f"={shape!r} is for flat rows, but X has rows of shape {X.shape[1:]}; omit it, or correct it.",
         )
     return X
 
@@ -256,5 +256,5 @@ def _refuse_not_finite(X: np.ndarray) -> None:
     raise ParameterError(
         "X",
         f"contains {what} in row {bad[0]}; {len(bad)} of {len(X)} rows hold values that are not finite. Replace them, "
-        "or leave these rows out.",
+        "or remove these rows.",
     )

@@ -41,7 +41,7 @@ class RandomAffine:
             raise ParameterError(
                 "augment",
                 "RandomAffine takes images of shape (height, width) or (channels, height, width); the rows have shape "
-                f"{shape[1:]}. Set image_shape for flat rows of images, or leave augment out.",
+                f"{shape[1:]}. Set image_shape for flat rows of images, or omit augment.",
             )
         if looks_channels_last(shape[1:]):
             raise ParameterError("augment", f"RandomAffine takes channels first. {CHANNELS_FIRST.format(shape[1:])}")

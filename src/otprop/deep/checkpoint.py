@@ -163,7 +163,7 @@ def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, A
     """Header and tensors of a file, or the header alone."""
     package = import_extra("safetensors")
     if not path.is_file():
-        raise CheckpointError(f"{path} is no file. {DELETE}")
+        raise CheckpointError(f"{path} is not a file. {DELETE}")
     try:
         with package.safe_open(path, framework="pt") as file:
             names = file.keys() if tensors else ()

@@ -99,7 +99,7 @@ class NetworkClassifier(NetworkEstimator):
         if len(labels.unlabeled):
             raise ValueError(
                 f"y has {len(labels.unlabeled)} unlabelled rows ({labels.marker!r}); NetworkClassifier takes labelled "
-                "rows only: leave them out, or use PseudoLabelTrainer."
+                "rows only: remove them, or use PseudoLabelTrainer."
             )
         weights = row_weights(sample_weight, labels)
         with self._seeded():

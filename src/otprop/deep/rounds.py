@@ -66,7 +66,7 @@ class NetworkRound:
 
     @classmethod
     def from_json(cls, codes: np.ndarray, values: dict[str, Any]) -> NetworkRound:
-        """The round that was written; raises ValueError where it is none."""
+        """The round in the file; raises ValueError if it does not hold one."""
         wanted = {part.name: part.type for part in fields(cls) if part.name != "codes"}
         if values.keys() != wanted.keys():
             raise ValueError("its record has other parts than a round has")

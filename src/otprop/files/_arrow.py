@@ -37,7 +37,7 @@ def from_values(values: list[Any], name: str, origin: str) -> tuple[Any, str]:
             return pa.array(texts, pa.large_string()), f"column {name!r} mixes types, so it is read as text"
     except (UnicodeError, OverflowError, RecursionError) as error:
         reason = "text that is not valid Unicode" if isinstance(error, UnicodeError) else "a value that is too large"
-        raise TableError(f"{origin}: column {name!r} has {reason}", "mend it", file=origin, column=name) from error
+        raise TableError(f"{origin}: column {name!r} has {reason}", "fix it", file=origin, column=name) from error
 
 
 def as_json(value: Any) -> str:
@@ -92,7 +92,7 @@ def fill_column(whole: Any, fill: tuple[str, Column], origin: str) -> Any:
         example = repr(known[0].as_py()) if len(known) else "a label"
         raise TableError(
             f"{example} cannot be written into column {name!r} of {origin}, whose type is {plain}",
-            "leave out {} to get new columns",
+            "omit {} to get new columns",
             file=origin,
             column=name,
             arguments=[("fill", None)],

@@ -35,7 +35,7 @@ class ArrowTable(Table):
             raise NoRowsError(f"{self.origin} has column names but no rows", file=self.origin)
 
     def parse_text(self) -> None:
-        """Read columns of text as the cells of a CSV file are: as numbers, dates or truth values where all fit."""
+        """Read columns of text as the cells of a CSV file are: as numbers, dates or booleans where all fit."""
         self.parses_text = True
         self.sign = find_decimal([self._as_text(j).slice(0, SAMPLE_ROWS) for j in self._columns_of_text()])
         self.decimal = self.sign or "."
@@ -81,7 +81,7 @@ class ArrowTable(Table):
         name, kind = self.names[position], self.table.schema.field(position).type
         return TableError(
             f"{self.origin}: column {name!r} of type {kind} has values that cannot be read ({one_line(error)})",
-            "write it as text, or leave the column out of the file",
+            "write it as text, or remove the column from the file",
             file=self.origin,
             column=name,
         )

@@ -14,14 +14,14 @@ from otprop.files._errors import TableError, one_line
 from otprop.files._optional import pa
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by the first bytes
-LEAST_LIMIT = 256 << 20  # bytes
-MOST_TIMES = 200  # the compressed size
+MIN_LIMIT = 256 << 20  # bytes
+MAX_TIMES = 200  # the compressed size
 _BLOCK = 1 << 20
 
 
 def size_limit(compressed: int, max_bytes: int | None) -> int:
     """How many bytes a file may have once it is decompressed."""
-    return max(LEAST_LIMIT, MOST_TIMES * compressed) if max_bytes is None else max_bytes
+    return max(MIN_LIMIT, MAX_TIMES * compressed) if max_bytes is None else max_bytes
 
 
 def decompress(data: bytes, codec: str, origin: str, max_bytes: int | None) -> bytes:

@@ -180,7 +180,7 @@ def _time_of_day(seconds: float) -> time:
 
 
 def _first_misfit(distinct: DistinctValues, missing: np.ndarray) -> int:
-    """The index of the first value that is no ISO date."""
+    """The index of the first value that is not an ISO date."""
     text = distinct.null_where(missing).to_pandas().astype(object)
     dates = pandas.to_datetime(text, format=ISO, errors="coerce", utc=True)
     return int(np.argmax(np.asarray(dates.isna()) & ~missing))

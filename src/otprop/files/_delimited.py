@@ -28,7 +28,7 @@ _SAMPLE_ROWS = 2000  # for the decimal sign
 class DelimitedTable(Table):
     """A table that keeps the text of its file and the positions of its cells.
 
-    The first line that is not blank has the names. Blank lines are no rows, even if there is only one column.
+    The first line that is not blank has the names. Blank lines are not rows, even if there is only one column.
     """
 
     def __init__(

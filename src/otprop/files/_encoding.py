@@ -87,7 +87,7 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
         return "utf-8", None
     if np.isin(head, _CONTROL).mean() > 0.01:
         raise TableError(
-            f"{origin} is no table: it is neither text nor a known format", "check what it is", file=origin
+            f"{origin} is not a table: it is neither text nor a known format", "check what it is", file=origin
         )
     name = "cp1252"
     try:
@@ -148,7 +148,7 @@ def _refuse_nul(text: bytes, origin: str) -> None:
     where = text.find(b"\0")
     if where >= 0:
         raise TableError(
-            f"{origin} has a NUL byte in line {line_of(text, where)}: it is no text file, or its encoding is another",
+            f"{origin} has a NUL byte in line {line_of(text, where)}: it is not a text file, or has another encoding",
             "pass {} if it is that",
             file=origin,
             arguments=[("encoding", "utf-16")],

@@ -24,7 +24,7 @@ _NOT_KEPT = {"xl/charts/": "charts", "xl/media/": "images", "xl/pivotTables/": "
 class ExcelTable(ArrowTable):
     """The first visible sheet of a workbook, or the one that was named: its first row that is not empty has the names.
 
-    Empty rows and empty columns are no part of the table. New columns are written into the same sheet; other sheets,
+    Empty rows and empty columns are ignored. New columns are written into the same sheet; other sheets,
     formulas and styles are kept.
     """
 

@@ -168,7 +168,7 @@ def refuse_document(path: Path) -> None:
     what = _DOCUMENTS.get(_ending(path))
     if what is not None:
         raise TableError(
-            f"{path} is no table: it is {what} by its name",
+            f"{path} is not a table: it is {what} by its name",
             "save the table in it as CSV, or pass {} if it is one",
             file=path,
             arguments=[("format", "csv")],
@@ -176,17 +176,17 @@ def refuse_document(path: Path) -> None:
 
 
 def format_of_bytes(data: bytes, origin: str) -> str | None:
-    """The format by the first bytes, None for delimited text; TableError for what is no table."""
+    """The format by the first bytes, None for delimited text; TableError for what is not a table."""
     for magic, (what, advice) in _NO_TABLE.items():
         if data.startswith(magic):
-            raise TableError(f"{origin} is no table: it is {what}", advice, file=origin)
+            raise TableError(f"{origin} is not a table: it is {what}", advice, file=origin)
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return _format_of_zip(data, origin)
     for magic, found in _FIRST_BYTES.items():
         if data.startswith(magic):
             return found
     if data.lstrip()[:9].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise TableError(f"{origin} is no table: it is a page of HTML or XML", file=origin)
+        raise TableError(f"{origin} is not a table: it is a page of HTML or XML", file=origin)
     if _JSON_LIST.match(data):
         return "json"
     return "jsonl" if _JSON_OBJECT.match(data) else None

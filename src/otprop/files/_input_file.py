@@ -117,7 +117,9 @@ def _near(path: Path) -> str:
     except OSError:
         return ""
     stem = path.name.partition(".")[0]
-    alike = [name for name in names if did_you_mean(stem, [name.partition(".")[0]])]  # a common ending is no likeness
+    alike = [
+        name for name in names if did_you_mean(stem, [name.partition(".")[0]])
+    ]  # a common extension does not count
     return did_you_mean(path.name, alike, most=3)
 
 

@@ -31,7 +31,7 @@ class Layout:
     starts: np.ndarray
     stops: np.ndarray
     odd: bool  # quotes inside of cells: unquoting needs a regular expression
-    n_blank: int  # blank lines, which are no rows
+    n_blank: int  # blank lines, which are not rows
 
     @property
     def n_columns(self) -> int:
@@ -213,7 +213,7 @@ def _ragged(
     others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
     return TableError(
         f"{origin}: row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header{others}",
-        "mend it, or pass {} or {} if the file uses others",
+        "fix it, or pass {} or {} if the file uses others",
         file=origin,
         arguments=[("delimiter", None), ("quote", None)],
     )

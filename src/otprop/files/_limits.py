@@ -9,13 +9,13 @@ from typing import IO, NoReturn
 from xml.parsers import expat
 
 from otprop.files._errors import TableError
-from otprop.files._workbook import MOST_COLUMNS, MOST_ROWS
+from otprop.files._workbook import MAX_COLUMNS, MAX_ROWS
 
 DENSE_CELLS, TIMES_FILLED = 10_000_000, 20  # cells of a table that may be empty, at least, and for each that is not
-LEAST_ELEMENTS, ELEMENTS_A_BYTE = 5_000_000, 10  # of the XML of a workbook, at least, and for each byte of the file
-MOST_IN_RANGES = 2_000_000  # cells of ranges that openpyxl makes one by one
-MOST_STYLES = 66_000  # Excel has 65 490
-MOST_DEPTH = 200
+MIN_ELEMENTS, ELEMENTS_PER_BYTE = 5_000_000, 10  # of the XML of a workbook, at least, and for each byte of the file
+MAX_IN_RANGES = 2_000_000  # cells of ranges that openpyxl makes one by one
+MAX_STYLES = 66_000  # Excel has 65 490
+MAX_DEPTH = 200
 _STYLES = frozenset(("xf", "font", "fill", "border", "numFmt", "dxf", "cellStyle"))
 _RANGES = frozenset(("mergeCell", "hyperlink", "comment", "table"))
 _CELL = re.compile(r"\$?([A-Za-z]{1,3})\$?([0-9]{1,7})")
@@ -28,14 +28,14 @@ def check_dense(n_rows: int, n_columns: int, n_filled: int, origin: str) -> None
     if n_rows * n_columns > max(DENSE_CELLS, TIMES_FILLED * n_filled):
         raise TableError(
             f"{origin} has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values",
-            "leave out the columns that few rows have",
+            "remove the columns that few rows have",
             file=origin,
         )
 
 
 def check_workbook(data: bytes, origin: str) -> None:
     """Refuse a workbook that is larger than a sheet can be, or whose parts would become far more than they are."""
-    scan = _Scan(origin, max(LEAST_ELEMENTS, ELEMENTS_A_BYTE * len(data)))
+    scan = _Scan(origin, max(MIN_ELEMENTS, ELEMENTS_PER_BYTE * len(data)))
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
             for member in archive.infolist():
@@ -53,7 +53,7 @@ class _Scan:
         self.in_ranges = 0
 
     def read(self, part: IO[bytes]) -> None:
-        """Count one part; what is no XML, or damaged, is left to openpyxl."""
+        """Count one part; a part that is not XML, or damaged, is left to openpyxl."""
         block = part.read(_BLOCK)
         if not _XML.match(block):
             return
@@ -74,7 +74,7 @@ class _Scan:
     def _start(self, title: str, attributes: dict[str, str]) -> None:
         self.left -= 1
         self.depth += 1
-        if self.left < 0 or self.depth > MOST_DEPTH:
+        if self.left < 0 or self.depth > MAX_DEPTH:
             self._refuse("too many parts for its size" if self.left < 0 else "parts within parts without an end")
         if self.depth == self.row_depth + 1:
             self._cell(attributes.get("r"))
@@ -84,8 +84,8 @@ class _Scan:
             self._begin_row(attributes.get("r"))
         elif name in _STYLES:
             self.styles[name] += 1
-            if self.styles[name] > MOST_STYLES:
-                self._refuse(f"more than {MOST_STYLES:,} styles")
+            if self.styles[name] > MAX_STYLES:
+                self._refuse(f"more than {MAX_STYLES:,} styles")
         elif name in _RANGES and ":" in attributes.get("ref", ""):
             self._range(attributes["ref"])
 
@@ -98,27 +98,27 @@ class _Scan:
         self.row_depth, self.column, self.n_rows = self.depth, 0, self.n_rows + 1
         self.row += 1
         if number is not None:
-            self.row = int(number) if re.fullmatch(r"[0-9]{1,7}", number) else MOST_ROWS + 1
-        if self.row > MOST_ROWS or self.n_rows > MOST_ROWS:
-            self._refuse(f"more than {MOST_ROWS:,} rows")
+            self.row = int(number) if re.fullmatch(r"[0-9]{1,7}", number) else MAX_ROWS + 1
+        if self.row > MAX_ROWS or self.n_rows > MAX_ROWS:
+            self._refuse(f"more than {MAX_ROWS:,} rows")
 
     def _cell(self, reference: str | None) -> None:
         self.n_cells += 1
         self.column += 1
         if reference is not None:
             row, self.column = self._place(reference)
-            if row > MOST_ROWS:
-                self._refuse(f"more than {MOST_ROWS:,} rows")
+            if row > MAX_ROWS:
+                self._refuse(f"more than {MAX_ROWS:,} rows")
         self.width = max(self.width, self.column)
-        if self.width > MOST_COLUMNS:
-            self._refuse(f"more than {MOST_COLUMNS:,} columns")
+        if self.width > MAX_COLUMNS:
+            self._refuse(f"more than {MAX_COLUMNS:,} columns")
 
     def _range(self, reference: str) -> None:
         first, _, last = reference.partition(":")
         (top, left), (bottom, right) = self._place(first), self._place(last)
         self.in_ranges += (abs(bottom - top) + 1) * (abs(right - left) + 1)
-        if self.in_ranges > MOST_IN_RANGES:
-            self._refuse(f"ranges of more than {MOST_IN_RANGES:,} cells")
+        if self.in_ranges > MAX_IN_RANGES:
+            self._refuse(f"ranges of more than {MAX_IN_RANGES:,} cells")
 
     def _place(self, reference: str) -> tuple[int, int]:
         """Row and column of a reference such as B7, both from 1."""

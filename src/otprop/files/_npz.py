@@ -90,7 +90,7 @@ class NpzTable(Table):
 
     Arrays with an entry per row are columns under their names. A matrix of numbers is one column of vectors, unless it
     is X and the array `feature_names` names its columns; the entries of a matrix of text are columns `X_0`, `X_1` and
-    so on. Arrays of another length are no columns. All are written back as they were.
+    so on. Arrays of another length are not columns. All are written back as they were.
     """
 
     def __init__(self, file: InputFile) -> None:
@@ -138,7 +138,7 @@ class NpzTable(Table):
         flat = array.reshape(self.n_rows, -1)
         width = flat.shape[1]
         if array.dtype.kind not in "biufUSM" or not width:
-            self.unread[name] = f"the array {name!r} of type {array.dtype} is no column"
+            self.unread[name] = f"the array {name!r} of type {array.dtype} is not a column"
             self._note(f"{self.unread[name]}; it is kept as it is")
         elif array.ndim == 1 or width == 1:
             self.columns.append((name, flat[:, 0]))
@@ -258,7 +258,7 @@ class NpzTable(Table):
             raise TableError(
                 f"the labels cannot be written into the array {name!r} of {self.origin}, whose type is {kind} "
                 f"({one_line(error)})",
-                "leave out {} to get new arrays",
+                "omit {} to get new arrays",
                 file=self.origin,
                 column=name,
                 arguments=[("fill", None)],

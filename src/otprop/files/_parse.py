@@ -69,7 +69,7 @@ def parse_like(name: str, text: Any, reading: Reading, here: str | None, origin:
         raise TableError(
             f"{origin}: column {name!r}, row {distinct.first_row(wrong)}: {distinct.value(wrong)!r} is {expected}, "
             "as the table of the model has them",
-            "mend the cell or leave it empty",
+            "fix the cell or leave it empty",
             file=origin,
             column=name,
         )

@@ -111,7 +111,7 @@ def read_table(
     import_optional("pyarrow")
     import_optional("pandas")
     if sheet is not None and file.format != "xlsx":
-        raise ParameterError("sheet", f"={sheet!r} is for Excel files; {file.origin} is none.")
+        raise ParameterError("sheet", f"={sheet!r} is for Excel files; {file.origin} is not one.")
     if file.format in ("parquet", "feather"):
         return ColumnarTable(file)
     if file.format == "npz":

@@ -208,7 +208,7 @@ class Table(ABC):
             Whether an existing file may be replaced. The input never is.
         excel_safe : bool
             In CSV and TSV, put an apostrophe before every text cell, new or not, that begins with `=`, `+`, `-`, `@`,
-            a tab or a line break and is no number, so that spreadsheets do not take it for a formula.
+            a tab or a line break and is not a number, so that spreadsheets do not read it as a formula.
         written : list of path or None
             The path of the output is appended to it as soon as the file is in place.
         """

@@ -73,7 +73,7 @@ def guard(text: Any, decimal: str = ".") -> Any:
 
 
 def formulas(text: Any, decimal: str = ".") -> np.ndarray:
-    """Which texts a spreadsheet may take for a formula; numbers such as -5 are none."""
+    """Which texts a spreadsheet may read as a formula; numbers such as -5 are not formulas."""
     begins = pc.fill_null(pc.match_substring_regex(text, "^[" + re.escape(FORMULA) + "]"), False)
     begins = np.array(begins.to_numpy(zero_copy_only=False), dtype=bool)
     if begins.any():

@@ -10,7 +10,7 @@ from otprop.files._arrow import plain_text
 from otprop.files._errors import TableError
 from otprop.files._optional import import_optional, openpyxl
 
-MOST_ROWS, MOST_COLUMNS, MOST_CHARACTERS = 1_048_576, 16_384, 32_767
+MAX_ROWS, MAX_COLUMNS, MAX_CHARACTERS = 1_048_576, 16_384, 32_767
 _EXACT = 2**53  # Excel keeps numbers as floats
 
 
@@ -35,10 +35,10 @@ def write_workbook(whole: Any) -> Callable[[BinaryIO], None]:
 
 def check_sheet_size(n_rows: int, n_columns: int) -> None:
     """Refuse a table that is too large for a sheet."""
-    if n_rows + 1 > MOST_ROWS or n_columns > MOST_COLUMNS:
+    if n_rows + 1 > MAX_ROWS or n_columns > MAX_COLUMNS:
         raise TableError(
-            f"{n_rows} rows and {n_columns} columns do not fit into an Excel sheet, which holds {MOST_ROWS - 1} rows "
-            f"and {MOST_COLUMNS} columns",
+            f"{n_rows} rows and {n_columns} columns do not fit into an Excel sheet, which holds {MAX_ROWS - 1} rows "
+            f"and {MAX_COLUMNS} columns",
             "write to .csv or .parquet",
         )
 
@@ -56,9 +56,9 @@ def to_cell(value: Any, column: str) -> Any:
     if not isinstance(value, str):
         value = value.isoformat(" ") if isinstance(value, dt.datetime) else plain_text(value)
     illegal = import_optional("openpyxl.cell.cell", "excel").ILLEGAL_CHARACTERS_RE
-    if len(value) > MOST_CHARACTERS or illegal.search(value):
+    if len(value) > MAX_CHARACTERS or illegal.search(value):
         raise TableError(
-            f"column {column!r}: {value[:40]!r} cannot be in an Excel cell, which holds {MOST_CHARACTERS} characters "
+            f"column {column!r}: {value[:40]!r} cannot be in an Excel cell, which holds {MAX_CHARACTERS} characters "
             "and no control characters",
             "write to .csv or .parquet",
             column=column,

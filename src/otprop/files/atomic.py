@@ -176,7 +176,7 @@ def _refuse_existing(path: str | Path, target: Path, force: bool) -> None:
 
 @contextmanager
 def _reporting(path: str | Path) -> Iterator[None]:
-    """Turn an OSError into a TableError; a closed pipe is no error of the file."""
+    """Turn an OSError into a TableError; a closed pipe is not an error of the file."""
     try:
         yield
     except BrokenPipeError:

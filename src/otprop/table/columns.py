@@ -1,7 +1,7 @@
 """Columns as numbers: an encoder for each kind of column.
 
 Neighbours are found by distances, so every column has about the same weight: a number has a variance of about one, a
-mean squared distance of two; two different categories, or truth values, have a squared distance of two. A block of
+mean squared distance of two; two different categories, or booleans, have a squared distance of two. A block of
 numbers (text, an embedding, a date) has a variance of the square root of its effective dimensions: the more dimensions
 a block has, the less its squared distance varies, and so it orders pairs of rows as strongly as one number does.
 """
@@ -78,7 +78,7 @@ class Encoder:
 
 @saved_as("table.boolean")
 class BooleanEncoder(Encoder):
-    """Truth values in one column."""
+    """Booleans in one column."""
 
     role = "boolean"
     WORDS: ClassVar[dict[str, float]] = {"true": 1.0, "false": 0.0, "1": 1.0, "0": 0.0, "1.0": 1.0, "0.0": 0.0}
@@ -106,7 +106,7 @@ class BooleanEncoder(Encoder):
 
 @saved_as("table.category")
 class CategoryEncoder(Encoder):
-    """A column for each category, and one for the missing; a category not seen in training is none of them."""
+    """One column per category, and one for missing cells; a category not seen in training has zeros in all."""
 
     role = "category"
 

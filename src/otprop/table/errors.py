@@ -9,7 +9,7 @@ from otprop._errors import OtpropError
 from otprop._validation import ParameterError, did_you_mean
 from otprop.files import listed
 
-MOST_NAMED = 20
+MAX_NAMED = 20
 _NOT_GIVEN = object()
 
 
@@ -94,7 +94,7 @@ class NoFeaturesError(OtpropError, ValueError):
     def __init__(self, reasons: Sequence[str], hint: Hint | None = None) -> None:
         self.reasons, self.hint = list(reasons), hint
         self.parameter = getattr(hint, "parameter", None)
-        self.statement = f"no column is left to label by: {listed(reasons, MOST_NAMED, quoted=False)}."
+        self.statement = f"no column is left to label by: {listed(reasons, MAX_NAMED, quoted=False)}."
         super().__init__(f"{self.statement} {hint}" if hint else self.statement)
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -105,4 +105,4 @@ def unknown_name(kind: str, name: Any, known: Iterable[str]) -> str:
     """The sentence on a name that is not known, with the nearest that is, or all of them."""
     known = list(known)
     near = did_you_mean(name, known)
-    return f"there is no {kind} {name!r}" + (near or f"; there are {listed(known, MOST_NAMED)}.")
+    return f"there is no {kind} {name!r}" + (near or f"; there are {listed(known, MAX_NAMED)}.")

@@ -13,7 +13,7 @@ from otprop._saving import saved_as
 from otprop.files import listed
 from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import CategoryEncoder, Encoder
-from otprop.table.errors import MOST_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
+from otprop.table.errors import MAX_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.image_model import open_image_model
 from otprop.table.images import ImageEncoder, ImageModelEncoder
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
@@ -51,7 +51,7 @@ class ColumnUse:
 
     @property
     def is_identifier(self) -> bool:
-        """Whether it was left out for telling the rows apart and nothing else."""
+        """Whether it was skipped because it only identifies the rows."""
         return self.left_out and self.why.startswith(IDENTIFIER)
 
 
@@ -70,10 +70,10 @@ class _Used:
 class Features:
     """Makes the columns of a table into vectors whose distances mean something.
 
-    Numbers are scaled robustly, categories and truth values become indicators, dates a line and cycles, text the main
-    directions of its words (tf-idf, reduced), embeddings stay as they are but for a common scale; each column
+    Numbers are scaled robustly, categories and booleans become indicators, dates a line and cycles, text the main
+    directions of its words (tf-idf, reduced), embeddings are only put on a common scale; each column
     weighs about as much as any other (`otprop.table.columns` says how). Missing values are put in the middle and
-    flagged. Constant columns and identifiers are left out, unless `only` names them.
+    flagged. Constant columns and identifiers are skipped, unless `only` names them.
 
     Parameters
     ----------
@@ -120,7 +120,7 @@ class Features:
         unused = {target, *ignore}
         self._vector = [name for name in names if self.prefix and name.startswith(self.prefix) and name not in unused]
         if self.prefix and not self._vector:
-            raise RequestError("embedding", f"no column starts so; there are {listed(names, MOST_NAMED)}.", embedding)
+            raise RequestError("embedding", f"no column starts so; there are {listed(names, MAX_NAMED)}.", embedding)
         reasons = self._reasons()
         self._asked = [name for name in names if name not in reasons]
         if not self._asked:
@@ -134,13 +134,13 @@ class Features:
         return list(self._asked)
 
     def fit(self, frame: Any, given: np.ndarray | None = None) -> Features:
-        """Find out what each column is, and fit its encoder.
+        """Detect the kind of each column, and fit its encoder.
 
         Parameters
         ----------
         frame : pandas.DataFrame, with the columns `wanted`
         given : ndarray of bool of shape (n_rows,) or None, which rows have a label; columns that are filled only there
-            are left out
+            are skipped
 
         Returns
         -------
@@ -185,9 +185,7 @@ class Features:
         if not self._used:
             why = [f"{use.name!r} ({use.why})" for use in self.columns]
             known = any(use.is_identifier for use in self.columns)
-            raise NoFeaturesError(
-                why, Hint("To use one all the same, name it in ", "features", after=".") if known else None
-            )
+            raise NoFeaturesError(why, Hint("To use one anyway, name it in ", "features", after=".") if known else None)
         self.feature_names = [name for one in self._used for name in one.encoder.feature_names(one.title)]
         return self
 
@@ -228,8 +226,8 @@ class Features:
         pictures = _notes_on_pictures(self._used)
         if not found:
             return pictures
-        more = f" and {len(found) - MOST_NAMED} more columns" if len(found) > MOST_NAMED else ""
-        unseen = f"categories that the model has not seen, and counts as none: {', '.join(found[:MOST_NAMED])}{more}"
+        more = f" and {len(found) - MAX_NAMED} more columns" if len(found) > MAX_NAMED else ""
+        unseen = f"categories that the model has not seen, and counts as none: {', '.join(found[:MAX_NAMED])}{more}"
         return [unseen, *pictures]
 
     def fit_transform(self, frame: Any) -> np.ndarray:
@@ -333,7 +331,7 @@ class Features:
             raise ColumnError(
                 lacking[0],
                 f"the table lacks {len(lacking)} of the {len(self.wanted)} columns needed: "
-                f"{listed(lacking, MOST_NAMED)}; it has {listed(names, MOST_NAMED)}.",
+                f"{listed(lacking, MAX_NAMED)}; it has {listed(names, MAX_NAMED)}.",
             )
 
     def check_frame(self, frame: Any) -> None:
@@ -346,7 +344,7 @@ class Features:
         counts = Counter(str(name) for name in frame.columns)
         twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:
-            statement = f"the table has several columns with the name {listed(twice, MOST_NAMED)}; rename them."
+            statement = f"the table has several columns with the name {listed(twice, MAX_NAMED)}; rename them."
             raise ColumnError(twice[0], statement)
         self.check_names(list(counts))
 
@@ -390,9 +388,9 @@ def _matrix(used: Sequence[_Used], frame: Any) -> np.ndarray:
 def _notes_on(with_label: Sequence[str]) -> list[str]:
     if not with_label:
         return []
-    names, verb = listed(with_label, MOST_NAMED), "is" if len(with_label) == 1 else "are"
+    names, verb = listed(with_label, MAX_NAMED), "is" if len(with_label) == 1 else "are"
     reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
-    return [Hint(f"{reason}; to use one all the same, name it in ", "features")]
+    return [Hint(f"{reason}; to use one anyway, name it in ", "features")]
 
 
 def _notes_on_pictures(used: Sequence[_Used]) -> list[str]:
@@ -414,5 +412,5 @@ def _notes_on_infinite(used: Sequence[_Used], frame: Any) -> list[str]:
     ]
     if not found:
         return []
-    names = listed(found, MOST_NAMED, quoted=False)
+    names = listed(found, MAX_NAMED, quoted=False)
     return [f"infinite numbers count as outliers beyond all others of their column: {names}"]

@@ -114,7 +114,7 @@ class LocalImageModel(ImageModel):
 
 
 def open_image_model(model: Any) -> ImageModel:
-    """An image model from a path or a function; raises RequestError where it is none of these."""
+    """An image model from a path or a function; raises RequestError for anything else."""
     if isinstance(model, ImageModel):
         return model
     if isinstance(model, (str, os.PathLike)):
@@ -171,11 +171,13 @@ def _open_torch(path: str) -> Any:
         raise ImportError(f"a TorchScript image model needs PyTorch: {install_command('deep')}") from None
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit itself: the file is there all the same
+            warnings.simplefilter("ignore", DeprecationWarning)  # of torch.jit itself: the file has loaded
             network = torch.jit.load(path, map_location="cpu").eval()
     except (RuntimeError, ValueError) as error:
         why = str(error).strip().splitlines()[0][:150]
-        raise CellError(f"cannot open the image model {path}: it is no TorchScript file of torch.jit ({why})") from None
+        raise CellError(
+            f"cannot open the image model {path}: it is not a TorchScript file of torch.jit ({why})"
+        ) from None
 
     def run(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():

@@ -22,7 +22,7 @@ FOLDER = "otprop.folder"  # attribute of a frame: where relative paths start
 FIT_ROWS, WIDTH = 5000, 50
 MIN_SHARE = 0.9  # of the cells that must look like paths of pictures
 LOOKED_FOR = 50  # files that are looked for to recognise a column
-MOST_NAMED = 5
+MAX_NAMED = 5
 
 
 def with_folder(frame: Any, table: Table) -> Any:
@@ -156,5 +156,5 @@ def _exists(path: Path) -> bool:
 
 
 def _note(names: list[Any], problems: dict[int, str]) -> str:
-    shown = listed([f"{names[place]} {why}" for place, why in problems.items()], MOST_NAMED, quoted=False)
+    shown = listed([f"{names[place]} {why}" for place, why in problems.items()], MAX_NAMED, quoted=False)
     return f"{len(problems)} of {len(names)} pictures cannot be read and count as missing: {shown}"

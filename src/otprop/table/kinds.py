@@ -18,19 +18,19 @@ from otprop.table.numbers import NumberEncoder
 from otprop.table.text import TextEncoder
 from otprop.table.values import has_blanks, is_missing, texts_of
 
-MOST_CATEGORIES = 40  # with more different values a column is read as text
-LEAST_ROWS_IN_ORDER = 10  # from so many rows on, row numbers may have gaps
+MAX_CATEGORIES = 40  # of different values; a column with more is read as text
+MIN_ROWS_IN_ORDER = 10  # from this many rows on, row numbers may have gaps
 GAPS = 0.2  # of the numbers between the first and the last row number, where they are in no order
 NEARLY_ONLY = 0.05  # filled so rarely in unlabelled rows, compared with labelled ones: filled with the label
 FIRST_ROWS = 1000  # unlabelled rows in which a value that stands in all of them is looked for
-UNLIKELY = 1e-4  # chance below which such a column is no accident
+UNLIKELY = 1e-4  # chance below which such a column is not an accident
 IDENTIFIER = "identifier"
 _NAMELESS = re.compile(r"(?i:unnamed: \d+)?")
 _ID = re.compile(r"(?i:(^|[\W_])(id|index|row|row ?number|nr|no)\.?$|^unnamed: \d+$)|[a-z]I[Dd]$")
 
 
 def choose_encoder(column: Any, asked: bool) -> Encoder | str:
-    """What a column is, or why it is left out; one that was asked for is left out only if there is nothing in it."""
+    """The kind of a column, or why it is skipped; a column that was asked for is skipped only if it is empty."""
     if is_plain(column.dtype) and column.dtype.kind == "f" and not np.isnan(column.to_numpy()).all():
         return NumberEncoder()
     if bool(column.isna().all()):
@@ -52,13 +52,13 @@ def _by_values(text: Any, asked: bool) -> Encoder | str:
     n_different, n_known = int(text.nunique()), len(text)
     if n_known == 0:
         return "no value in any row"
-    if n_different <= min(MOST_CATEGORIES, n_known / 2):
+    if n_different <= min(MAX_CATEGORIES, n_known / 2):
         return CategoryEncoder()
     if bool(has_blanks(text).mean() > 0.5):
         return TextEncoder()
     if not asked and n_different == n_known and n_known > 2:
         return f"{IDENTIFIER}: a different value in every row"
-    return CategoryEncoder() if n_different <= MOST_CATEGORIES else TextEncoder()
+    return CategoryEncoder() if n_different <= MAX_CATEGORIES else TextEncoder()
 
 
 def _by_type(column: Any) -> Encoder | None:
@@ -111,7 +111,7 @@ def _numbers_the_rows(column: Any) -> bool:
     if len(known) < 3 or not known.is_unique:
         return False
     between = int(known.max()) - int(known.min()) + 1
-    if len(known) < LEAST_ROWS_IN_ORDER:
+    if len(known) < MIN_ROWS_IN_ORDER:
         return between == len(known)
     if len(known) >= (1 - GAPS) * between or known.is_monotonic_increasing or _NAMELESS.fullmatch(str(column.name)):
         return True

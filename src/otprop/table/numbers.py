@@ -13,7 +13,7 @@ from otprop.table.errors import CellError
 from otprop.table.values import example, pandas, spread_out
 
 LIMIT = 3.0  # of squashed numbers, in quartile ranges: outliers keep their side, not their distance
-LEAST_SPREAD = 0.2  # of squashed numbers; what varies less, such as a rare event, is not scaled up further
+MIN_SPREAD = 0.2  # of squashed numbers; what varies less, such as a rare event, is not scaled up further
 FAR = 1e300
 
 
@@ -91,7 +91,7 @@ def _statistics(known: np.ndarray) -> tuple[np.ndarray, ...]:
     centre, spread = np.where(varies, centre, 0.0), np.where(varies, spread, 1.0)
     squashed = _squash(known, centre[:, None], spread[:, None])
     mean = np.where(varies, squashed.mean(axis=1), 0.0)
-    scale = np.where(varies, np.maximum(squashed.std(axis=1), LEAST_SPREAD), 1.0)
+    scale = np.where(varies, np.maximum(squashed.std(axis=1), MIN_SPREAD), 1.0)
     return varies, centre, spread, mean, scale
 
 

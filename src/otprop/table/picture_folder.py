@@ -17,7 +17,7 @@ from otprop.table.picture_vectors import picture_progress, picture_vectors
 from otprop.table.pictures import is_picture_name
 
 PATH, TARGET = "path", "label"
-MOST_NAMED = 5
+MAX_NAMED = 5
 _LABEL_NAMES = ("label", "class", "target", "category")
 
 
@@ -79,7 +79,7 @@ def read_picture_folder(
         shown = [f"{names[row]} {why}" for row, why in problems.items()]
         if len(problems) == len(names):
             raise TableError(f"{place} has no picture that can be read: {_few(shown)}", file=place)
-        notes.append(f"{len(problems)} of {len(names)} pictures cannot be read and are left out: {_few(shown)}")
+        notes.append(f"{len(problems)} of {len(names)} pictures cannot be read and are skipped: {_few(shown)}")
     names = [name for row, name in enumerate(names) if row not in problems]
     table = _as_table(names, known, target, str(folder))
     table.notes, table.folder, table.default_target = notes, place, target
@@ -118,7 +118,7 @@ def _names_in(folder: Path) -> tuple[list[str], list[str]]:
     names = [name for name in names if name.isprintable()]  # a line break, or bytes that are not UTF-8
     if not names:
         raise TableError(f"{folder} has no pictures (PNG, JPEG, GIF, WebP, BMP or TIFF)", file=folder)
-    notes = [f"{len(odd)} pictures are left out: their names hold characters that cannot be printed"] if odd else []
+    notes = [f"{len(odd)} pictures are skipped: their names have characters that cannot be printed"] if odd else []
     return names, notes
 
 
@@ -151,7 +151,7 @@ def _read_labels(
         pairs = list(zip(table.cells(path_column).tolist(), table.cells(target).tolist(), strict=True))
         others = [name for name in table.names if name not in (path_column, target)]
     found = _matched(pairs, _Lookup(names, folder, beside), origin, folder)
-    notes = [f"{origin}: columns that are not used: {listed(others, MOST_NAMED)}"] if others else []
+    notes = [f"{origin}: columns that are not used: {listed(others, MAX_NAMED)}"] if others else []
     missing = [str(name) for name, label in pairs if _filled(name) and _filled(label) and found[str(name)] is None]
     if missing and len(missing) == len(pairs):
         raise TableError(f"{origin} names no picture in {folder}, but {_few(missing)}", file=origin)
@@ -242,4 +242,4 @@ def _column_of_labels(table: Table, paths: str, target: str | None) -> str:
 
 
 def _few(names: list[str]) -> str:
-    return listed(names, MOST_NAMED, quoted=False)
+    return listed(names, MAX_NAMED, quoted=False)

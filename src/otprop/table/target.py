@@ -18,9 +18,9 @@ DOUBTFUL_WORDS = {
 }
 SOME_NUMBERS, MANY_NUMBERS = 10, 50  # more different numbers than these, each in few rows: measurements
 ROWS_A_NUMBER = {SOME_NUMBERS: 2, MANY_NUMBERS: 3}
-MOST_RATINGS = 20  # different numbers with fractions among them: 0.5 to 10 in halves are classes, more are measurements
-LEAST_LETTERS = 5  # of labels that differ by a typing error
-LEAST_IN_CORRECTION, LEAST_SWAPPED = 4, 3  # the same for a label of a correction, and where two letters are swapped
+MAX_RATINGS = 20  # different numbers with fractions among them: 0.5 to 10 in halves are classes, more are measurements
+MIN_LETTERS = 5  # of labels that differ by a typing error
+MIN_IN_CORRECTION, MIN_SWAPPED = 4, 3  # the same for a label of a correction, and where two letters are swapped
 TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
 LISTED = 6
@@ -74,7 +74,7 @@ def read_target(
     merge : bool, labels that differ only in case, blanks, how a number is written or one typing error become one class
     numeric_classes : bool, numbers are classes even where they look like measurements: hardly any repeats, or many
         are fractions
-    allow_few : bool, there may be no label at all, or one class only
+    allow_few : bool, accept a target without labels, or with one class
     allow_complete : bool, every row may have a label
 
     Returns
@@ -153,7 +153,7 @@ def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) 
 
 
 def as_number(word: str) -> float | None:
-    """The number that a text is; None where it is none."""
+    """Text as a number, or None."""
     try:
         return float(word)
     except ValueError:
@@ -198,18 +198,18 @@ class ClassNames:
         folded = _folded(text)
         for length in (len(folded), len(folded) - 1, len(folded) + 1):
             for other, name in self._by_length.get(length, []):
-                swapped = len(folded) >= LEAST_SWAPPED and sorted(folded) == sorted(other)
+                swapped = len(folded) >= MIN_SWAPPED and sorted(folded) == sorted(other)
                 one_more = len(folded) != len(
                     other
                 )  # "Yess": a changed letter may make another word, as in cat and bat
-                least = LEAST_SWAPPED if swapped or one_more else LEAST_IN_CORRECTION
+                least = MIN_SWAPPED if swapped or one_more else MIN_IN_CORRECTION
                 if folded == other or _is_typing_error(folded, other, least):
                     return name
         return None
 
 
 def _by_number(classes: Iterable[str]) -> dict[float | None, str]:
-    """The classes by their values, without those that share one; empty where a class is no number."""
+    """The classes by their values, without those that share one; empty if a class is not a number."""
     found: dict[float | None, str] = {}
     twice: set[float | None] = set()
     for name in dict.fromkeys(classes):
@@ -260,7 +260,7 @@ def _are_measurements(classes: list[str], counts: np.ndarray) -> bool:
     numbers = [number for text in classes if (number := as_number(text)) is not None]
     if len(numbers) < len(classes):
         return False
-    if len(classes) > MOST_RATINGS and not all(number.is_integer() for number in numbers):
+    if len(classes) > MAX_RATINGS and not all(number.is_integer() for number in numbers):
         return True
     return any(len(classes) > many and counts.mean() < rows for many, rows in ROWS_A_NUMBER.items())
 
@@ -345,8 +345,8 @@ def _folded(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-def _is_typing_error(a: str, b: str, least: int = LEAST_LETTERS) -> bool:
-    """Whether one letter was left out, added or changed, or two neighbours swapped, in words of some length."""
+def _is_typing_error(a: str, b: str, least: int = MIN_LETTERS) -> bool:
+    """Whether two words of at least `least` letters differ by one letter, or by a swap of two neighbours."""
     a, b = sorted((a, b), key=len)
     if a == b or len(a) < least or len(b) - len(a) > 1:
         return False

@@ -25,8 +25,8 @@ from otprop.table.values import spread_out
 
 FIT_TEXTS = 5000
 TEXTS_AT_ONCE = 64
-MOST_TOKENS = 512
-MOST_NUMBERS = 4096  # of a vector
+MAX_TOKENS = 512
+MAX_NUMBERS = 4096  # of a vector
 DIGEST = re.compile(r"[0-9a-f]{64}")
 CACHE = "OTPROP_TEXT_CACHE"  # environment variable: the folder of the cache; empty for none
 
@@ -128,7 +128,7 @@ class TextModelEncoder(TextColumn):
 
 
 def open_text_model(model: Any) -> Any:
-    """A text model from a path, a transformer or a function; raises RequestError where it is none of these."""
+    """A text model from a path, a transformer or a function; raises RequestError for anything else."""
     if isinstance(model, (str, os.PathLike)):
         return LocalTextModel(model)
     if callable(model) or hasattr(model, "transform"):
@@ -146,13 +146,13 @@ def _refuse_unusable(place: Path, asked: Any) -> None:
     elif place.is_file() and not (place.parent / "tokenizer.json").is_file():
         reason = "there is no tokenizer.json beside it."
     elif place.is_dir() and not (place / "modules.json").is_file():
-        reason = "this folder has no modules.json: it is no sentence-transformers model; name an .onnx file instead."
+        reason = "this folder has no modules.json: it is not a sentence-transformers model; name an .onnx file instead."
     elif not place.is_dir() and not place.is_file():
         reason = "expected a file or a folder, not a device or a pipe."
     else:
         odd = next((path for path in _model_paths(place) if not path.is_file()), None)
         if odd is not None:
-            reason = f"{str(odd)!r} in it is no file, but a device, a pipe, or a link to a folder or to nothing."
+            reason = f"{str(odd)!r} in it is not a file, but a device, a pipe, or a link to a folder or to nothing."
     if reason:
         raise RequestError("text_model", reason, str(asked))
 
@@ -172,7 +172,7 @@ def _digest(place: Path) -> str:
         # without waiting: a pipe that took the place of a file is refused, and does not stop the work
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise CellError(f"needs the text model {place}, in which {path.name!r} is no file")
+                raise CellError(f"needs the text model {place}, in which {path.name!r} is not a file")
             content = _file_digest(file)
         whole.update(str(path.relative_to(place if place.is_dir() else place.parent)).encode() + b"\0" + content)
     return whole.hexdigest()
@@ -223,8 +223,8 @@ def _load_onnx(place: Path) -> Encode:
         raise ImportError("an .onnx text model needs onnxruntime and tokenizers: pip install both") from None
     session = onnxruntime.InferenceSession(str(place), providers=["CPUExecutionProvider"])
     tokenizer = Tokenizer.from_file(str(place.parent / "tokenizer.json"))
-    longest = (tokenizer.truncation or {}).get("max_length", MOST_TOKENS)
-    tokenizer.enable_truncation(min(longest, MOST_TOKENS))
+    longest = (tokenizer.truncation or {}).get("max_length", MAX_TOKENS)
+    tokenizer.enable_truncation(min(longest, MAX_TOKENS))
     tokenizer.enable_padding()
     outputs = [one.name for one in session.get_outputs()]
     wanted = "sentence_embedding" if "sentence_embedding" in outputs else outputs[0]
@@ -276,10 +276,10 @@ def _fitted(transformer: Any, texts: list[str]) -> Any:
 def _checked(found: Any, n_texts: int) -> np.ndarray:
     """Vectors as an array; raises ValueError where there is not one of finite numbers a text."""
     shape = np.shape(found)
-    if len(shape) != 2 or shape[0] != n_texts or not 0 < shape[1] <= MOST_NUMBERS:
+    if len(shape) != 2 or shape[0] != n_texts or not 0 < shape[1] <= MAX_NUMBERS:
         raise CellError(
             f"got an array of shape {shape} from its text model for {n_texts} texts; expected a vector of at most "
-            f"{MOST_NUMBERS} numbers for each (TruncatedSVD in a pipeline makes long ones short)"
+            f"{MAX_NUMBERS} numbers for each (TruncatedSVD in a pipeline makes long ones short)"
         )
     vectors = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
     if not np.isfinite(vectors).all():

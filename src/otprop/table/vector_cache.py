@@ -71,7 +71,7 @@ def cache_file(variable: str, folder: str, name: str) -> Path | None:
 
 
 def _read(path: Path | None) -> dict[bytes, np.ndarray]:
-    """What a sound file holds; nothing where there is none."""
+    """The vectors of a valid file; empty if there is no such file."""
     if path is None or not path.exists():
         return {}
     try:
