@@ -16,6 +16,7 @@ from otprop.evidence.held_out import make_folds
 from otprop.evidence.mixture import fit_mixture, mix
 from otprop.evidence.weights import cross_fitted_sum, fit_weights
 from otprop.propagation.error import (
+    NOISE_QUANTILE,
     ErrorEstimate,
     ErrorEvidence,
     ErrorPrior,
@@ -376,7 +377,7 @@ def test_how_many_labels_are_wrong_is_uncertain_and_widens_the_interval():
 
 
 def test_an_error_shows_through_wrong_labels_as_the_formula_says():
-    share = wrong_label_share(noisy(8), 0.2)
+    share = wrong_label_share(noisy(8), NOISE_QUANTILE)
     real = 0.1
     shown = real + share * (1.0 - real * 2)  # two classes
     found = estimate_error(noisy(8, held_out=shown, doubt=shown))

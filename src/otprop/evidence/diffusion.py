@@ -19,7 +19,7 @@ from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_th
 POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
 TOL = 3e-2  # of the values relative to their row; an upper bound, most values are far more accurate
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
-BACKGROUND = 1e-2  # of the mean mass per row, shared by all classes: a row that labels hardly reach is undecided
+BACKGROUND = 1e-3  # of the mean mass per row, shared by all classes: a row that labels hardly reach is undecided
 MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, not mass of other labels
 _FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once

@@ -276,7 +276,8 @@ class ClassLevelFit:
         n_once = 0 if classes_complete else int(np.count_nonzero((drawn_counts == 1) & (held_out.counts == 1)))
         sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
         design = self._design_effect(1.0 - right, drawn)
-        n_contradicted, n_surest = contradicted_surest(shown[drawn], held_out.codes[drawn])
+        self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
+        n_contradicted, n_surest = contradicted_surest(self.held_out_probabilities[drawn], held_out.codes[drawn])
         self.error_evidence = ErrorEvidence(
             held_out=error,
             doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
@@ -292,7 +293,6 @@ class ClassLevelFit:
             n_contradicted=n_contradicted,
         )
         self.error = estimate_error(self.error_evidence)
-        self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
         self.calibration = Calibration()
         if drawn.any():
             unreached = 1.0 - float(self.evidence.iterative.held_out_reached[drawn].mean())

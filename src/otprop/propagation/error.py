@@ -71,7 +71,7 @@ GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held o
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
 MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
 HARD_SHARE = 0.04  # of the surest labels may contradict the probabilities without being wrong
-NOISE_QUANTILE, NOISE_RANGE = 0.2, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
+NOISE_QUANTILE, NOISE_RANGE = 0.1, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
 MAX_NOISE = 0.4  # share of wrong labels, relative to that of random labels
 CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
 
