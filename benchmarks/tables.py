@@ -43,9 +43,8 @@ from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from skrub import TableVectorizer
 
-import held_out
 import otprop
-from common import RESULTS, argument_parser, mean, read_csv, tables_folder, write_csv
+from common import RESULTS, argument_parser, keel_folder, mean, read_csv, tables_folder, write_csv
 from otprop.cli import main as otprop_command
 from otprop_paper.benchmark.methods import code_fingerprint
 from otprop_paper.benchmark.reliability import summarise
@@ -78,7 +77,7 @@ def targets() -> dict[str, str]:
 def read_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """All rows whose class is known, as text; and their classes."""
     if name in LAST:
-        frame = pd.read_csv(held_out.folder() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
+        frame = pd.read_csv(keel_folder() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
         frame.columns = [*(f"x{place}" for place in range(frame.shape[1] - 1)), "class"]
         return frame, frame["class"].to_numpy(dtype=object)
     frame = pd.read_csv(tables_folder() / f"{name}.csv.gz", dtype=str, keep_default_na=False)
@@ -306,7 +305,7 @@ def main() -> None:
         every = dict.fromkeys([*cells(kept, LABELS, DRAWS, options.rows), *chosen])
         stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
     file = "tables.csv" if kept else "last_tables.csv"
-    before = {tuple(row[name] for name in RUN): row for row in read_csv(file, options.out) if row["method"] != OURS}
+    before = {tuple(row[name] for name in RUN): row for row in read_csv(file, options.out, peers=True)}
     rows = []
     for method, cell, value in stored:
         earlier = before.get((method, *map(str, cell)))
