@@ -190,6 +190,36 @@ def mixed_tables_detail() -> str:
 
 
 @figure
+def mixed_tables_winners() -> str:
+    """In how many runs each method is the best, and how far below the best of all it is in the mean."""
+    lines = []
+    for labels, runs in table_runs().items():
+        scores = np.array([[float(run[name]["accuracy"]) for name in TABLE_METHODS] for run in runs])
+        won = np.bincount(scores.argmax(axis=1), minlength=len(TABLE_METHODS))
+        below = (scores.max(axis=1, keepdims=True) - scores).mean(axis=0)
+        cells = [f"{number}, {distance:.3f}" for number, distance in zip(won, below, strict=True)]
+        lines.append([thousands(labels), str(len(runs)), *cells])
+    return table(["labels", "runs", *TABLE_METHODS.values()], lines)
+
+
+@figure
+def mixed_tables_lost() -> str:
+    """Tables on which otprop is below the best of the others with 20 labels in most draws, and what is best there."""
+    others = [name for name in TABLE_METHODS if name != "otprop"]
+    found: dict[str, list[tuple[float, str]]] = {}
+    for run in table_runs()[20]:
+        best = max(others, key=lambda name: float(run[name]["accuracy"]))
+        gain = float(run["otprop"]["accuracy"]) - float(run[best]["accuracy"])
+        found.setdefault(run["otprop"]["table"], []).append((gain, TABLE_METHODS[best] if gain < 0 else "otprop"))
+    lines = [
+        [name, f"{np.mean([gain for gain, _ in draws]):+.3f}", ", ".join(best for _, best in draws)]
+        for name, draws in sorted(found.items(), key=lambda item: np.mean([gain for gain, _ in item[1]]))
+        if sum(gain < 0 for gain, _ in draws) * 2 > len(draws)
+    ]
+    return table(["table", "gain over the best of the others", "best of each draw"], lines)
+
+
+@figure
 def last_tables() -> str:
     """The same for tables that nothing was chosen on."""
     return detail_table(table_runs("last_tables.csv"))
