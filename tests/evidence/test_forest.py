@@ -159,14 +159,3 @@ def test_extra_trees_are_grown_on_a_bounded_number_of_labels(monkeypatch):
     seen = max(tree.tree_.n_node_samples[0] for tree in source._forest.estimators_)
     assert seen == max(50, len(held_out))
     assert (says.rows.argmax(axis=1) == truth).mean() > 0.9
-
-
-def test_the_mean_of_the_trees_is_that_of_their_probabilities_and_too_few_columns_are_refused():
-    X, y, _ = table(n_classes=3)
-    known = y >= 0
-    forest = RandomForestClassifier(5, random_state=0).fit(X[known], y[known])
-    rows = X.astype(np.float32)
-    total = sum(tree.predict_proba(rows) for tree in forest.estimators_)
-    np.testing.assert_array_equal(module.mean_of_trees(forest.estimators_, rows), total / 5)
-    with pytest.raises(ValueError, match="features"):
-        module.mean_of_trees(forest.estimators_, np.ascontiguousarray(rows[:, :2]))

@@ -92,14 +92,13 @@ class ForestSource:
             X = narrow_indices(sp.csc_array(X))
             X.sort_indices()
         weights = scale_to_mean_one(weights[rows])
-        equal = bool((weights == 1.0).all())  # the same trees as without weights, which are not checked then
         seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=N_TREES)
 
         def grow(block: slice) -> list[tuple[Any, np.ndarray]]:
             grown = []
             with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
                 for seed in seeds[block].tolist():
-                    counts, seen = None if equal else weights, np.ones(len(y), dtype=bool)
+                    counts, seen = weights, np.ones(len(y), dtype=bool)
                     if bags is not None:
                         counts, seen = draw_bag(weights, bags, np.random.RandomState(seed))
                     grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), seen))
@@ -164,9 +163,9 @@ def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarra
     def predict(block: slice) -> np.ndarray:
         rows = X[block]
         with sklearn.config_context(assume_finite=True):
-            total = trees[0].predict_proba(rows, check_input=False)  # checks the number of columns, for all
+            total = trees[0].predict_proba(rows, check_input=False)
             for tree in trees[1:]:
-                total += tree.tree_.predict(rows)[:, : tree.n_classes_]
+                total += tree.predict_proba(rows, check_input=False)
         return np.asarray(total / len(trees))
 
     blocks = row_blocks(X.shape[0], ROWS_PER_BLOCK) or [slice(0)]
@@ -200,11 +199,12 @@ def draw_bag(weights: np.ndarray, bags: np.ndarray, rng: np.random.RandomState) 
 def unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) -> np.ndarray:
     """Mean class shares of the rows over the trees that did not see them."""
     total, n_trees = np.zeros((X.shape[0], n_classes)), np.zeros((X.shape[0], 1))
-    for tree, seen in grown:
-        unseen = np.flatnonzero(~seen)
-        if len(unseen):
-            total[unseen] += tree.tree_.predict(X[unseen])[:, : tree.n_classes_]
-            n_trees[unseen] += 1
+    with sklearn.config_context(assume_finite=True):
+        for tree, seen in grown:
+            unseen = np.flatnonzero(~seen)
+            if len(unseen):
+                total[unseen] += tree.predict_proba(X[unseen], check_input=False)
+                n_trees[unseen] += 1
     return np.asarray(total / np.maximum(n_trees, 1))
 
 
