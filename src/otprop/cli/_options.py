@@ -40,20 +40,24 @@ def add_table_command(
     text: str,
     target: str,
     files: bool = False,
-) -> Any:
-    """Add a command about a table with a target, and the options that all of these have; the parser's `add_argument`.
+) -> argparse.ArgumentParser:
+    """Add a command about a table with a target; its own options follow, then those of `add_table_options`.
 
     `target` is the help of that option; `files`: it takes a folder of files, too. The rest is as in `add_command`.
     """
     parser = add_command(commands, name, run, usage=usage, text=text, interrupted=INTERRUPTED)
     parser.add_argument("file", metavar="FILE", help=FILES_HELP if files else FILE_HELP)
     parser.add_argument("--target", metavar="COLUMN", help=target)
+    return parser
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """The options that all commands about a table with a target have."""
     add_target_options(parser)
     add_votes_option(parser)
     add_reading_options(parser)
     add_writing_options(parser)
     add_verbosity_options(parser)
-    return parser.add_argument
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:

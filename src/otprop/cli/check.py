@@ -7,7 +7,7 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._flags import hint_text
-from otprop.cli._options import add_table_command, make_request, read_input, settle_target
+from otprop.cli._options import add_table_command, add_table_options, make_request, read_input, settle_target
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
@@ -26,10 +26,11 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     usage = "check FILE --target COLUMN [-o OUT] [options]"
-    add = add_table_command(
-        commands, "check", run_command, usage=usage, text=_EXAMPLE, target="the column with the labels"
-    )
-    add("-o", "--output", metavar="OUT", help="write the list: CSV, Excel, ...; - for standard output")
+    target = "the column with the labels"
+    parser = add_table_command(commands, "check", run_command, usage=usage, text=_EXAMPLE, target=target)
+    output = "write the list: CSV, Excel, ...; - for standard output"
+    parser.add_argument("-o", "--output", metavar="OUT", help=output)
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

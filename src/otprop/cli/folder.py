@@ -24,12 +24,12 @@ INTERRUPTED = "interrupted. Finished files are in place; the same command goes o
 SCHEDULER_HELP = "of a Dask cluster that labels the folder; default: processes of this machine"
 
 
-def add_folder_options(add: Any, *, landmarks: bool) -> None:
-    """Options for folders only; `add` is a parser's `add_argument`."""
-    add("--scheduler", metavar="ADDRESS", help=SCHEDULER_HELP)
+def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> None:
+    """Options for folders only."""
+    parser.add_argument("--scheduler", metavar="ADDRESS", help=SCHEDULER_HELP)
     if landmarks:
         help_text = "rows of a folder that the fit uses, beside the labelled ones; default: 200000"
-        add("--landmarks", type=int, metavar="N", help=help_text)
+        parser.add_argument("--landmarks", type=int, metavar="N", help=help_text)
 
 
 def names_folder(options: argparse.Namespace) -> bool:

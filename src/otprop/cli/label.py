@@ -16,6 +16,7 @@ from otprop.cli._command import UsageError
 from otprop.cli._options import (
     OUTPUT_HELP,
     add_table_command,
+    add_table_options,
     make_request,
     read_input,
     same_input,
@@ -49,7 +50,8 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     usage, target = "label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]", "the column with the labels"
-    add = add_table_command(commands, "label", run_command, usage=usage, text=_EXAMPLE, target=target, files=True)
+    parser = add_table_command(commands, "label", run_command, usage=usage, text=_EXAMPLE, target=target, files=True)
+    add = parser.add_argument
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")
     add("--save", type=Path, metavar="MODEL", help="keep the model, for otprop predict")
@@ -65,7 +67,8 @@ def add_parser(commands: Any) -> None:
     add("--cost", nargs="+", dest="costs", metavar="TRUE:LABEL=COST", help="what errors cost, as in yes:no=10; else 1")
     add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
     add("--dry-run", action="store_true", help="say what would be done")
-    add_folder_options(add, landmarks=True)
+    add_folder_options(parser, landmarks=True)
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

@@ -53,7 +53,7 @@ def add_parser(commands: Any) -> None:
     add_reading_options(parser)
     add_writing_options(parser)
     add("--jobs", type=int, metavar="N", help="processes for a folder; default: one for each processor")
-    add_folder_options(add, landmarks=False)
+    add_folder_options(parser, landmarks=False)
     add_verbosity_options(parser)
 
 

@@ -7,7 +7,14 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._flags import hint_text
-from otprop.cli._options import add_table_command, make_request, read_input, same_input, settle_target
+from otprop.cli._options import (
+    add_table_command,
+    add_table_options,
+    make_request,
+    read_input,
+    same_input,
+    settle_target,
+)
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
@@ -27,12 +34,14 @@ def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     usage = "suggest FILE --target COLUMN [-n N] [-o OUT] [--goal E] [options]"
     target = "the column with the labels, or the one that will have them"
-    add = add_table_command(commands, "suggest", run_command, usage=usage, text=_EXAMPLE, target=target)
+    parser = add_table_command(commands, "suggest", run_command, usage=usage, text=_EXAMPLE, target=target)
+    add = parser.add_argument
     add("-n", type=int, default=20, metavar="N", help="how many rows; default: 20")
     output = "write these rows, to be filled in: CSV, Excel, ...; - for standard output"
     add("-o", "--output", metavar="OUT", help=output)
     add("--random-share", type=float, default=0.2, metavar="P", help="share of the rows drawn at random; default: 0.2")
     add("--goal", type=float, metavar="E", help="say how many more labels an expected error of E takes: 0.02, ...")
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
