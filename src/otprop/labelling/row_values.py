@@ -48,12 +48,12 @@ def group_values(groups: str | Sequence[Any], table: Table, target: str, given: 
     return np.array(names, dtype=object)
 
 
-def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tuple[Sequence[Any], str]:
+def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tuple[list[Any], str]:
     """The value of each row, and what to call where they are."""
     if isinstance(given, str):
         if given not in table.names:
             raise RequestError(parameter, unknown_name("column", given, table.names), given)
-        return table.cells(given), f"the column {given!r}"
+        return list(table.cells(given)), f"the column {given!r}"
     values = list(given)
     if len(values) != table.n_rows:
         raise RequestError(parameter, f"has {len(values)} values, {table.origin} has {table.n_rows} rows.")

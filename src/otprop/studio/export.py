@@ -101,6 +101,6 @@ def _write_labels(propagator: Propagator, labels: Labels, what: str, path: Path)
     if what not in ("csv", SPREADSHEET, "parquet"):
         raise ValueError("labels of two classes are needed first: there is no propagation to write yet.")
     job, _ = propagator.job(labels)
-    labels = RowLabels(codes=job.target.codes, given=job.target.given, corrected=job.corrected)
-    columns, _ = replace(job, output=_columns(propagator)).added(labels)
+    found = RowLabels(codes=job.target.codes, given=job.target.given, corrected=job.corrected)
+    columns, _ = replace(job, output=_columns(propagator)).added(found)
     job.table.write(path, columns, force=True, excel_safe=what == SPREADSHEET)
