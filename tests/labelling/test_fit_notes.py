@@ -11,7 +11,7 @@ import pytest
 import otprop
 from otprop import OtpropError
 from otprop.cli import main
-from otprop.labelling.sampling import _consecutive_rows, _expected_values
+from otprop.labelling.fit_notes import _consecutive_rows, _expected_values
 
 FAST = {"evidence": ["forest"]}
 
