@@ -11,6 +11,7 @@ from scipy.special import gammaln
 from otprop.evidence.shift import Shift
 from otprop.files import listed
 from otprop.propagation.class_errors import ClassErrors
+from otprop.propagation.error import NOISE_QUANTILE, wrong_label_share
 from otprop.table.errors import Hint
 from otprop.table.features import ColumnUse
 
@@ -39,7 +40,8 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         notes += _note_on_groups(job.groups, job.target.given)
     elif shift is not None and shift.found:
         notes += _note_on_shift(job, shift)
-    return [*notes, *_note_on_novelty(fitted), *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
+    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
+    return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
 
 
 def _note_on_shift(job: Job, shift: Shift) -> list[str]:
@@ -80,6 +82,17 @@ def _note_on_novelty(fitted: Any) -> list[str]:
     return [
         f"about {share:.0%} of the rows without a label ({low:.0%} to {high:.0%}) look like no class that has one, and "
         f"count as wrong in the expected error. Look at the rows with the highest novelty, and label some"
+    ]
+
+
+def _note_on_wrong_labels(fitted: Any) -> list[str]:
+    evidence = getattr(getattr(fitted, "error_", None), "evidence", None)
+    if evidence is None or evidence.grouped or evidence.shifted or wrong_label_share(evidence, NOISE_QUANTILE) <= 0:
+        return []
+    share = evidence.n_contradicted / evidence.n_surest
+    return [
+        f"about {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and is less "
+        f"certain because of them. Look at the labels that look wrong"
     ]
 
 
