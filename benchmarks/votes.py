@@ -28,7 +28,7 @@ from sklearn.ensemble import RandomForestClassifier
 import active
 from common import RESULTS, argument_parser, mean, run_missing
 from otprop import OTP
-from otprop._votes import dawid_skene
+from otprop.evidence.dawid_skene import dawid_skene
 
 TABLES = ("titanic", "crx", "shelve", "penguins_raw", "oj", "churn")
 LABELS = (0, 20, 50, 200)

@@ -10,7 +10,8 @@ import pytest
 
 from otprop import OTP
 from otprop._validation import ParameterError
-from otprop._votes import dawid_skene, judge_voters, read_votes
+from otprop._votes import judge_voters, read_votes
+from otprop.evidence.dawid_skene import dawid_skene
 
 NAMES = np.array(["ash", "elm", "oak"])
 
