@@ -21,7 +21,7 @@ MAX_ROWS = 5000  # that it is grown on
 MIN_ROWS = 20
 MIN_LEAF = 3  # more rows than with labels, since votes err
 MIN_SURE = 0.02  # of the voted class beyond guessing; with less, a row teaches nothing
-PREDICTABLE = 3.0  # standard errors beyond chance from which on the columns are said to predict the votes
+PREDICTABLE = 2.0  # standard errors beyond chance from which on the columns are said to predict the votes
 
 
 @saved_as("evidence.voted_forest")
