@@ -65,6 +65,7 @@ _SAME_NAMES = {
         "vectors",
         "unlabeled",
         "votes",
+        "votes_file",
     ),
 }
 
