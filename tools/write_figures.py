@@ -688,6 +688,7 @@ def votes() -> str:
     """Accuracy with votes by number of labels and of voters."""
     names = {
         "alone": "labels alone", "majority": "majority of votes", "dawid_skene": "Dawid and Skene",
+        "mace": "MACE", "glad": "GLAD", "snorkel": "Snorkel", "crowdlab": "CROWDLAB",
         "columns": "votes as columns", "otprop": "`votes=`",
     }  # fmt: skip
     rows, lines = read_results("votes.csv"), []

@@ -61,7 +61,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     settle_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
     from otprop._label import check_table
-    from otprop.cli.console import Messages, issue_list
+    from otprop.cli.console import Messages, issue_list, voter_summary
     from otprop.labelling.corrections import issues_to_correct
 
     with bar(quiet=options.quiet) as progress:
@@ -78,5 +78,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         counts = {"given": int(outcome.given.sum()), "judged": outcome.n_judged}
         notes = [hint_text(note) for note in job.notes]
         found = {"target": options.target, **counts, "label_issues": issue_list(outcome), "notes": notes}
+        if outcome.voters:
+            found["voters"] = [voter_summary(voter, outcome.classes) for voter in outcome.voters]
         write_json({"input": table.origin, "output": options.output, **found})
     return 0
