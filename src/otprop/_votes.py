@@ -158,7 +158,7 @@ def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None)
         if len(spoken) == 0:
             raise ParameterError("votes", f"of {name} are empty: it is silent on every row. Leave it out.")
         unknown = spoken[codes[spoken, number] < 0]
-        if len(unknown):
+        if len(unknown) and not isinstance(column, ProbabilityVotes):
             rows = f"({len(unknown)} rows, the first of them row {unknown[0]})"
             raise _unknown_class(name, column[unknown[0]], classes, "hold", rows)
     return Votes(codes, [name for name, _ in columns], probabilities)
@@ -217,8 +217,8 @@ def _one_voter(name: str, given: Any) -> np.ndarray | ProbabilityVotes:
         raise ParameterError("votes", f"of {name} must be one label per row; got {type(given).__name__}.")
     if hasattr(given, "columns"):
         labels = list(given.columns)
-        values = [_objects(given[label]) for label in labels]
-        table = np.stack(values, axis=1) if values else np.empty((len(given), 0), dtype=object)
+        cells = [_objects(given[label]) for label in labels]
+        table = np.stack(cells, axis=1) if cells else np.empty((len(given), 0), dtype=object)
     else:
         labels, table = None, _objects(given)
     if table.ndim == 1:
