@@ -225,7 +225,7 @@ def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Targ
         raise RequestError("votes", f"of {name!r} have two columns for one class: {listed(list(columns), LISTED)}.")
     values = np.column_stack([_numbers(name, text, column) for text, column in columns.items()])
     found = np.zeros((len(values), len(target.classes)))
-    found[:, numbers] = values
+    found[:, [number for number in numbers if number is not None]] = values
     found[np.isnan(values).all(axis=1)] = np.nan
     try:
         found = check_probabilities(found, repr(name))
