@@ -10,7 +10,8 @@ import pytest
 
 from otprop import OTP
 from otprop._validation import ParameterError
-from otprop._votes import dawid_skene, judge_voters, read_votes
+from otprop._votes import judge_voters, read_votes
+from otprop.evidence.dawid_skene import dawid_skene
 
 NAMES = np.array(["ash", "elm", "oak"])
 
@@ -223,3 +224,69 @@ def test_votes_alone_need_a_vote():
     X, _, y = trees()
     with pytest.raises(ParameterError, match="votes are empty, and y has no label"):
         quick().fit(X, np.full(len(y), -1), votes=np.full((len(y), 2), np.nan))
+
+
+def test_probabilities_say_more_than_the_class_they_make_most_probable():
+    sure, hard = [], []
+    for seed in range(4):
+        X, truth, y = trees(seed=seed, n_classes=2, distance=0.5, n_labels=60)
+        log_odds = 1.5 * np.random.default_rng(seed).normal(size=len(y)) + np.where(truth == 1, 1.0, -1.0)
+        first, second = (1.0 / (1.0 + np.exp(-log_odds * scale)) for scale in (1.0, 0.2))  # the second is too modest
+        votes = {"one": np.column_stack([1.0 - first, first]), "two": np.column_stack([1.0 - second, second])}
+        sure.append(accuracy(X, truth, y, {"one": votes["one"]}))
+        hard.append(accuracy(X, truth, y, {"one": (first > 0.5).astype(int)}))
+        modest = accuracy(X, truth, y, {"two": votes["two"]})
+        assert modest > accuracy(X, truth, y) - 0.02
+    assert np.mean(sure) > np.mean(hard)
+
+
+def test_probabilities_are_columns_of_classes_in_any_order():
+    X, truth, y = trees()
+    given = np.full((len(y), 3), 0.1)
+    given[np.arange(len(y)), voter(truth, 0.2, 0)] = 0.8
+    given[::7] = np.nan
+    plain = quick().fit(X, y, votes={"llm": given})
+    names = np.where(y < 0, None, NAMES[truth].astype(object))
+    frame = pd.DataFrame(given[:, [2, 0, 1]], columns=NAMES[[2, 0, 1]])
+    named = quick().fit(X, names, votes={"llm": frame})
+    assert (named.transduction_ == NAMES[plain.transduction_]).all()
+    assert plain.voters_[0].n_votes == np.count_nonzero(~np.isnan(given[:, 0]))
+    with pytest.warns(UserWarning, match="y has no label"):
+        alone = quick().fit(X, [None] * len(y), votes={"llm": frame})
+    assert (alone.transduction_ == NAMES[truth]).mean() > 0.7
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (np.full((240, 2), 0.5), "of llm have 2 columns of probabilities, and there are 3 classes"),
+        (np.full((240, 3), 0.5), "of llm are not probabilities in 240 rows; row 0 has 0.5, 0.5, 0.5"),
+        (np.tile([-0.1, 0.6, 0.5], (240, 1)), "of llm are not probabilities"),
+        (np.tile([np.nan, 0.5, 0.5], (240, 1)), "of llm are not probabilities"),
+        (np.tile([np.inf, 0.0, 0.0], (240, 1)), "of llm are not probabilities"),
+        (np.zeros((240, 3)), "of llm are empty"),
+        (np.full((10, 3), 1 / 3), "of llm have 10 rows, and X has 240"),
+        (np.full((240, 3), "elm"), "of llm have two dimensions, but are not probabilities"),
+        (pd.DataFrame(np.full((240, 2), 0.5), columns=[0, 7]), "of llm have a column for 7, which no labelled row has"),
+        ("elm", "of llm must be one label per row; got str"),
+        (3, "of llm must be one label per row; got int"),
+    ],
+)
+def test_fit_refuses_probabilities_it_cannot_use(given, message):
+    X, _, y = trees()
+    with pytest.raises(ParameterError, match=message):
+        quick().fit(X, y, votes={"llm": given})
+
+
+def test_columns_learn_from_votes_and_show_votes_cast_at_random():
+    X, truth, y = trees(n_rows=400, n_classes=2, distance=2.0)
+    by_vote = OTP().fit(X, y, votes=voter(truth, 0.2, 0, n_classes=2))
+    weights = {source.name: source.weight for source in by_vote.evidence_}
+    assert weights["voted_forest"] > 0.1
+    noise = np.random.default_rng(5).integers(2, size=len(y))
+    by_noise = OTP().fit(X, y, votes=noise)
+    weights = {source.name: source.weight for source in by_noise.evidence_}
+    assert weights["voted_forest"] < 0.1
+    assert weights["votes"] < 0.6
+    again = pickle.loads(pickle.dumps(by_vote))
+    assert (again.predict(X[:50] + 0.01) == by_vote.predict(X[:50] + 0.01)).all()

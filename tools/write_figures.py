@@ -773,15 +773,18 @@ def votes() -> str:
     """Accuracy with votes by number of labels and of voters."""
     names = {
         "alone": "labels alone", "majority": "majority of votes", "dawid_skene": "Dawid and Skene",
+        "mace": "MACE", "glad": "GLAD", "snorkel": "Snorkel", "crowdlab": "CROWDLAB",
         "columns": "votes as columns", "otprop": "`votes=`",
     }  # fmt: skip
-    rows, lines = read_results("votes.csv"), []
-    for labels in sorted({row["labels"] for row in rows}, key=int):
-        for voters in sorted({row["voters"] for row in rows}, key=int):
-            here = [row for row in rows if (row["labels"], row["voters"]) == (labels, voters)]
-            figures = ["" if here[0][name] == "nan" else f"{mean(here, name):.3f}" for name in names]
-            lines.append([labels, voters, str(len(here)), *figures])
-    return table(["labels", "voters", "draws", *names.values()], lines)
+    lines = []
+    for file, kind in (("votes.csv", "development"), ("votes_apart.csv", "apart")):
+        rows = read_results(file)
+        for labels in sorted({row["labels"] for row in rows}, key=int):
+            for voters in sorted({row["voters"] for row in rows}, key=int):
+                here = [row for row in rows if (row["labels"], row["voters"]) == (labels, voters)]
+                figures = ["" if here[0][name] == "nan" else f"{mean(here, name):.3f}" for name in names]
+                lines.append([kind, labels, voters, str(len(here)), *figures])
+    return table(["tables", "labels", "voters", "draws", *names.values()], lines)
 
 
 @figure

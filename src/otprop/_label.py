@@ -57,6 +57,7 @@ def label(
     chosen: str | Sequence[bool] | None = None,
     groups: str | Sequence[Any] | None = None,
     votes: Sequence[str] | Mapping[str, Any] = (),
+    votes_file: Any = None,
     new_classes: bool = False,
     progress: ProgressCallback | None = None,
     **old_names: Any,
@@ -132,9 +133,14 @@ def label(
         not used as a feature, or a value for every row. The expected error is then that of rows of other groups.
     votes : sequence of str, or mapping of str to values or functions
         Columns with what a language model, annotators or rules say about the class of each row, empty where one is
-        silent; they are not features. Or, by the name of the voter, one label or None per row, or a function of the
-        DataFrame that returns such. How far each voter is believed is learnt from the labels: `outcome.voters`.
-        Without any label the votes alone decide, and the error cannot be checked.
+        silent; they are not features. A name that no column has, such as "llm_p_", stands for one voter with a
+        probability per class in the columns that start so: "llm_p_yes", "llm_p_no". Or, by the name of the voter, one
+        label or None per row, a DataFrame of probabilities with a column per class, or a function of the DataFrame
+        that returns such. How far each voter is believed is learnt from the labels: `outcome.voters`. Without any
+        label the votes alone decide, and the error cannot be checked.
+    votes_file : path, DataFrame or None
+        Votes with a line for each row and annotator, as annotation tools export them: columns "annotator" and "label",
+        and "row", counted from 1, or one column that the table has, too, such as its identifier.
     new_classes : bool
         A label of the corrections that looks like a typing error of a class is a class of its own.
     progress : callable or None
@@ -192,6 +198,7 @@ def suggest(
     chosen: str | Sequence[bool] | None = None,
     groups: str | Sequence[Any] | None = None,
     votes: Sequence[str] | Mapping[str, Any] = (),
+    votes_file: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
@@ -213,7 +220,8 @@ def suggest(
         How many rows at most.
     random_share : float in [0, 1]
         The share that is drawn at random.
-    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes : as in `otprop.label`
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
+        `otprop.label`
     random_state, n_jobs, progress, **old_names : as in `otprop.label`
 
     Returns
@@ -263,6 +271,7 @@ def check(
     chosen: str | Sequence[bool] | None = None,
     groups: str | Sequence[Any] | None = None,
     votes: Sequence[str] | Mapping[str, Any] = (),
+    votes_file: Any = None,
     random_state: int = 0,
     n_jobs: int | None = None,
     progress: ProgressCallback | None = None,
@@ -276,7 +285,8 @@ def check(
         As in `otprop.label`.
     target : str or None
         The column with the labels. Not needed for a folder of pictures.
-    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes : as in `otprop.label`
+    features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
+        `otprop.label`
     random_state, n_jobs, progress, **old_names : as in `otprop.label`
 
     Returns
@@ -369,7 +379,7 @@ def _is_long(name: str, value: Any) -> bool:
         return isinstance(value, Mapping)
     if name in ("chosen", "groups"):
         return value is not None and not isinstance(value, str)
-    if name in ("labels", "vectors"):
+    if name in ("labels", "vectors", "votes_file"):
         return value is not None and not isinstance(value, (str, PathLike))
     return name == "corrections" and not isinstance(value, (str, PathLike, list, tuple))
 
@@ -377,7 +387,7 @@ def _is_long(name: str, value: Any) -> bool:
 def _text(name: str, value: Any) -> str:
     if _is_long(name, value):
         return "..."
-    if name in ("labels", "vectors"):
+    if name in ("labels", "vectors", "votes_file"):
         return repr(Path(value).name)
     if name == "corrections":
         parts = value if isinstance(value, (list, tuple)) else [value]

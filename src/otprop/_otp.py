@@ -20,7 +20,7 @@ from otprop._paper_otp import PaperOTP
 from otprop._saving import saved_as
 from otprop._transport_base import TransportPropagator
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes, vote_columns
+from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
 from otprop._warnings import warn
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
@@ -337,11 +337,13 @@ class OTP(TransportPropagator):
             The group of each row, such as the patient or the site, where whole groups were labelled. Labels of a group
             are held out together, so that the error is that of rows of other groups. Groups of unlabelled rows are
             not used.
-        votes : array-like or data frame of shape (n_rows, n_voters), or None
+        votes : array-like or data frame of shape (n_rows, n_voters), mapping of names to votes, or None
             What a language model, annotators or rules say about the rows: labels of the classes of y, None or NaN where
-            a voter is silent. How far each is believed is learnt from the labelled rows; see ``voters_``. They are
-            evidence about the rows of this fit alone: ``predict`` does not need them. Where y has no label at all, the
-            votes and the features decide; ``error_range_`` is then (0, 1), since nothing checks them.
+            a voter is silent. A mapping has the labels of each voter, one per row, or its probabilities: a data frame
+            with a column for each class, or an array of shape (n_rows, n_classes) in the order of ``classes_``. How far
+            each voter is believed is learnt from the labelled rows; see ``voters_``. ``predict`` does not need votes.
+            Where y has no label at all, the votes and the features decide; ``error_range_`` is then (0, 1), since
+            nothing checks them.
         geometry : Geometry or None
             The result of ``prepare`` for the same X. The fit gives the same result without it.
         **metadata : dict
@@ -371,12 +373,11 @@ class OTP(TransportPropagator):
         values, _ = find_unlabeled(y, self.unlabeled)
         marker = values[0] if len(values) else None
         X = self._read_rows(X, ensure_min_samples=2, **self._check_array_options())
-        columns, _ = vote_columns(votes, X.shape[0])
         if len(values) != X.shape[0]:
             raise ValueError(f"X and y have inconsistent numbers of samples: {X.shape[0]} rows and {len(values)}.")
         if self.class_prior is not None:
             raise ParameterError("class_prior", "needs labels, and y has none; leave it at None.")
-        known = classes_of_votes(columns, marker)
+        known = classes_of_votes(votes, X.shape[0], marker)
         read = read_votes(votes, known, X.shape[0], marker)
         with self._cancellable():
             fit = VotesAloneFit(config, self._step).fit(X, read, known, self._geometry_of(X, config, geometry))

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy.special import softmax
 from scipy.stats import beta
 
 from otprop._labels import class_list, class_numbers, encode_given_labels
@@ -16,9 +15,7 @@ from otprop._validation import ParameterError
 
 SILENT = -1  # the code of a voter that does not vote on a row
 MAX_VOTERS = 1000
-PRIOR_RIGHT, PRIOR_WRONG = 4.0, 1.0  # pseudo-counts of a voter's votes, where its accuracy is learnt without labels
-PRIOR_ROWS = 4.0  # pseudo-counts of each row of its confusion, as if it were equally accurate in all classes
-PRIOR_SHARE = 0.01  # by which the classes' shares are drawn towards equal ones
+MAX_PROBABILITY_SUM = 1.02  # of a row, which rounding may exceed
 
 
 @dataclass(frozen=True)
@@ -27,12 +24,16 @@ class Votes:
 
     Attributes
     ----------
-    codes : ndarray of int of shape (n_rows, n_voters), -1 where a voter is silent
+    codes : ndarray of int of shape (n_rows, n_voters), -1 where a voter is silent; the most probable class of a voter
+        that gives probabilities
     names : list of str, of the voters
+    probabilities : dict of int to ndarray of shape (n_rows, n_classes)
+        By the number of the voter, what the voters say that give a probability per class; NaN where one is silent.
     """
 
     codes: np.ndarray
     names: list[str]
+    probabilities: dict[int, np.ndarray] = field(default_factory=dict)
 
     @property
     def spoken(self) -> np.ndarray:
@@ -75,13 +76,65 @@ class Voter:
     by_class: dict[Any, Voter] = field(default_factory=dict)
 
 
+@dataclass(frozen=True)
+class ProbabilityVotes:
+    """What a voter says that gives a probability per class.
+
+    Attributes
+    ----------
+    name : str
+    values : ndarray of shape (n_rows, n_columns)
+    labels : list or None, the class of each column; None: all classes in order
+    """
+
+    name: str
+    values: np.ndarray
+    labels: list[Any] | None
+
+    def of_classes(self, classes: np.ndarray) -> np.ndarray:
+        """Probabilities of all classes, NaN where the voter is silent; raises ParameterError."""
+        numbers = np.arange(self.values.shape[1])
+        if self.labels is not None:
+            numbers = np.asarray(class_numbers(_as_classes(np.array(self.labels, dtype=object), classes), classes))
+            if (numbers < 0).any():
+                raise _unknown_class(self.name, self.labels[int(np.argmin(numbers))], classes, "have a column for")
+        elif len(numbers) != len(classes):
+            raise ParameterError(
+                "votes",
+                f"of {self.name} have {len(numbers)} columns of probabilities, and there are {len(classes)} classes: "
+                f"{_some(class_list(classes))}. Give one column per class in this order, or a DataFrame whose columns "
+                "are named after the classes.",
+            )
+        found = np.zeros((len(self.values), len(classes)))
+        found[:, numbers] = check_probabilities(self.values, self.name)
+        return found
+
+
+def check_probabilities(values: np.ndarray, name: str) -> np.ndarray:
+    """Probabilities that sum to one in each row, all NaN where the voter is silent: its row is empty or zero."""
+    silent = np.isnan(values).all(axis=1) | (values == 0).all(axis=1)
+    total = np.nansum(values, axis=1)
+    with np.errstate(invalid="ignore"):
+        wrong = ~silent & ~((values >= 0).all(axis=1) & (total <= MAX_PROBABILITY_SUM))
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        numbers = ", ".join(f"{value:g}" for value in values[row][:8])
+        raise ParameterError(
+            "votes",
+            f"of {name} are not probabilities in {int(wrong.sum())} rows; row {row} has {numbers}. Give numbers from 0 "
+            "to 1 for all classes that sum to at most 1, or leave all of them empty.",
+        )
+    return np.where(silent[:, None], np.nan, values / np.where(silent, 1.0, total)[:, None])
+
+
 def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None) -> Votes:
     """Votes as class numbers.
 
     Parameters
     ----------
-    votes : array-like or data frame of shape (n_rows, n_voters), or (n_rows,) for one voter
-        Labels of `classes`; None, NaN, NA or NaT where a voter is silent.
+    votes : array-like or data frame of shape (n_rows, n_voters), or (n_rows,) for one voter, or mapping
+        Labels of `classes`; None, NaN, NA or NaT where a voter is silent. A mapping has for the name of each voter its
+        labels, one per row, or probabilities of shape (n_rows, n_classes); see `voter_columns`.
     classes : ndarray, the label of each class number
     n_rows : int
     marker : what stands for an unlabelled row in y, and for silence here, too
@@ -91,53 +144,94 @@ def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None)
     ParameterError
         The votes have another number of rows, are silent throughout, or hold a class that no label has.
     """
-    columns, names = vote_columns(votes, n_rows)
+    columns = voter_columns(votes, n_rows)
     codes = np.full((n_rows, len(columns)), SILENT, dtype=np.intp)
-    for number, (column, name) in enumerate(zip(columns, names, strict=True)):
-        spoken = np.flatnonzero(~_missing(column, marker))
+    probabilities: dict[int, np.ndarray] = {}
+    for number, (name, column) in enumerate(columns):
+        if isinstance(column, ProbabilityVotes):
+            probabilities[number] = column.of_classes(classes)
+            spoken = np.flatnonzero(~np.isnan(probabilities[number][:, 0]))
+            codes[spoken, number] = probabilities[number][spoken].argmax(axis=1)
+        else:
+            spoken = np.flatnonzero(~_missing(column, marker))
+            codes[spoken, number] = class_numbers(_as_classes(column[spoken], classes), classes)
         if len(spoken) == 0:
             raise ParameterError("votes", f"of {name} are empty: it is silent on every row. Leave it out.")
-        codes[spoken, number] = class_numbers(_as_classes(column[spoken], classes), classes)
         unknown = spoken[codes[spoken, number] < 0]
-        if len(unknown):
-            raise ParameterError(
-                "votes",
-                f"of {name} hold {column[unknown[0]]!r} ({len(unknown)} rows, the first of them row "
-                f"{unknown[0]}), which no labelled row has. The classes are {_some(class_list(classes))}. Label a row "
-                "of that class, or make these votes empty.",
-            )
-    return Votes(codes, names)
+        if len(unknown) and not isinstance(column, ProbabilityVotes):
+            rows = f"({len(unknown)} rows, the first of them row {unknown[0]})"
+            raise _unknown_class(name, column[unknown[0]], classes, "hold", rows)
+    return Votes(codes, [name for name, _ in columns], probabilities)
 
 
-def vote_columns(votes: Any, n_rows: int) -> tuple[list[np.ndarray], list[str]]:
-    """The columns of votes as arrays of objects, and the names of the voters."""
-    if isinstance(votes, (str, bytes, dict)):
+def _unknown_class(name: str, label: Any, classes: np.ndarray, verb: str, rows: str = "") -> ParameterError:
+    return ParameterError(
+        "votes",
+        f"of {name} {verb} {label!r}{' ' if rows else ''}{rows}, which no labelled row has. The classes are "
+        f"{_some(class_list(classes))}. Label a row of that class, or make these votes empty.",
+    )
+
+
+def voter_columns(votes: Any, n_rows: int) -> list[tuple[str, np.ndarray | ProbabilityVotes]]:
+    """The name of each voter with its labels as an array of objects, or its probabilities.
+
+    In a mapping, values of two dimensions are probabilities: a data frame with a column per class, named after it, or
+    an array with a column for each class in order.
+    """
+    columns: list[tuple[str, Any]]
+    if isinstance(votes, Mapping):
+        columns = [(str(name), _one_voter(str(name), given)) for name, given in votes.items()]
+    elif isinstance(votes, (str, bytes)):
         raise ParameterError("votes", f"must be a table of labels, one column per voter; got {type(votes).__name__}.")
-    if hasattr(votes, "columns"):
-        names = [str(name) for name in votes.columns]
-        columns = [_objects(votes[name]) for name in votes.columns]
+    elif hasattr(votes, "columns"):
+        columns = [(str(name), _objects(votes[name])) for name in votes.columns]
     else:
         values = _objects(votes)
-        if values.ndim == 1:
-            values = values[:, None]
+        values = values[:, None] if values.ndim == 1 else values
         if values.ndim != 2:
             raise ParameterError(
                 "votes", f"must have one row per row of X and one column per voter; got {values.ndim}-D."
             )
-        columns, names = list(values.T), [f"voter {number}" for number in range(1, values.shape[1] + 1)]
+        columns = [(f"voter {number}", column) for number, column in enumerate(values.T, start=1)]
         if getattr(votes, "name", None) is not None:
-            names = [str(votes.name)]
+            columns = [(str(votes.name), columns[0][1])]
     if not columns:
         raise ParameterError("votes", "have no column; leave them out, or give one column per voter.")
     if len(columns) > MAX_VOTERS:
         raise ParameterError(
             "votes", f"have {len(columns)} columns; at most {MAX_VOTERS} voters are accepted. One column is one voter."
         )
-    if len(columns[0]) != n_rows:
+    for name, column in columns:
+        n_given = len(column.values if isinstance(column, ProbabilityVotes) else column)
+        if n_given != n_rows:
+            of = f"of {name} " if isinstance(votes, Mapping) else ""
+            raise ParameterError(
+                "votes", f"{of}have {n_given} rows, and X has {n_rows}. Give one row of votes per row."
+            )
+    return columns
+
+
+def _one_voter(name: str, given: Any) -> np.ndarray | ProbabilityVotes:
+    """An entry of a mapping: labels, or a table of probabilities."""
+    if isinstance(given, (str, bytes)) or not (hasattr(given, "__len__") or hasattr(given, "__array__")):
+        raise ParameterError("votes", f"of {name} must be one label per row; got {type(given).__name__}.")
+    if hasattr(given, "columns"):
+        labels = list(given.columns)
+        cells = [_objects(given[label]) for label in labels]
+        table = np.stack(cells, axis=1) if cells else np.empty((len(given), 0), dtype=object)
+    else:
+        labels, table = None, _objects(given)
+    if table.ndim == 1:
+        return table
+    if table.ndim != 2 or table.shape[1] == 0:
         raise ParameterError(
-            "votes", f"have {len(columns[0])} rows, and X has {n_rows}. Give one row of votes per row."
+            "votes", f"of {name} must be one label per row, or one probability per row and class; got {table.ndim}-D."
         )
-    return columns, names
+    try:
+        values = np.where(_missing(table.ravel()).reshape(table.shape), np.nan, table).astype(np.float64)
+    except (TypeError, ValueError) as error:
+        raise ParameterError("votes", f"of {name} have two dimensions, but are not probabilities: {error}") from error
+    return ProbabilityVotes(name, values, labels)
 
 
 def judge_voters(votes: Votes, codes: np.ndarray, classes: np.ndarray) -> list[Voter]:
@@ -198,59 +292,20 @@ def _some(values: Sequence[Any], most: int = 8) -> str:
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
-def dawid_skene(codes: np.ndarray, n_classes: int, max_iter: int = 100, tol: float = 1e-5) -> np.ndarray:
-    """Class probabilities of the rows from votes alone, by Dawid and Skene's expectation-maximisation.
-
-    Parameters
-    ----------
-    codes : ndarray of int of shape (n_rows, n_voters), -1 where a voter is silent
-        A voter may also say how sure it is: a vote for class c is any of c, c + n_classes, c + 2 n_classes, ...
-    n_classes, max_iter : int
-    tol : float, the largest change of a probability at which it stops
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_classes)
-    """
-    n_rows, n_voters = codes.shape
-    n_outcomes = n_classes * (int(codes.max(initial=0)) // n_classes + 1)
-    shown = np.zeros((n_voters, n_rows, n_outcomes))
-    for voter in range(n_voters):
-        rows = np.flatnonzero(codes[:, voter] != SILENT)
-        shown[voter, rows, codes[rows, voter]] = 1.0
-    found = shown.sum(axis=0) @ np.eye(n_classes)[np.arange(n_outcomes) % n_classes] + 1e-9
-    found /= found.sum(axis=1, keepdims=True)
-    for _ in range(max_iter):
-        counts = np.einsum("rc,vrk->vck", found, shown)
-        confusions = counts + PRIOR_ROWS * _one_accuracy(counts)
-        confusions /= confusions.sum(axis=2, keepdims=True)
-        shares = found.mean(axis=0) + PRIOR_SHARE / n_classes
-        logs = np.log(shares / shares.sum()) + np.einsum("vrk,vck->rc", shown, np.log(confusions))
-        before, found = found, softmax(logs, axis=1)
-        if np.abs(found - before).max(initial=0.0) < tol:
-            break
-    return np.asarray(found)
-
-
-def _one_accuracy(counts: np.ndarray) -> np.ndarray:
-    """P(outcome | class) of voters that are equally accurate in all classes, from expected counts of that shape.
-
-    What a voter says of how sure it is may depend on nothing else; it is right more or less often for each.
-    """
-    n_voters, n_classes, n_outcomes = counts.shape
-    levels = counts.reshape(n_voters, n_classes, -1, n_classes)  # class, how sure, vote
-    right = np.einsum("vclc->vl", levels) + PRIOR_RIGHT
-    votes = levels.sum(axis=(1, 3)) + PRIOR_RIGHT + PRIOR_WRONG
-    accuracy, share = right / votes, votes / votes.sum(axis=1, keepdims=True)
-    same, other = share * accuracy, share * (1.0 - accuracy) / max(n_classes - 1, 1)
-    eye = np.eye(n_classes)[None, :, None, :]
-    found = same[:, None, :, None] * eye + other[:, None, :, None] * (1.0 - eye)
-    return np.asarray(found.reshape(n_voters, n_classes, n_outcomes))
-
-
-def classes_of_votes(columns: Sequence[np.ndarray], marker: Any) -> np.ndarray:
+def classes_of_votes(votes: Any, n_rows: int, marker: Any) -> np.ndarray:
     """The classes that any voter names."""
-    spoken = [value for column in columns for value in column[~_missing(column, marker)]]
+    spoken: list[Any] = []
+    for name, column in voter_columns(votes, n_rows):
+        if not isinstance(column, ProbabilityVotes):
+            spoken += list(column[~_missing(column, marker)])
+        elif column.labels is not None:
+            spoken += column.labels
+        else:
+            raise ParameterError(
+                "votes",
+                f"of {name} do not name their classes, and y has no label: give a DataFrame whose columns are named "
+                "after the classes.",
+            )
     if not spoken:
         raise ParameterError("votes", "are empty, and y has no label: give at least one row a label or a vote.")
     try:

@@ -108,3 +108,118 @@ def test_command_names_the_flag_of_wrong_votes(tmp_path: Path, capsys: pytest.Ca
     mails()[0].to_csv(tmp_path / "mails.csv", index=False)
     assert main(["label", str(tmp_path / "mails.csv"), "--target", "kind", "--votes", "anna"]) == 2
     assert "--votes anna: there is no column 'anna'" in capsys.readouterr().err
+
+
+def with_probabilities(frame, kind):
+    """The frame with the columns of a voter that gives probabilities, silent on every ninth row."""
+    sure = np.where(kind == "offer", 0.8, 0.2) + np.random.default_rng(1).normal(0, 0.2, len(kind))
+    sure = np.where(np.arange(len(kind)) % 9 == 0, np.nan, sure.clip(0.02, 0.98))
+    return frame.assign(llm_p_offer=sure, llm_p_Invoice=1.0 - sure)
+
+
+def test_columns_of_a_common_beginning_are_one_voter_with_probabilities():
+    frame, kind = mails()
+    frame = with_probabilities(frame, kind)
+    result = otprop.label(frame, "kind", votes=["llm_p_", "rule"], ignore=["llm"], **QUICK)
+    assert {use.name for use in result.job.columns if not use.left_out} == {"words"}
+    voter = next(voter for voter in result.outcome.voters if voter.name == "llm_p")
+    assert voter.n_votes == frame["llm_p_offer"].notna().sum()
+    table = frame[["llm_p_offer", "llm_p_Invoice"]].set_axis(["offer", "invoice"], axis=1)
+    by_value = otprop.label(frame[["words", "kind"]], "kind", votes={"llm": table, "rule": frame["rule"]}, **QUICK)
+    assert by_value.table["kind_label"].tolist() == result.table["kind_label"].tolist()
+    alone = otprop.label(frame.assign(kind=None), "kind", votes=["llm_p_"], ignore=["llm", "rule"], **QUICK)
+    assert (alone.table["kind_label"].str.lower() == kind).mean() > 0.8  # named as the columns are
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"llm_p_letter": 0.1}, "of 'llm_p' have a probability for 'letter', which no label of 'kind' is"),
+        ({"llm_p_INVOICE": 0.1}, "of 'llm_p' have two columns for one class"),
+        ({"llm_p_offer": "likely"}, "of 'llm_p' for 'offer' have 'likely' in row 1, which is not a probability"),
+        ({"llm_p_offer": 3.0}, "of 'llm_p' are not probabilities in 120 rows"),
+        ({"llm_p_offer": None, "llm_p_Invoice": None}, "of 'llm_p' are empty"),
+    ],
+)
+def test_label_refuses_probabilities_it_cannot_use(change, message):
+    frame, kind = mails()
+    with pytest.raises(ParameterError, match=message):
+        otprop.label(with_probabilities(frame, kind).assign(**change), "kind", votes=["llm_p_"])
+
+
+def long_table(frame):
+    """The votes of the columns llm and rule, with a line for each row and annotator."""
+    lines = [(row + 1, who, frame[who][row]) for row in range(len(frame)) for who in ("llm", "rule")]
+    return pd.DataFrame(lines, columns=["row", "annotator", "label"])
+
+
+def test_a_long_file_gives_the_same_labels_as_columns(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    frame, _ = mails()
+    expected = otprop.label(frame, "kind", votes=["llm", "rule"], **QUICK)
+    features = frame[["words", "kind"]]
+    by_frame = otprop.label(features, "kind", votes_file=long_table(frame), **QUICK)
+    assert by_frame.table["kind_label"].tolist() == expected.table["kind_label"].tolist()
+    assert [voter.accuracy for voter in by_frame.outcome.voters] == [one.accuracy for one in expected.outcome.voters]
+    features = features.assign(mail=[f"m{row}" for row in range(len(frame))])
+    named = long_table(frame).assign(mail=lambda long: [f"m{row - 1}" for row in long["row"]]).drop(columns="row")
+    named.sample(frac=1.0, random_state=0).to_csv(tmp_path / "votes.csv", index=False)
+    features.to_csv(tmp_path / "mails.csv", index=False)
+    words = ["label", str(tmp_path / "mails.csv"), "--target", "kind", "--votes-file", str(tmp_path / "votes.csv")]
+    assert main([*words, "--ignore", "mail", "--set", "evidence=['linear']"]) == 0
+    assert "rule agrees with your labels in 100% (" in capsys.readouterr().err
+    written = pd.read_csv(tmp_path / "mails.labelled.csv")
+    assert written["kind_label"].tolist() == expected.table["kind_label"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda long: long.rename(columns={"annotator": "who"}), "has no column of the annotator: it is called one of"),
+        (lambda long: long.rename(columns={"label": "answer"}), "has no column of the label"),
+        (lambda long: long.drop(columns="row"), "does not say which row .* it shares no column with it"),
+        (lambda long: long.assign(row=0), "name the row 0 .* has 120 rows, counted from 1"),
+        (lambda long: long.assign(row=1), "has two labels of 'llm' for row 1"),
+        (lambda long: long.assign(label="letter"), "hold 'letter' in 120 rows, which no label of 'kind' is"),
+        (lambda long: long.assign(label=None), "votes of 'llm' are empty"),
+        (lambda long: long.assign(annotator=None), "has no annotator in its row 1"),
+        (lambda long: long.drop(columns="row").assign(words=0.0), "votes on .* which 'words' of .* does not have"),
+        (lambda long: 7, "must be a file or a DataFrame; got int"),
+    ],
+)
+def test_label_refuses_a_long_file_it_cannot_use(change, message):
+    frame, _ = mails()
+    with pytest.raises(ParameterError, match=message):
+        otprop.label(frame, "kind", votes_file=change(long_table(frame)))
+
+
+def test_an_annotator_and_a_column_of_one_name_are_refused():
+    frame, _ = mails()
+    with pytest.raises(ParameterError, match="has an annotator 'llm', and so have the votes"):
+        otprop.label(frame, "kind", votes=["llm"], votes_file=long_table(frame))
+
+
+def test_suggest_asks_for_rows_whose_votes_disagree_or_contradict_the_columns():
+    rng = np.random.default_rng(3)
+    kind = rng.choice(["invoice", "offer"], size=160)
+    other = np.where(kind == "offer", "invoice", "offer")
+    frame = pd.DataFrame({"words": rng.normal(size=160) + 2 * (kind == "offer")})
+    quarrel, lone = np.arange(100, 115), np.arange(130, 140)
+    frame["anna"], frame["bert"] = kind, kind
+    frame.loc[quarrel, "bert"] = other[quarrel]
+    frame.loc[lone, ["anna", "bert"]] = np.column_stack([other[lone], other[lone]])  # against the columns
+    frame["kind"] = np.where(np.arange(160) < 40, kind, None)
+    found = otprop.suggest(frame, "kind", 10, votes=["anna", "bert"], random_share=0.0)
+    asked = {int(row) for row in found.index}
+    assert len(asked & {*quarrel.tolist(), *lone.tolist()}) >= 5  # by chance 2
+
+
+def test_check_says_which_voter_is_wrong_where(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    frame, kind = mails(n_labels=100, error=0.0)
+    frame["llm"] = np.where((kind == "offer") & (np.arange(120) % 4 > 0), "invoice", kind)  # finds a quarter of offers
+    frame.to_csv(tmp_path / "mails.csv", index=False)
+    words = ["check", str(tmp_path / "mails.csv"), "--target", "kind", "--votes", "llm", "rule", "--json"]
+    assert main(words) == 0
+    printed = capsys.readouterr()
+    assert "; of offer it finds " in printed.err
+    assert "of invoice it finds" not in printed.err
+    assert json.loads(printed.out)["voters"][0]["classes"]["offer"]["accuracy"] < 0.4

@@ -21,7 +21,7 @@ _SAME_NAMES = {
     *("jobs", "labels", "landmarks", "map", "max_bytes", "merge_labels", "method", "metric", "new_classes"),
     *("numeric_classes", "objective", "prefix", "probabilities", "quote", "random_share", "report", "rescue"),
     *("sample", "scheduler", "seed", "session", "sheet", "target", "text_model", "unlabeled", "use_rep"),
-    *("vectors", "votes"),
+    *("vectors", "votes", "votes_file"),
 }
 
 

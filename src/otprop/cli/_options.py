@@ -25,7 +25,7 @@ FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
     *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
-    "votes",
+    *("votes", "votes_file"),
     *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "vectors"),
     *("format", "delimiter", "quote", "encoding", "decimal", "max_bytes", "sheet"),
 )
@@ -109,8 +109,10 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
 
 def add_votes_option(parser: argparse.ArgumentParser) -> None:
     """Columns with what voters say."""
-    help_text = "columns with what a language model, annotators or rules say; empty where one is silent"
-    parser.add_argument("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)
+    add = parser.add_argument
+    help_text = "what a language model, annotators or rules say; or the start of columns with a probability per class"
+    add("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)
+    add("--votes-file", metavar="FILE", help="more votes: a line for each row, annotator and label")
 
 
 def make_request(options: argparse.Namespace, **more: Any) -> Request:

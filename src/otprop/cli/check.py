@@ -37,7 +37,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, judge the labels, write and print the list; returns the exit status."""
     settle_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop.cli._summaries import issue_list
+    from otprop.cli._summaries import issue_list, voter_summary
     from otprop.cli.console import Messages
     from otprop.labelling.corrections import issues_to_correct
     from otprop.labelling.job import prepare
@@ -56,5 +56,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         counts = {"given": int(outcome.given.sum()), "judged": outcome.n_judged}
         notes = [hint_text(note) for note in job.notes]
         found = {"target": options.target, **counts, "label_issues": issue_list(outcome), "notes": notes}
+        if outcome.voters:
+            found["voters"] = [voter_summary(voter, outcome.classes) for voter in outcome.voters]
         write_json({"input": table.origin, "output": options.output, **found})
     return 0

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 MAX_CLASSES = 12  # lines of the table; the rest are summed up
 MAX_LEFT_OUT = 6
 MAX_ISSUES = 20
+MAX_WEAK_CLASSES = 2  # named of a voter
 
 
 class Messages:
@@ -80,7 +81,7 @@ class Messages:
         self._line(f"{text}, {outcome.seconds:.1f} s.")
         self._console.print(_classes(outcome))
         for voter in outcome.voters:
-            self._line(_voter_line(voter, len(outcome.classes)))
+            self._line(_voter_line(voter, outcome.classes))
         if outcome.expected_error is not None:
             self._line(_expectation(outcome, outcome.expected_error))
         if outcome.expected_cost is not None and outcome.objective != "accuracy":
@@ -185,6 +186,8 @@ class Messages:
             self._console.print(table)
             if len(issues) > MAX_ISSUES:
                 self._line(f"and {len(issues) - MAX_ISSUES} more")
+        for voter in outcome.voters:
+            self._line(_voter_line(voter, outcome.classes))
         if output is not None and output != "-":
             self._line(f"written: {output}")
 
@@ -238,13 +241,16 @@ def _classes(outcome: Outcome) -> RichTable:
     return table
 
 
-def _voter_line(voter: Voter, n_classes: int) -> str:
+def _voter_line(voter: Voter, classes: Sequence[str]) -> str:
     if voter.n_judged == 0:
         return f"{voter.name}: {counted(voter.n_votes, 'vote')}, none on a labelled row: it cannot be judged."
     text = f"{voter.name} agrees with your labels in {voter.accuracy:.0%} ({voter.low:.0%} to {voter.high:.0%})"
     text += f" of {counted(voter.n_judged, 'labelled row')}, and has {counted(voter.n_votes, 'vote')}"
-    if voter.high < 1.0 / n_classes:
+    if voter.high < 1.0 / len(classes):
         text += "; that is worse than guessing: are its classes swapped? If not, leave it out"
+    weak = [(one, code) for code, one in voter.by_class.items() if one.high < voter.accuracy]
+    for one, code in sorted(weak, key=lambda pair: pair[0].accuracy)[:MAX_WEAK_CLASSES]:
+        text += f"; of {printable(str(classes[code]))} it finds {one.accuracy:.0%} ({one.low:.0%} to {one.high:.0%})"
     return f"{text}."
 
 

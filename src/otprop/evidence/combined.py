@@ -13,14 +13,15 @@ from otprop.evidence.base import IterativeSource, Source, ThreadedSource
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
 from otprop.evidence.registry import NAMED_SOURCES
-from otprop.evidence.votes import START_WEIGHT as VOTES_START_WEIGHT
-from otprop.evidence.votes import VotesSource
+from otprop.evidence.voted_forest import PREDICTABLE, VotedForestSource
+from otprop.evidence.votes import DOUBTFUL_START_WEIGHT, VotesSource
 from otprop.evidence.weights import cross_fitted_sum, fit_weights
 
 ITERATIVE_START_WEIGHT = 0.6  # of the geometry
 OTHER_START_WEIGHT = 0.4  # of a user's classifier
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
 SINGLE_START_WEIGHT = 1.0  # of a single source
+_OF_VOTES = (VotesSource, VotedForestSource)  # the last of the sources, in this order
 
 
 @saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
@@ -88,8 +89,8 @@ class Evidence:
             outputs.append(source.fit(codes, weights, self.held_out))
         held_out = [output.held_out for output in outputs]
         cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]
-        start = start_weights([source.name for source in self._sources if not isinstance(source, VotesSource)])
-        start += [VOTES_START_WEIGHT for source in self._sources if isinstance(source, VotesSource)]  # the last
+        start = start_weights([source.name for source in self._sources if not isinstance(source, _OF_VOTES)])
+        start += votes_start_weights([source for source in self._sources if isinstance(source, _OF_VOTES)])
         weighting, true, counted = self.held_out.weighting, self.held_out.codes, self.held_out.weights
         shown = [logs[weighting] for logs in held_out]
         self.weights = fit_weights(shown, true[weighting], start, label_weights=counted[weighting])
@@ -162,6 +163,18 @@ def start_weights(static: Sequence[str]) -> list[float]:
     found = np.array([OTHER_START_WEIGHT if source is None else source.start_weight for source in known])
     found *= min(1.0, MAX_CLASSIFIER_START / found.sum())
     return [ITERATIVE_START_WEIGHT, *(float(weight) for weight in found)]
+
+
+def votes_start_weights(sources: Sequence[VotesSource | VotedForestSource]) -> list[float]:
+    """Weights of the votes, and of the forest that learns from them, before any held-out label is seen.
+
+    If the columns do not predict the votes, the forest is left out, and the votes count less.
+    """
+    if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
+        return [source.start_weight for source in sources]
+    if sources[1].predictability > PREDICTABLE:
+        return [source.start_weight for source in sources]
+    return [min(sources[0].start_weight, DOUBTFUL_START_WEIGHT), 0.0]
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:

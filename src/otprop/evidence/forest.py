@@ -55,7 +55,7 @@ class ForestSource:
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
-            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, _bags(held_out, rows)), rows, held_out)
+            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, group_bags(held_out, rows)), rows, held_out)
         return SourceOutput(self._predict_all(), out_of_bag)
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
@@ -142,7 +142,7 @@ class RandomForestSource(ForestSource):
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the forest; its own out-of-bag predictions serve the held-out rows."""
         rows = self._sample(np.flatnonzero((codes >= 0) & (weights > 0)), held_out, MAX_LABELS)
-        self._forest, shares = self._grow(rows, codes, weights, _bags(held_out, rows))
+        self._forest, shares = self._grow(rows, codes, weights, group_bags(held_out, rows))
         out_of_bag = np.empty((0, self._n_classes))
         if len(held_out):
             out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
@@ -172,7 +172,7 @@ def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarra
     return np.concatenate(list(Jobs(n_jobs).run(predict, blocks)))
 
 
-def _bags(held_out: HeldOut, rows: np.ndarray) -> np.ndarray:
+def group_bags(held_out: HeldOut, rows: np.ndarray) -> np.ndarray:
     """The group of each row, numbered from 0; each row is its own group if rows are held out one at a time."""
     if held_out.groups is None:
         return np.arange(len(rows))

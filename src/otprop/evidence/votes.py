@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax
+from scipy.special import log_softmax, softmax
 
 from otprop._saving import saved_as
 from otprop._votes import SILENT, Votes
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput
+from otprop.evidence.output import SourceOutput, log_floored
 
 NAME = "votes"
 START_WEIGHT = 1.0  # the confusions are probabilities already
+DOUBTFUL_START_WEIGHT = 0.5  # of votes that the columns do not predict: they may be cast at random
 PRIOR_RIGHT, PRIOR_ANY = 4.0, 0.5  # pseudo-counts of right votes, and of votes for each class
 PRIOR_SILENCE = 20.0  # pseudo-counts: silence rarely depends on the class
+POWERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0])  # of the probabilities that a voter gives
+POWER_PENALTY = 2.0  # in log-likelihood, for a power that differs by one from 1
 
 
 @saved_as("evidence.votes")
@@ -23,30 +26,38 @@ class VotesSource:
     """All voters together; new rows have no votes, and it says nothing about them.
 
     A voter is described by P(vote | class), counted on the labelled rows, a few right votes being added. Silence is an
-    outcome like a vote. Voters that agree more than independent ones would count less.
+    outcome like a vote. Probabilities that a voter gives are raised to a power that the labelled rows tell: low if it
+    is too sure. Voters that agree more than independent ones would count less.
 
     Parameters
     ----------
     votes : Votes
     n_classes : int
+
+    Attributes
+    ----------
+    start_weight : float
+    probabilities : ndarray of shape (n_rows, n_classes), by the votes alone, once fitted
+    spoken : ndarray of bool of shape (n_rows,), whether any voter voted
     """
 
     def __init__(self, votes: Votes, n_classes: int) -> None:
         self.name, self._n_classes, self._votes = NAME, n_classes, votes
+        self.start_weight, self.spoken = START_WEIGHT, votes.spoken.any(axis=1)
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Learn the confusions from the labelled rows, and for held-out rows without the labels of their fold."""
         self._overall, self._agreement = _shares_of_outcomes(self._votes, self._n_classes), _agreement(self._votes)
+        self._soft = {voter: _evidence(given) for voter, given in self._votes.probabilities.items()}
         shown = np.flatnonzero((codes >= 0) & (weights > 0))
-        all_counts = self._count(shown, codes, weights)
         found = np.zeros((len(held_out), self._n_classes))
         for fold in np.unique(held_out.fold):
             here = np.flatnonzero(held_out.fold == fold)
-            hidden = np.intersect1d(held_out.hidden_with(here), shown)
-            found[here] = self._log_proba(
-                all_counts - self._count(hidden, codes, weights), self._votes.codes[held_out.rows[here]]
-            )
-        return SourceOutput(self._log_proba(all_counts, self._votes.codes).astype(np.float32), found)
+            others = np.setdiff1d(shown, held_out.hidden_with(here))
+            found[here] = self._log_proba(others, codes, weights, held_out.rows[here])
+        rows = self._log_proba(shown, codes, weights, np.arange(len(codes)))
+        self.probabilities = np.exp(rows)
+        return SourceOutput(rows.astype(np.float32), found)
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Zeros: the votes on new rows are not known."""
@@ -60,18 +71,41 @@ class VotesSource:
             np.add.at(counts[voter], (codes[rows], self._votes.codes[rows, voter]), weights[rows])
         return counts
 
-    def _log_proba(self, counts: np.ndarray, votes: np.ndarray) -> np.ndarray:
-        """Log-probabilities of the classes from the votes on some rows, all classes being equally probable before."""
+    def _log_proba(self, shown: np.ndarray, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Log-probabilities of the classes from the votes on some rows, all classes being equally probable before.
+
+        What the voters are worth is learnt from the labels of the rows `shown`.
+        """
+        counts = self._count(shown, codes, weights)
         logs = np.stack([_log_confusion(each, overall) for each, overall in zip(counts, self._overall, strict=True)])
         shares = counts.sum(axis=(0, 2)) + 1.0
-        weights = _independence(np.exp(logs), shares / shares.sum(), self._agreement)
-        total = np.zeros((len(votes), self._n_classes))
-        for voter, weight in enumerate(weights):
-            total += weight * logs[voter].T[votes[:, voter]]
+        shares /= shares.sum()
+        total = np.zeros((len(rows), self._n_classes))
+        for voter, weight in enumerate(_independence(np.exp(logs), shares, self._agreement)):
+            if voter in self._soft:
+                evidence = self._soft[voter]
+                total += weight * _power(evidence[shown], codes[shown], weights[shown], shares) * evidence[rows]
+            else:
+                total += weight * logs[voter].T[self._votes.codes[rows, voter]]
         return np.asarray(log_softmax(total, axis=1))
 
     def __getstate__(self) -> dict[str, Any]:
         return {"name": self.name, "_n_classes": self._n_classes}
+
+
+def _evidence(probabilities: np.ndarray) -> np.ndarray:
+    """What probabilities say beyond their mean, as logarithms; 0 where the voter is silent."""
+    floored = log_floored(np.nan_to_num(probabilities))
+    spoken = ~np.isnan(probabilities).any(axis=1)
+    usual = np.log(np.exp(floored[spoken]).mean(axis=0))
+    return np.where(spoken[:, None], floored - usual, 0.0)
+
+
+def _power(evidence: np.ndarray, codes: np.ndarray, weights: np.ndarray, shares: np.ndarray) -> float:
+    """The mean power of a voter's probabilities, given labelled rows."""
+    logs = log_softmax(np.log(shares) + POWERS[:, None, None] * evidence, axis=2)
+    likelihood = logs[:, np.arange(len(codes)), codes] @ weights
+    return float(softmax(likelihood - POWER_PENALTY * (POWERS - 1.0) ** 2) @ POWERS)
 
 
 def _shares_of_outcomes(votes: Votes, n_classes: int) -> np.ndarray:

@@ -201,7 +201,7 @@ def _read_rows(
     reasons = given.cells(REASON) if REASON in names and column != REASON else [None] * given.n_rows
     where = f" in {given.origin}" if given.path is not None else ""
     if ROW in names:
-        rows = [_checked_row(cell, 1, table, parameter, where) for cell in given.cells(ROW)]
+        rows = [checked_row(cell, 1, table, parameter, where) for cell in given.cells(ROW)]
     elif by_index in names:  # a file that was written with its index, or a frame of polars
         rows = named_rows(given.cells(by_index).tolist(), frame, table, parameter)
     else:
@@ -226,7 +226,7 @@ def index_name(frame: Any, table: Table) -> str:
 def named_rows(names: list[Any], frame: Any, table: Table, parameter: str) -> list[int]:
     """Rows from 0 of entries of the frame's index; of numbers that count from 0, where it has none."""
     if not has_index(frame):
-        return [_checked_row(name, 0, table, parameter) for name in names]
+        return [checked_row(name, 0, table, parameter) for name in names]
     if not frame.index.is_unique:
         raise RequestError(
             parameter,
@@ -243,7 +243,7 @@ def named_rows(names: list[Any], frame: Any, table: Table, parameter: str) -> li
     return [places[name] for name in names]
 
 
-def _checked_row(cell: Any, first: int, table: Table, parameter: str, where: str = "") -> int:
+def checked_row(cell: Any, first: int, table: Table, parameter: str, where: str = "") -> int:
     """The row from 0, of a number that counts from `first`; `where` it stands, for messages."""
     try:
         number = float(cell)

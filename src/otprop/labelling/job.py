@@ -29,7 +29,7 @@ from otprop.labelling.output_columns import (
     refuse_taken,
 )
 from otprop.labelling.row_values import chosen_rows, group_values
-from otprop.labelling.votes import classes_by_votes, read_votes, vote_cells
+from otprop.labelling.votes import classes_by_votes, hard_votes, read_votes, vote_cells
 from otprop.propagation.geometry import Geometry
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.features import LEFT_OUT, ColumnUse, Features
@@ -67,6 +67,7 @@ class Request:
     groups: str | Sequence[Any] | None = None
     new_classes: bool = False
     votes: Sequence[str] | Mapping[str, Any] = ()
+    votes_file: Any = None
 
     def __post_init__(self) -> None:
         words = [self.unlabeled] if isinstance(self.unlabeled, (str, int, float)) else self.unlabeled
@@ -97,6 +98,7 @@ class Job:
     vectors : matrix, the features of the rows once `run` has returned
     geometry : Geometry or None, what the estimator finds out of the vectors alone
     votes : DataFrame or None, the class number of each vote, a column per voter
+    voters : dict or None, by the name of the voter its votes as the estimator gets them, probabilities among them
     earlier : list of (int, float), labels and expected error of earlier runs of the same table with fewer labels
     """
 
@@ -115,6 +117,7 @@ class Job:
     vectors: Any = None
     geometry: Geometry | None = None
     votes: Any = None
+    voters: dict[str, Any] | None = None
     earlier: list[tuple[int, float]] = field(default_factory=list)
     output: OutputColumns = field(default_factory=OutputColumns)
     call: str = ""
@@ -194,7 +197,7 @@ class Job:
             more: dict[str, Any] = {}
             if is_class_level(self.estimator):
                 more = {"geometry": self.geometry, "chosen": self.chosen if self.chosen.any() else None}
-                more["votes"] = self.votes
+                more["votes"] = self.voters
             if self.groups is not None and is_class_level(self.estimator):
                 more["groups"] = self.groups
             with _reporting(self.estimator, progress):
@@ -238,14 +241,14 @@ def prepare(
         )
     if not (allow_few or corrections.labels):
         refuse_unlabelled(table, request.target)
-    cells = vote_cells(request.votes, table, request.target, frame)
+    cells = vote_cells(request.votes, table, request.target, frame, request.votes_file)
     with_few = allow_few or bool(cells)
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, with_few, allow_complete)
     if cells and not allow_few and len(target.classes) == 1:
         _target_with(table, request, corrections, parameter, allow_few, allow_complete)  # raises
     if cells and not target.given.any():
         target = classes_by_votes(target, cells, request.unlabeled)
-    votes = read_votes(cells, target, request.unlabeled)
+    voters = read_votes(cells, target, request.unlabeled)
     estimator = make_estimator(
         request.method,
         request.settings,
@@ -266,7 +269,7 @@ def prepare(
     asked = set(request.features or ())
     previous = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
     if features is None:
-        features = _make_features(table, request, previous, cells)
+        features = _make_features(table, request, previous, [*cells.labels, *cells.columns])
     for parameter in ("chosen", "groups"):
         if getattr(request, parameter) is not None and not is_class_level(estimator):
             notes.append(Hint("without effect: ", parameter, after=f"; {request.method} does not estimate its error"))
@@ -289,7 +292,8 @@ def prepare(
         groups=groups,
         previous=previous,
         warnings=[*empty, *notes],
-        votes=votes,
+        votes=hard_votes(voters),
+        voters=voters,
         output=output or OutputColumns(),
         call=call,
         frame=frame,

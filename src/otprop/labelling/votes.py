@@ -3,42 +3,107 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
-from otprop.files import Table, listed
+from otprop._validation import ParameterError
+from otprop._votes import check_probabilities
+from otprop.files import Table, listed, read_table
+from otprop.labelling.corrections import checked_row
 from otprop.table.errors import RequestError, unknown_name
+from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.target import ClassNames, Target, holds_no_label, read_target
 
 LISTED = 6
+MIN_CLASS_COLUMNS = 2  # that start with the name of a voter who gives probabilities
+LONG_VOTER = ("annotator", "voter", "worker", "rater", "user")  # columns of a long file, the first of them that exists
+LONG_LABEL = ("label", "vote")  # or the name of the target
+LONG_ROW = "row"  # counted from 1; or a column that the table has, too
 
 
-def vote_cells(votes: Any, table: Table, target: str, frame: Any = None) -> dict[str, list[Any]]:
-    """What each voter says, as it is written; by the name of the voter.
+@dataclass(frozen=True)
+class VoteCells:
+    """What each voter says, as it is written.
 
-    `votes` names columns, or maps names to values, one per row, or to functions of the frame that return such.
+    Attributes
+    ----------
+    labels : dict of voter to one cell per row
+    probabilities : dict of voter to a dict of the text that names a class to one cell per row
+    columns : list of str, the columns of the table that hold votes
     """
-    if not votes:
-        return {}
+
+    labels: dict[str, list[Any]] = field(default_factory=dict)
+    probabilities: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
+    columns: list[str] = field(default_factory=list)
+
+    def __bool__(self) -> bool:
+        return bool(self.labels or self.probabilities)
+
+
+def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_file: Any = None) -> VoteCells:
+    """What each voter says, by the name of the voter.
+
+    `votes` names columns, or the beginning of columns with a probability per class, or maps names to values, one per
+    row, or to functions of the frame that return such. `votes_file` is a table of row, annotator and label.
+    """
+    found = VoteCells()
     if isinstance(votes, Mapping):
-        return {str(name): _values(str(name), given, table, frame) for name, given in votes.items()}
-    for name in votes:
-        if name not in table.names:
-            raise RequestError("votes", unknown_name("column", name, table.names), name)
+        for name, given in votes.items():
+            _add_values(str(name), given, table, frame, found)
+    else:
+        _check_names(votes, target)
+        for name in votes:
+            _add_column(name, table, target, found)
+    if votes_file is not None:
+        for name, cells in _long_votes(votes_file, table, target).items():
+            if name in found.labels or name in found.probabilities:
+                raise RequestError(
+                    "votes_file", f"has an annotator {name!r}, and so have the votes. Rename one of them."
+                )
+            found.labels[name] = cells
+    return found
+
+
+def _check_names(names: Sequence[str], target: str) -> None:
+    for name in names:
         if name == target:
             raise RequestError("votes", "is the target itself; name columns beside it.", name)
-    if len(set(votes)) < len(votes):
-        twice = next(name for name in votes if list(votes).count(name) > 1)
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if list(names).count(name) > 1)
         raise RequestError("votes", "is named twice.", twice)
-    return {name: list(table.cells(name)) for name in votes}
 
 
-def _values(name: str, given: Any, table: Table, frame: Any) -> list[Any]:
+def _add_column(name: str, table: Table, target: str, found: VoteCells) -> None:
+    """Add a voter by the name of its column, or by the beginning of the names of its columns."""
+    if name in table.names:
+        found.labels[name] = list(table.cells(name))
+        found.columns.append(name)
+        return
+    columns = [column for column in table.names if name and column.startswith(name) and column != target]
+    if len(columns) < MIN_CLASS_COLUMNS:
+        raise RequestError("votes", unknown_name("column", name, table.names), name)
+    voter = name.rstrip("_-.: ") or name
+    found.probabilities[voter] = {column[len(name) :]: list(table.cells(column)) for column in columns}
+    found.columns.extend(columns)
+
+
+def _add_values(name: str, given: Any, table: Table, frame: Any, found: VoteCells) -> None:
+    """Add a voter by its values, or by a function that returns them."""
     if callable(given):
         rule: Callable[[Any], Any] = given
         given = rule(table.frame(table.names) if frame is None else frame)
+    if hasattr(given, "columns"):
+        found.probabilities[name] = {str(column): _values(name, given[column], table) for column in given.columns}
+    else:
+        found.labels[name] = _values(name, given, table)
+
+
+def _values(name: str, given: Any, table: Table) -> list[Any]:
     if isinstance(given, str) or not isinstance(given, Iterable):
         raise RequestError("votes", f"of {name!r} must be one label per row; got {type(given).__name__}.")
     values = list(given)
@@ -47,22 +112,142 @@ def _values(name: str, given: Any, table: Table, frame: Any) -> list[Any]:
     return values
 
 
-def classes_by_votes(target: Target, cells: Mapping[str, Sequence[Any]], unlabeled: Sequence[str]) -> Target:
+def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
+    """The votes of each annotator of a file or DataFrame with a line for each row and annotator."""
+    if isinstance(given, (str, PathLike)):
+        long = read_table(Path(given))
+    elif is_frame(given):
+        long = table_of_frame(given, "the DataFrame of votes_file")
+    else:
+        raise RequestError("votes_file", f"must be a file or a DataFrame; got {type(given).__name__}.")
+    voter, label = _long_column(long, LONG_VOTER, "annotator"), _long_column(long, (*LONG_LABEL, target), "label")
+    rows = _long_rows(long, table, {voter, label, target})
+    found: dict[str, list[Any]] = {}
+    for line, (row, who, cell) in enumerate(zip(rows, long.cells(voter), long.cells(label), strict=True), start=1):
+        if holds_no_label(who, ()):
+            raise RequestError("votes_file", f"has no {voter} in its row {line}. Fill it in, or leave the row out.")
+        cells = found.setdefault(str(who), [None] * table.n_rows)
+        if holds_no_label(cell, ()):
+            continue
+        if cells[row] is not None and str(cells[row]) != str(cell):
+            both = f"{str(cells[row])!r} and {str(cell)!r}"
+            raise RequestError("votes_file", f"has two labels of {who!r} for row {row + 1}, {both}. Keep one.")
+        cells[row] = cell
+    return found
+
+
+def _long_column(long: Table, names: Sequence[str], what: str) -> str:
+    by_name = {name.casefold(): name for name in long.names}
+    for name in names:
+        if name.casefold() in by_name:
+            return by_name[name.casefold()]
+    raise RequestError(
+        "votes_file",
+        f"has no column of the {what}: it is called one of {listed(names, LISTED)}; {long.origin} has "
+        f"{listed(long.names, LISTED)}.",
+    )
+
+
+def _long_rows(long: Table, table: Table, others: set[str]) -> list[int]:
+    """The row of the table, from 0, of each line: by `row`, or by a column that both have."""
+    shared = [name for name in long.names if name in table.names and name not in others]
+    if LONG_ROW in long.names and LONG_ROW not in table.names:
+        return [checked_row(cell, 1, table, "votes_file", f" in {long.origin}") for cell in long.cells(LONG_ROW)]
+    if len(shared) != 1:
+        what = f"it shares {listed(shared, LISTED)} with it" if shared else "it shares no column with it"
+        raise RequestError(
+            "votes_file",
+            f"does not say which row of {table.origin} is meant: {what}. Give a column {LONG_ROW!r}, counted from 1, "
+            "or one column that tells the rows of both apart.",
+        )
+    keys = [str(cell) for cell in table.cells(shared[0])]
+    places = {key: row for row, key in enumerate(keys)}
+    if len(places) < len(keys):
+        raise RequestError(
+            "votes_file",
+            f"names rows by {shared[0]!r}, and rows of {table.origin} have it in common: give {LONG_ROW!r}.",
+        )
+    wanted = [str(cell) for cell in long.cells(shared[0])]
+    unknown = list(dict.fromkeys(key for key in wanted if key not in places))
+    if unknown:
+        raise RequestError(
+            "votes_file",
+            f"has votes on {listed(unknown, LISTED)}, which {shared[0]!r} of {table.origin} does not have.",
+        )
+    return [places[key] for key in wanted]
+
+
+def classes_by_votes(target: Target, cells: VoteCells, unlabeled: Sequence[str]) -> Target:
     """A target without any label, with the classes that the voters name."""
-    named = [cell for column in cells.values() for cell in column]
+    named = [cell for column in cells.labels.values() for cell in column]
+    named += [text for columns in cells.probabilities.values() for text in columns]
     found = read_target(named, target.name, unlabeled, allow_complete=True)
     return Target(target.name, target.codes, found.classes, found.values, target.given, target.notes)
 
 
-def read_votes(cells: Mapping[str, Sequence[Any]], target: Target, unlabeled: Sequence[str]) -> pd.DataFrame | None:
-    """The class number of each vote, NaN where a voter is silent; None without voters.
+def read_votes(cells: VoteCells, target: Target, unlabeled: Sequence[str]) -> dict[str, Any] | None:
+    """By the name of the voter, the class number of each vote, NaN where silent, or a DataFrame of probabilities.
 
     A vote names a class as the target does; case, blanks and how a number is written do not matter where one class
-    is meant.
+    is meant. None without voters.
     """
     if not cells:
         return None
-    return pd.DataFrame({name: _codes(name, column, target, unlabeled) for name, column in cells.items()})
+    found: dict[str, Any] = {name: _codes(name, column, target, unlabeled) for name, column in cells.labels.items()}
+    for name, columns in cells.probabilities.items():
+        found[name] = pd.DataFrame(_probabilities(name, columns, target))  # its columns are the class numbers
+    return found
+
+
+def hard_votes(votes: Mapping[str, Any] | None) -> pd.DataFrame | None:
+    """The class number of each vote, a column per voter; the most probable class where a voter gives probabilities."""
+    if votes is None:
+        return None
+    return pd.DataFrame({name: given if given.ndim == 1 else _most_probable(given) for name, given in votes.items()})
+
+
+def _most_probable(probabilities: pd.DataFrame) -> np.ndarray:
+    values = probabilities.to_numpy()
+    return np.where(np.isnan(values[:, 0]), np.nan, np.nan_to_num(values).argmax(axis=1))
+
+
+def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Target) -> np.ndarray:
+    """Probabilities of all classes from the cells of some, NaN where all cells of a row are empty."""
+    numbers = [_class_of(text, target.classes) for text in columns]
+    unknown = [text for text, number in zip(columns, numbers, strict=True) if number is None]
+    if unknown:
+        raise RequestError(
+            "votes",
+            f"of {name!r} have a probability for {listed(unknown, LISTED)}, which no label of {target.name!r} is; the "
+            f"classes are {listed(target.classes, LISTED)}.",
+        )
+    if len(set(numbers)) < len(numbers):
+        raise RequestError("votes", f"of {name!r} have two columns for one class: {listed(list(columns), LISTED)}.")
+    values = np.column_stack([_numbers(name, text, column) for text, column in columns.items()])
+    found = np.zeros((len(values), len(target.classes)))
+    found[:, [number for number in numbers if number is not None]] = values
+    found[np.isnan(values).all(axis=1)] = np.nan
+    try:
+        found = check_probabilities(found, repr(name))
+    except ParameterError as error:
+        raise RequestError("votes", error.reason) from error
+    if np.isnan(found).all():
+        raise RequestError("votes", f"of {name!r} are empty: this voter is silent on every row. Leave it out.")
+    return found
+
+
+def _numbers(name: str, text: str, column: Sequence[Any]) -> np.ndarray:
+    found = np.full(len(column), np.nan)
+    for row, cell in enumerate(column):
+        if holds_no_label(cell, ()):
+            continue
+        try:
+            found[row] = float(cell)
+        except (TypeError, ValueError) as error:
+            raise RequestError(
+                "votes", f"of {name!r} for {text!r} have {cell!r} in row {row + 1}, which is not a probability."
+            ) from error
+    return found
 
 
 def _codes(name: str, column: Sequence[Any], target: Target, unlabeled: Sequence[str]) -> np.ndarray:

@@ -15,6 +15,7 @@ from otprop.evidence.diffusion import DiffusionSource, Setting
 from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.evidence.scaling import ScaledRows
+from otprop.evidence.voted_forest import VotedForestSource
 from otprop.evidence.votes import VotesSource
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource
 from otprop.propagation.geometry import Geometry
@@ -38,7 +39,7 @@ def build_iterative_source(
 def build_static_sources(
     X: Any, geometry: Geometry, classes: np.ndarray, n_labels: int, config: ClassLevelConfig, votes: Votes | None = None
 ) -> list[Source]:
-    """The classifiers among the sources, in the order asked for, and the votes."""
+    """The classifiers among the sources, in the order asked for, the votes, and what the columns learn from them."""
     n_classes = len(classes)
     if n_classes == 1:
         return []
@@ -52,7 +53,10 @@ def build_static_sources(
         else:
             found.append(_named_source(source.name, geometry.scaled(X), n_classes, config))
     if votes is not None:
-        found.append(VotesSource(votes, n_classes))
+        by_votes = VotesSource(votes, n_classes)
+        found.append(by_votes)
+        if config.sources is None and config.has_features:
+            found.append(VotedForestSource(geometry.scaled(X), by_votes, n_classes, config.seed, config.n_jobs))
     return found
 
 

@@ -8,7 +8,8 @@ import numpy as np
 
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import ProgressCallback
-from otprop._votes import Votes, dawid_skene
+from otprop._votes import SILENT, Votes
+from otprop.evidence.dawid_skene import dawid_skene
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.geometry import Geometry
@@ -43,7 +44,8 @@ class VotesAloneFit:
         """Find the class probabilities of every row."""
         n_classes, rng = len(classes), np.random.default_rng(self._config.seed)
         self._geometry = geometry
-        voted = dawid_skene(votes.codes, n_classes)
+        outcomes = _outcomes(votes)
+        voted = dawid_skene(outcomes, n_classes)
         spoken = np.flatnonzero(votes.spoken.any(axis=1))
         half = rng.permutation(len(spoken)) % 2
         said = np.full(voted.shape, 1e-9)
@@ -53,7 +55,7 @@ class VotesAloneFit:
                 others = np.setdiff1d(np.arange(len(voted)), spoken[half == here])
                 fit, present = self._taught(X, voted, taught, voted[taught].argmax(axis=1), classes)
                 said[np.ix_(others, present)] += fit.rounds.distributions[others]
-        self.distributions = dawid_skene(np.column_stack([votes.codes, _as_votes(said)]), n_classes)
+        self.distributions = dawid_skene(np.column_stack([outcomes, _as_votes(said)]), n_classes)
         rows = rng.permutation(len(voted))[:MAX_TAUGHT]
         codes = self.distributions[rows].argmax(axis=1)
         for code in np.setdiff1d(np.arange(n_classes), codes):  # new rows may have any class: one row teaches it
@@ -73,6 +75,15 @@ class VotesAloneFit:
         fit.fit(X, Labels(shown, classes[present], None), weights, lambda round_: False, geometry=self._geometry)
         self._geometry = fit.geometry
         return fit, present
+
+
+def _outcomes(votes: Votes) -> np.ndarray:
+    """The votes as class numbers; those of voters that give probabilities say how sure they are, too."""
+    found = votes.codes.copy()
+    for voter, probabilities in votes.probabilities.items():
+        spoken = found[:, voter] != SILENT
+        found[spoken, voter] = _as_votes(probabilities[spoken])
+    return found
 
 
 def _as_votes(probabilities: np.ndarray) -> np.ndarray:
