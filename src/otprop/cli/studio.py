@@ -13,7 +13,7 @@ from otprop._errors import install_command
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._doors import door_options, settle_target
 from otprop.cli._flags import hint_text
-from otprop.cli._options import add_reading_options, add_target_options, make_request
+from otprop.cli._options import add_reading_options, add_target_options, add_votes_option, make_request
 
 if TYPE_CHECKING:
     from otprop.studio.source import Source
@@ -43,6 +43,7 @@ def add_parser(commands: Any) -> None:
     add("--rescue", metavar="PATH", help="write the labels of a damaged session to a CSV for --corrections, and end")
     add("--sample", type=int, metavar="N", help="open so many rows, drawn at random")
     add_target_options(parser)
+    add_votes_option(parser)
     add_reading_options(parser)
     add("--quiet", action="store_true", help="the address and errors only")
     add("--debug", action="store_true", help="show the traceback of an error")
