@@ -144,14 +144,17 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     studio, client = quiet
     studio.workspace.receive(("result", result_of(client, [])))
     client.post("/api/goal", {"error": 0.05})
-    assert client.get("/api/state")["goal"] == {"error": 0.05, "labels": None, "message": "20.0% expected now"}
+    assert client.get("/api/state")["goal"] == {
+        **{"error": 0.05, "labels": None, "known": False, "message": "20.0% expected now"},
+    }
     studio.workspace.receive(("needed", 0.05, (31.2, 12.0, 90.0)))
     goal = client.get("/api/state")["goal"]
     assert goal["message"] == "about 31 more labels (12 to 90)"
-    assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": 90.0}
+    assert (goal["labels"], goal["known"]) == ({"value": 31.2, "low": 12.0, "high": 90.0}, True)
     studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
-    message = client.get("/api/state")["goal"]["message"]
-    assert message.endswith("how many more labels cannot be estimated yet: see the curve")
+    goal = client.get("/api/state")["goal"]
+    assert not goal["known"]
+    assert goal["message"].endswith("how many more labels cannot be estimated yet: see the curve")
     client.post("/api/goal", {"error": 0.3})
     assert client.get("/api/state")["goal"]["message"] == "reached: 20.0% expected"
 

@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._votes import Voter
+from otprop.files import listed
 from otprop.geometry.affinity import local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.labelling.corrections import Corrections
@@ -25,6 +26,8 @@ from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source, prepare_source, read_source
 from otprop.table.target import Target, read_target
 
+MAX_NAMED = 5  # classes in a note
+VOTES = "votes"  # the source of evidence
 MOST_PROBABLE = 10  # classes of a row whose probabilities are kept
 N_SUGGESTED = 40
 N_EXPLAINED = 12  # suggestions that are explained at once
@@ -212,6 +215,7 @@ class Propagator:
                 "evidence": [
                     {"source": source, "class": number[name], "probability": round(float(share), 4)}
                     for source, shares in one["sources"].items()
+                    if source != VOTES  # what it says of a row without its votes; they are shown beside
                     for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
                 ],
                 "nearest": [
@@ -273,6 +277,23 @@ class Propagator:
         )
         return job, ids
 
+    def _judging(self, labels: Labels) -> np.ndarray:
+        """The class ids by which voters are judged: those of rows drawn at random, or of all where none was."""
+        codes = class_ids(self.base.target, labels)
+        drawn = np.where(self.base.chosen | ((labels.state >= 0) & ~(labels.drawn | self.base.in_table)), -1, codes)
+        return drawn if (drawn >= 0).any() else codes
+
+    def _uncounted_votes(self, classes: Sequence[str]) -> list[str]:
+        """A note on votes for classes that no row is labelled with yet."""
+        missing = [] if self.votes is None else [name for name in self.votes.voted if name not in classes]
+        if self.votes is None or not missing:
+            return []
+        n_rows = int(np.isin(self.votes.codes, [self.votes.classes.index(name) for name in missing]).any(axis=1).sum())
+        return [
+            f"votes for {listed(missing, MAX_NAMED)} ({n_rows} rows) count once a row is labelled so; until then "
+            f"{'this class is' if len(missing) == 1 else 'these classes are'} not found"
+        ]
+
     def _result(self, job: Job, outcome: Outcome, ids: np.ndarray, labels: Labels) -> Result:
         table = np.append(ids, NO_CLASS).astype(np.uint16)
         shown = table[outcome.codes]
@@ -304,10 +325,12 @@ class Propagator:
             classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
             seconds=outcome.seconds,
             reused=list(getattr(job.estimator, "reused_", ())),
-            notes=list(job.notes),
-            novelty=None if outcome.novelty is None else np.round(255 * np.clip(outcome.novelty, 0, 1)).astype(np.uint8),
+            notes=[*job.notes, *self._uncounted_votes(outcome.classes)],
+            novelty=None
+            if outcome.novelty is None
+            else np.round(255 * np.clip(outcome.novelty, 0, 1)).astype(np.uint8),
             novel_share=_novel_share(job.estimator),
-            voters=[replace(one, by_class={}) for one in outcome.voters],
+            voters=[] if self.votes is None else self.votes.judged(labels.classes, self._judging(labels)),
         )
 
 

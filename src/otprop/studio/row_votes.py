@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
+from otprop._votes import Voter, Votes, judge_voters
 from otprop.files import Table
 from otprop.labelling.job import Request
 from otprop.labelling.votes import read_votes, vote_cells
@@ -51,6 +52,13 @@ class RowVotes:
         found = pd.DataFrame(numbers[self.codes], columns=self.voters).dropna(axis=1, how="all")
         return None if found.empty else found
 
+    def judged(self, names: Sequence[str], labels: np.ndarray) -> list[Voter]:
+        """How often each voter agrees with labels, numbers of `names` and -1 for none; votes for any class count."""
+        classes = [*self.classes, *(name for name in names if name not in self.classes)]
+        numbers = np.array([*(classes.index(name) for name in names), SILENT])
+        found = judge_voters(Votes(self.codes, self.voters), numbers[labels], np.array(classes, dtype=object))
+        return [replace(one, by_class={}) for one in found]
+
     @property
     def voted(self) -> list[str]:
         """The classes that somebody votes for."""
@@ -79,7 +87,9 @@ def read_row_votes(request: Request, table: Table, target: Target) -> RowVotes |
             folded.add(_folded(text))
             matched = ClassNames(classes)
         if len(classes) > MAX_CLASSES:
-            raise RequestError("votes", f"name more than {MAX_CLASSES} classes; votes are labels, one per row and voter.")
+            raise RequestError(
+                "votes", f"name more than {MAX_CLASSES} classes; votes are labels, one per row and voter."
+            )
     known = Target(target.name, target.codes, classes, list(classes), target.given, [])
     found: Any = read_votes(cells, known, request.unlabeled)
     codes = found.fillna(SILENT).to_numpy(dtype=np.int64)

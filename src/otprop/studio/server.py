@@ -174,11 +174,7 @@ class Application:
         rows = [row_of(_whole(word), self._space.cells.n_rows) for word in words if word]
         cells = self._space.cells
         return as_json(
-            {
-                "rows": [
-                    {"id": row, "cells": cells.of_row(row, SHORT), "image": cells.pictures.has(row)} for row in rows
-                ]
-            }
+            {"rows": [{"id": row, "cells": cells.of_row(row, SHORT), "image": cells.pictures.has(row)} for row in rows]}
         )
 
     async def row(self, request: Request) -> Response:

@@ -477,7 +477,9 @@ class Workspace:
         """Set the expected error to reach."""
         self.session.set_goal(error)
         if error is not None:
-            self.worker.ask("needed", (error, self._points())).add_done_callback(lambda future: self._take_needed(error, future))
+            self.worker.ask("needed", (error, self._points())).add_done_callback(
+                lambda future: self._take_needed(error, future)
+            )
         self.notify(False)
 
     def _take_needed(self, error: float, future: Future[Any]) -> None:

@@ -109,9 +109,7 @@ class RowPictures:
         name = None if self._name_of is None else self._name_of(row)
         return None if name is None else str(name).strip()
 
-    def _kept(
-        self, row: int, side: int, stamp: Stamp, make: Callable[[], tuple[bytes, str]]
-    ) -> tuple[bytes, str]:
+    def _kept(self, row: int, side: int, stamp: Stamp, make: Callable[[], tuple[bytes, str]]) -> tuple[bytes, str]:
         """A picture that was made before of the same file, or a new one."""
         with self._lock:
             known, data, kind = self._cache.get((row, side), (None, b"", ""))

@@ -14,8 +14,9 @@ export function votesSentence(store, votes) {
   for (const { class: id } of votes) if (id !== null) counts.set(id, (counts.get(id) ?? 0) + 1);
   const spoken = [...counts.values()].reduce((sum, n) => sum + n, 0);
   if (!spoken) return "No voter says anything of this row.";
+  const only = votes.filter(({ class: id }) => id !== null);
   const parts = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([id, n], at) =>
-    `${at ? n : `${n} of ${spoken}`} ${n === 1 ? "says" : "say"} ${store.className(id)}`);
+    `${spoken === 1 ? only[0].voter : at ? n : `${n} of ${spoken}`} ${n === 1 ? "says" : "say"} ${store.className(id)}`);
   const silent = votes.length - spoken;
   return `${parts.join(", ")}${silent ? `; ${silent} ${silent === 1 ? "is" : "are"} silent` : ""}.`;
 }
