@@ -13,9 +13,9 @@ import uvicorn
 from otprop.studio.cells import Cells
 from otprop.studio.connections import LimitedProtocol
 from otprop.studio.hub import Hub
-from otprop.studio.server import make_app
 from otprop.studio.kept_options import with_kept_options
 from otprop.studio.row_votes import read_row_votes
+from otprop.studio.server import make_app
 from otprop.studio.session import Session
 from otprop.studio.source import Source, prepare_source, read_source
 from otprop.studio.workspace import Workspace
