@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -107,22 +109,17 @@ def test_rows_like_no_labelled_class_have_a_section() -> None:
 
 
 def test_novel_rows_are_the_strangest_without_a_given_label_that_are_not_shown_already() -> None:
-    class Fitted:
-        novel_share_, novel_range_ = 0.2, (0.1, 0.3)
-
-    class FittedJob:
-        estimator = Fitted()
-
+    job: Any = SimpleNamespace(estimator=SimpleNamespace(novel_share_=0.2, novel_range_=(0.1, 0.3)))
     outcome, _ = made_outcome(60, ["Gala", "Cox"])
     free, given = np.flatnonzero(~outcome.given), np.flatnonzero(outcome.given)
     novelty = np.full(60, 0.5)
     novelty[free[:4]] = [0.96, 0.99, 0.98, 0.97]
     novelty[given[0]] = 1.0
     object.__setattr__(outcome, "novelty", novelty)
-    found = novel_rows(FittedJob(), outcome, [int(free[2])])  # type: ignore[arg-type]
+    found = novel_rows(job, outcome, [int(free[2])])
     assert found == NovelRows(0.2, 0.1, 0.3, [int(free[1]), int(free[3]), int(free[0])])
-    Fitted.novel_share_ = 0.0
-    assert novel_rows(FittedJob(), outcome, []) is None  # type: ignore[arg-type]
+    job.estimator.novel_share_ = 0.0
+    assert novel_rows(job, outcome, []) is None
 
 
 @pytest.mark.skipif(BINARY is None, reason=MISSING)
@@ -145,13 +142,9 @@ def test_a_new_class_is_typed_on_the_page_and_downloaded(quiet: Browser, tmp_pat
 
 
 def test_votes_are_said_in_a_sentence() -> None:
-    class VotedJob:
-        votes = pd.DataFrame({"llm": [0, 1, np.nan], "anna": [0, 0, np.nan], "rule": [1, np.nan, np.nan]})
-
-        class target:  # noqa: N801
-            classes = ["Elstar", "Gala"]
-
-    assert vote_sentences(VotedJob(), [0, 1, 2]) == {  # type: ignore[arg-type]
+    votes = pd.DataFrame({"llm": [0, 1, np.nan], "anna": [0, 0, np.nan], "rule": [1, np.nan, np.nan]})
+    job: Any = SimpleNamespace(votes=votes, target=SimpleNamespace(classes=["Elstar", "Gala"]))
+    assert vote_sentences(job, [0, 1, 2]) == {
         0: "2 of 3 say Elstar, 1 says Gala",
         1: "1 of 2 says Gala, 1 says Elstar",
         2: "no voter says anything",

@@ -10,8 +10,10 @@ from typing import Any
 
 import pytest
 
-for _module in ("starlette", "uvicorn", "pyarrow", "PIL"):
-    pytest.importorskip(_module)
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("pyarrow")
+pytest.importorskip("PIL")
 
 from PIL import Image
 

@@ -9,8 +9,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-for _module in ("starlette", "uvicorn", "pyarrow"):
-    pytest.importorskip(_module)
+pytest.importorskip("starlette")
+pytest.importorskip("uvicorn")
+pytest.importorskip("pyarrow")
 
 from otprop.files import read_table
 from otprop.labelling.job import Request
