@@ -16,7 +16,7 @@ from tests.studio.browser.running import CHROMIUM, FLAGS, RunningStudio
 playwright = pytest.importorskip("playwright.sync_api", reason="the browser tests need playwright")
 pytest.importorskip("starlette", reason="the studio needs the extra otprop[studio]")
 
-SLOW = 150_000  # milliseconds that a test waits for an event, on the slowest machine
+SLOW = 30_000  # milliseconds that a test waits for an event, on the slowest machine
 
 
 def write_table(path: Path, n: int = 150, n_given: int = 60, wrong: int = 2) -> Path:
