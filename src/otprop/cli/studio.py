@@ -25,8 +25,8 @@ example:
 
 Opens a page in the browser: all rows on a map, a queue of rows to label by key, and the labels that follow from them
 after each one. TARGET need not exist in FILE yet, and FILE is never written: every label is saved at once in a session
-file beside it, FILE.otprop, which the next start goes on with. The server listens on this machine only, and stays until
-Ctrl-C.
+file beside it, FILE.otprop, which the next start goes on with. FILE may be a folder of pictures. The server listens on
+this machine only, and stays until Ctrl-C.
 Exit status: 0 ended by Ctrl-C, 1 failed, 2 used wrongly, 143 terminated.
 """
 
@@ -60,6 +60,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     from otprop.cli._bar import bar
     from otprop.cli.console import Messages
     from otprop.studio.run import Studio
+    from otprop.table.pictures import quiet_pillow
 
     messages = Messages(quiet=options.quiet)
     if options.rescue is not None:
@@ -73,7 +74,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         studio = Studio(source, session, options.port, hint_text)
     messages.notes(studio.notes)
     try:
-        studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
+        with quiet_pillow():
+            studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
     except KeyboardInterrupt as stop:
         if type(stop) is not KeyboardInterrupt:  # SIGTERM
             raise
