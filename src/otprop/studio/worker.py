@@ -7,7 +7,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -44,7 +44,7 @@ class Changes:
     state: np.ndarray
     drawn: np.ndarray
     goal: float | None
-    curve: list[tuple[int, float]]
+    curve: list[tuple[int, float]] = field(default_factory=list)
 
 
 def main(connection: Connection, source: Source) -> None:
