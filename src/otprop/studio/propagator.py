@@ -341,7 +341,10 @@ def _n_classes(codes: np.ndarray) -> int:
 def _novel_share(estimator: Any) -> tuple[float, float, float] | None:
     """The share of rows of no labelled class, where it is above 0."""
     share = float(getattr(estimator, "novel_share_", 0.0))
-    return (share, *map(float, estimator.novel_range_)) if share > 0 else None
+    if share <= 0:
+        return None
+    low, high = estimator.novel_range_
+    return share, float(low), float(high)
 
 
 def class_ids(target: Target, labels: Labels) -> np.ndarray:

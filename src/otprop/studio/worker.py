@@ -7,7 +7,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -249,8 +249,7 @@ def _changed(labels: Labels, changes: Changes) -> Labels:
         state[rows], drawn[rows] = changes.state, changes.drawn
     if changes.classes[: len(labels.classes)] != labels.classes:  # a class was renamed, which may change their order
         state = state.copy()
-    more = {"goal": changes.goal, "curve": changes.curve}
-    return replace(labels, revision=changes.revision, classes=changes.classes, state=state, drawn=drawn, **more)
+    return Labels(changes.revision, changes.classes, state, drawn, changes.goal, changes.curve)
 
 
 def _sentence(error: Exception) -> str:
