@@ -67,7 +67,7 @@ ALLOWED: dict[str, set[str]] = {
         *("files", "geometry", "labelling", "propagation", "table"),
     },
     "studio": {
-        *("__init__", "_errors", "_label_result", "_progress"),
+        *("__init__", "_errors", "_label_result", "_progress", "_votes"),
         *("files", "labelling", "loop", "report", "table"),
     },
     "cli": {

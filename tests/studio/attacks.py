@@ -91,6 +91,7 @@ def attacks(client: StudioClient) -> Iterator[Attack]:
         yield Attack(f"static {name}", "GET", f"/static/{name}", own)
         yield Attack(f"export {name}", "GET", f"/api/export/{name}", own)
         yield Attack(f"image {name}", "GET", f"/api/image/{name}", own)
+        yield Attack(f"thumbnail {name}", "GET", f"/api/thumbnail/{name}", own)
     for path in (
         "/api/row/-1",
         "/api/row/999999999",

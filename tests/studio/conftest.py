@@ -44,14 +44,15 @@ def running(
     worker: bool = True,
     opened: Callable[[], Any] = lambda: None,
     port: int = 0,
+    asked: dict[str, Any] | None = None,
     **options: Any,
 ) -> Iterator[tuple[Any, StudioClient]]:
-    """A studio that serves a file, and a client of it; `options` are those of `Studio`."""
+    """A studio that serves a file, and a client of it; `asked` is more of the request, `options` are of `Studio`."""
     from otprop.labelling.job import Request
     from otprop.studio.run import Studio
     from otprop.studio.source import Source
 
-    request = Request(target, settings={"evidence": None})  # the geometry alone is fast
+    request = Request(target, **{"settings": {"evidence": None}, **(asked or {})})  # the geometry alone is fast
     studio = Studio(Source(str(path), request), path.with_name(path.name + ".otprop"), port, **options)
     if not worker:
         studio.workspace.worker.start = lambda: None

@@ -118,7 +118,7 @@ def test_rows_of_no_class_go_on_a_pile_and_come_back(studio: Found) -> None:
     client.post("/api/label", {"rows": [33], "class": None, "kind": "unknown"})
     assert client.array("sources")[33] == 4
     assert client.array("labels")[33] == 255
-    assert client.get("/api/queue?order=unknown")["rows"] == [{"id": 33, "reason": "unknown"}]
+    assert client.get("/api/queue?order=unknown")["rows"] == [{"id": 33, "reason": "unknown", "image": False}]
     state = client.wait_for_result()
     assert state["unknown"] == 1
     assert client.array("labels")[33] == 255

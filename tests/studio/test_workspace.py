@@ -144,14 +144,17 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     studio, client = quiet
     studio.workspace.receive(("result", result_of(client, [])))
     client.post("/api/goal", {"error": 0.05})
-    assert client.get("/api/state")["goal"] == {"error": 0.05, "labels": None, "message": "20.0% expected now"}
+    assert client.get("/api/state")["goal"] == {
+        **{"error": 0.05, "labels": None, "known": False, "message": "20.0% expected now"},
+    }
     studio.workspace.receive(("needed", 0.05, (31.2, 12.0, 90.0)))
     goal = client.get("/api/state")["goal"]
     assert goal["message"] == "about 31 more labels (12 to 90)"
-    assert goal["labels"] == {"value": 31.2, "low": 12.0, "high": 90.0}
+    assert (goal["labels"], goal["known"]) == ({"value": 31.2, "low": 12.0, "high": 90.0}, True)
     studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
-    message = client.get("/api/state")["goal"]["message"]
-    assert message.endswith("how many more labels cannot be estimated yet: see the curve")
+    goal = client.get("/api/state")["goal"]
+    assert not goal["known"]
+    assert goal["message"].endswith("how many more labels cannot be estimated yet: see the curve")
     client.post("/api/goal", {"error": 0.3})
     assert client.get("/api/state")["goal"]["message"] == "reached: 20.0% expected"
 
@@ -245,3 +248,37 @@ def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClie
     propagation = client.get("/api/state")["propagation"]
     assert propagation["state"] == "failed"
     assert "labels are saved all the same" in propagation["message"]
+
+
+def test_rows_like_no_labelled_class_are_a_queue_and_a_colouring(tmp_path: Path) -> None:
+    with running(write_lots(tmp_path / "lots.csv"), worker=False) as (studio, client):
+        assert client.get("/api/novelty") == b""
+        assert client.get("/api/state")["novel"] == {"rows": 0, "share": None}
+        novelty = np.full(60, 100, dtype=np.uint8)
+        novelty[[3, 20, 30, 40]] = 255, 250, 254, 244  # row 3 has a given label
+        found = replace(result_of(client, []), novelty=novelty, novel_share=(0.1, 0.05, 0.2))
+        studio.workspace.receive(("result", found))
+        assert client.get("/api/novelty") == novelty.tobytes()
+        assert client.get("/api/state")["novel"] == {"rows": 3, "share": {"value": 0.1, "low": 0.05, "high": 0.2}}
+        client.post("/api/skip", {"row": 30})
+        rows = client.get("/api/queue?order=novel")["rows"]
+        assert [(one["id"], one["reason"]) for one in rows] == [(row, "none of these?") for row in (20, 40, 30)]
+        assert client.get("/api/row/20")["novelty"] == 0.98
+        client.label(20, 0)
+        assert [one["id"] for one in client.get("/api/queue?order=novel")["rows"]] == [40, 30]
+
+
+def test_the_labels_needed_are_estimated_from_the_curve_that_is_shown(tmp_path: Path) -> None:
+    path = write_lots(tmp_path / "lots.csv")
+    with running(path, worker=False) as (studio, client):
+        studio.workspace.receive(("result", result_of(client, [])))
+    with running(path, worker=False) as (studio, client):  # of an earlier start, too
+        assert [one["labels"] for one in client.get("/api/state")["curve"]] == [8]
+        asked: list[Any] = []
+        send = studio.workspace.worker.send
+        studio.workspace.worker.send = lambda *message: asked.append(message) or send(*message)
+        client.post("/api/goal", {"error": 0.05})
+        client.label(20, 0)
+        questions = [message[3] for message in asked if message[0] == "ask"]
+        assert questions == [(0.05, [(8, 0.2)])]
+        assert [message[1].curve for message in asked if message[0] == "changes"] == [[(8, 0.2)]]

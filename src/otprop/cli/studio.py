@@ -15,6 +15,7 @@ from otprop.cli._flags import hint_text
 from otprop.cli._options import (
     add_reading_options,
     add_target_options,
+    add_votes_option,
     door_options,
     make_request,
     reading_options,
@@ -31,8 +32,8 @@ example:
 
 Opens a page in the browser: all rows on a map, a queue of rows to label by key, and the labels that follow from them
 after each one. TARGET need not exist in FILE yet, and FILE is never written: every label is saved at once in a session
-file beside it, FILE.otprop, which the next start goes on with. The server listens on this machine only, and stays until
-Ctrl-C.
+file beside it, FILE.otprop, which the next start goes on with. FILE may be a folder of pictures. The server listens on
+this machine only, and stays until Ctrl-C.
 Exit status: 0 ended by Ctrl-C, 1 failed, 2 used wrongly, 143 terminated.
 """
 
@@ -49,6 +50,7 @@ def add_parser(commands: Any) -> None:
     add("--rescue", metavar="PATH", help="write the labels of a damaged session to a CSV for --corrections, and end")
     add("--sample", type=int, metavar="N", help="open so many rows, drawn at random")
     add_target_options(parser)
+    add_votes_option(parser)
     add_reading_options(parser)
     add("--quiet", action="store_true", help="the address and errors only")
     add("--debug", action="store_true", help="show the traceback of an error")
@@ -65,6 +67,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     from otprop.cli._bar import bar
     from otprop.cli.console import Messages
     from otprop.studio.run import Studio
+    from otprop.table.pictures import quiet_pillow
 
     messages = Messages(quiet=options.quiet)
     if options.rescue is not None:
@@ -78,7 +81,8 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         studio = Studio(source, session, options.port, hint_text)
     messages.notes(studio.notes)
     try:
-        studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
+        with quiet_pillow():
+            studio.serve(lambda: _tell(studio.url, session, browser=not options.no_browser))
     except KeyboardInterrupt as stop:
         if type(stop) is not KeyboardInterrupt:  # SIGTERM
             raise

@@ -74,6 +74,7 @@ class Table(ABC):
     default_target: str | None = None  # the column with the labels, where the source itself says so
     default_features: Sequence[str] | None = None  # the columns to use unless others are named
     beside: Mapping[str, np.ndarray] = MappingProxyType({})  # vectors of the rows that are not in the file
+    arrays: Mapping[str, np.ndarray] = MappingProxyType({})  # of an NPZ file, as they are there
 
     def __init__(self, file: InputFile, kind: str) -> None:
         self.origin, self.path, self.kind = file.origin, file.path, kind

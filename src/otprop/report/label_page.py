@@ -20,7 +20,10 @@ from otprop.report._render import render_page
 from otprop.report.class_markers import SHARED_MARKER, ClassMarker, class_markers, marker_icon
 from otprop.report.formatting import display_text, format_count, format_percent
 from otprop.report.label_charts import color_scale, coverage_chart, histogram, share_bars
+from otprop.report.page_pictures import job_pictures, page_pictures
+from otprop.report.page_rows import NovelRows, novel_rows, vote_sentences
 from otprop.report.row_map import MAX_COLUMNS, color_scales, map_data, map_rows, rows_to_draw, top_two_classes
+from otprop.table.row_pictures import RowPictures
 
 N_REVIEW = 20
 MAX_CLASS_ROWS = 40  # the rest of the table opens on demand
@@ -28,6 +31,8 @@ MAX_REVIEW_COLUMNS = 8
 MAX_EXPLAINED_CLASSES = 5
 MAX_CONFUSION_CLASSES = 20  # above it, a list of pairs instead of a matrix
 MAX_CONFUSED_PAIRS = 15
+NEW_CLASSES = 'result.add("corrections.csv", new_classes=True)'
+VOTES = "votes"  # the source of evidence, which without the votes of a row says nothing of it
 _PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
@@ -45,12 +50,16 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
     -------
     str
     """
-    table, columns = job.table, _columns_to_show(job)
+    table, pictures = job.table, job_pictures(job)
+    columns = _columns_to_show(job, pictures)
     file_name = name_of_path(table.origin)
     review = rows_to_review(outcome, job.vectors, N_REVIEW)
     issues = [issue.row for issue in outcome.wrong_looking[:N_REVIEW]]
     outcome = replace(outcome, explanations=explain_rows(job, outcome, review))
-    drawn = rows_to_draw(outcome.given, [*review, *issues], seed=job.request.seed)
+    novel = novel_rows(job, outcome, review)
+    strange = [] if novel is None else novel.rows
+    nearest = [row for one in outcome.explanations.values() for row, _, _ in one["nearest"]]
+    drawn = rows_to_draw(outcome.given, [*review, *issues, *strange], seed=job.request.seed)
     return render_label_page(
         outcome,
         points=map_rows(job.vectors, drawn, how, job.request.seed),
@@ -59,6 +68,10 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
         review=review,
         review_cells=_cells(job, columns, np.asarray(review, dtype=np.intp)),
         issue_cells=_cells(job, columns, np.asarray(issues, dtype=np.intp)),
+        novel=novel,
+        novel_cells=_cells(job, columns, np.asarray(strange, dtype=np.intp)),
+        pictures=page_pictures(pictures, [*review, *strange, *issues, *nearest]) if pictures else {},
+        votes=vote_sentences(job, [*review, *strange]),
         columns=job.columns,
         facts={
             "file": file_name,
@@ -100,10 +113,14 @@ def without_folders(command: str) -> str:
     return shlex.join(map(shorten, shlex.split(command)))
 
 
-def _columns_to_show(job: Job) -> list[str]:
-    """Names of the columns by which a person knows a row: identifiers first, then those used as features."""
-    uses = {use.name: use for use in job.features.columns}
-    names = [name for name in job.table.names if name != job.request.target and name in uses]
+def _columns_to_show(job: Job, pictures: RowPictures) -> list[str]:
+    """Names of the columns by which a person knows a row: identifiers first, then those used as features.
+
+    Vectors are not shown: nobody knows a row by them, and those that are pictures are shown as such.
+    """
+    uses = {use.name: use for use in job.features.columns if use.role != "embedding"}
+    hidden = {job.request.target, None if pictures.are_files else pictures.column}
+    names = [name for name in job.table.names if name not in hidden and name in uses]
     identifiers = [name for name in names if uses[name].is_identifier]
     used = [name for name in names if not uses[name].left_out]
     return list(dict.fromkeys([*identifiers, *used]))[:MAX_COLUMNS]
@@ -127,6 +144,10 @@ def render_label_page(
     command: str,
     versions: Mapping[str, str],
     issue_cells: Mapping[str, Sequence[object]] | None = None,
+    novel: NovelRows | None = None,
+    novel_cells: Mapping[str, Sequence[object]] | None = None,
+    pictures: Mapping[int, str] | None = None,
+    votes: Mapping[int, str] | None = None,
     how: str = "pca",
     file_digest: str = "",
     earlier_corrections: Sequence[str] = (),
@@ -134,7 +155,8 @@ def render_label_page(
     """The page from its parts.
 
     `drawn` and `review` are row numbers from 0, `cells` and `review_cells` their cells; `issue_cells` are the cells of
-    the first label issues of the outcome that look wrong.
+    the first label issues of the outcome that look wrong, `novel_cells` those of the rows of `novel`. `pictures` are
+    addresses of pictures by row, `votes` what voters say.
     """
     sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
     markers = class_markers(sizes)
@@ -167,6 +189,11 @@ def render_label_page(
         charts=_charts(outcome),
         all_rows=max(outcome.coverage, key=lambda one: one.share, default=None),
         review=_review(outcome, review, review_cells, markers),
+        novel=novel,
+        novel_rows=_review(outcome, novel.rows, novel_cells or {}, markers) if novel is not None else [],
+        new_class_command=f"{next_step} --new-classes" if next_step.startswith("otprop") else NEW_CLASSES,
+        pictures=pictures or {},
+        votes=votes or {},
         review_columns=list(review_cells)[:MAX_REVIEW_COLUMNS],
         issues=_issues(outcome, issue_cells or {}, markers),
         confusion=_confusion(outcome),
@@ -286,7 +313,7 @@ def _issues(
 def _why(outcome: Outcome, row: int, explanation: Any) -> dict[str, Any]:
     """Class probabilities of a row, by source where there is an explanation, and the nearest labelled rows."""
     shares = dict(zip(outcome.classes, outcome.distributions[row].tolist(), strict=True))
-    sources = explanation["sources"] if explanation else {}
+    sources = {name: one for name, one in explanation["sources"].items() if name != VOTES} if explanation else {}
     leading = sorted(shares, key=lambda name: -shares[name])[:MAX_EXPLAINED_CLASSES]
     leading += [max(found, key=lambda name: found[name]) for found in sources.values() if found]
     classes = list(dict.fromkeys(leading))

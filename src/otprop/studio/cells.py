@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from otprop.files import Table
-from otprop.studio.images import IMAGE_SUFFIXES, Pictures
+from otprop.table.row_pictures import names_pictures, pictures_of_table
 
 SHORT = 200  # characters of a cell that are shown on the map
 MOST_FOUND = 100_000  # rows that a search returns
@@ -28,8 +28,9 @@ class Cells:
     digest : str, of its content
     n_rows : int
     columns : list of str
-    kinds : list of {"number", "category", "text", "image", "vector"}
-    pictures : Pictures, those of the rows
+    kinds : list of {"number", "category", "text", "image", "vector", "picture"}; "image": names of picture files,
+        "picture": the pictures themselves, as arrays
+    pictures : RowPictures
     """
 
     def __init__(self, table: Table, target: str, folder: Path) -> None:
@@ -44,7 +45,10 @@ class Cells:
             self._texts.append(pa.array([_text(cell) for cell in cells], pa.large_string()))
             self.kinds.append(_kind(cells, self._texts[-1]))
         paths = next((place for place, kind in enumerate(self.kinds) if kind == "image"), None)
-        self.pictures = Pictures(folder, None if paths is None else self._texts[paths], getattr(table, "arrays", {}))
+        column = None if paths is None else self.columns[paths]
+        self.pictures = pictures_of_table(table, folder, column, lambda row: self._texts[paths or 0][row].as_py())
+        if not self.pictures.are_files and self.pictures.column in self.columns:
+            self.kinds[self.columns.index(self.pictures.column)] = "picture"
 
     @property
     def text_columns(self) -> list[str]:
@@ -52,8 +56,9 @@ class Cells:
         return [name for name, kind in zip(self.columns, self.kinds, strict=True) if kind == "text"]
 
     def of_row(self, row: int, most: int | None = None) -> list[str]:
-        """The cells of a row, each cut after `most` characters."""
-        texts = [column[row].as_py() or "" for column in self._texts]
+        """The cells of a row, each cut after `most` characters; a picture is no text."""
+        pairs = zip(self._texts, self.kinds, strict=True)
+        texts = ["" if kind == "picture" else column[row].as_py() or "" for column, kind in pairs]
         return texts if most is None else [text if len(text) <= most else f"{text[:most]}…" for text in texts]
 
     def search(self, query: str) -> np.ndarray:
@@ -106,7 +111,7 @@ def _kind(cells: np.ndarray, texts: Any) -> str:
     if known and isinstance(known[0], (np.ndarray, list, tuple)):
         return "vector"
     words = [str(cell) for cell in known]
-    if words and sum(word.lower().endswith(IMAGE_SUFFIXES) for word in words) > len(words) / 2:
+    if names_pictures(words):
         return "image"
     if words and all(_is_number(word) for word in words):
         return "number"

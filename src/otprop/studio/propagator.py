@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
 from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._votes import Voter
+from otprop.files import listed
 from otprop.labelling.corrections import Corrections
 from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
@@ -17,10 +19,13 @@ from otprop.labelling.next_rows import suggest_next, typicality
 from otprop.labelling.outcome import Outcome
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
+from otprop.studio.row_votes import read_row_votes
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source, prepare_source, read_source
 from otprop.table.target import Target, read_target
 
+MAX_NAMED = 5  # classes in a note
+VOTES = "votes"  # the source of evidence
 MOST_PROBABLE = 10  # classes of a row whose probabilities are kept
 N_SUGGESTED = 40
 N_EXPLAINED = 12  # suggestions that are explained at once
@@ -38,6 +43,7 @@ class Labels:
     classes : list of str, by id
     state, drawn : ndarray of shape (n_rows,), as in `Session`
     goal : float or None, the expected error to reach
+    curve : list of (labels, expected error), of all propagations of the session
     """
 
     revision: int
@@ -45,6 +51,7 @@ class Labels:
     state: np.ndarray
     drawn: np.ndarray
     goal: float | None = None
+    curve: list[tuple[int, float]] = field(default_factory=list)
 
 
 @dataclass(frozen=True)
@@ -65,6 +72,9 @@ class Result:
     seconds : float
     reused : list of str
     notes : list of str
+    novelty : ndarray of uint8 or None, how unlike all labelled classes each row is
+    novel_share : (share, low, high) or None, of the rows without a label that are of no labelled class
+    voters : list of Voter, judged by the labels
     """
 
     revision: int
@@ -82,6 +92,9 @@ class Result:
     seconds: float
     reused: list[str]
     notes: list[str]
+    novelty: np.ndarray | None = None
+    novel_share: tuple[float, float, float] | None = None
+    voters: list[Voter] = field(default_factory=list)
 
 
 class Propagator:
@@ -89,13 +102,14 @@ class Propagator:
 
     def __init__(self, source: Source, progress: ProgressCallback) -> None:
         progress(0, 0, "reading")
-        self.source, self.base = source, prepare_source(source, read_source(source))
+        table = read_source(source)
+        self.source, self.base = source, prepare_source(source, table)
+        self.votes = read_row_votes(source.request, table, self.base.target)
         self._progress = progress
         self._running: Any = None
         self._stop = False
         self.fitted: tuple[Job, Outcome, np.ndarray, Labels] | None = None  # with the ids of the classes
         self._last: np.ndarray | None = None
-        self._errors: dict[int, float] = {}  # expected error by the number of labels, of all propagations
 
     @property
     def digest(self) -> str:
@@ -120,9 +134,12 @@ class Propagator:
             self.base.make_geometry(self._progress)
 
     def can_run(self, labels: Labels) -> bool:
-        """Whether there are labels of two classes."""
-        codes = class_ids(self.base.target, labels)
-        return len(np.unique(codes[codes >= 0])) > 1
+        """Whether there are labels of two classes, or votes for two."""
+        return _n_classes(class_ids(self.base.target, labels)) > 1 or self._n_voted > 1
+
+    @property
+    def _n_voted(self) -> int:
+        return 0 if self.votes is None else len(self.votes.voted)
 
     def run(self, labels: Labels) -> Result:
         """Propagate; raises FitCancelledError where `cancel` was called meanwhile."""
@@ -134,11 +151,19 @@ class Propagator:
             self._running, self._stop = None, False
             self.base.geometry = job.geometry  # also where the fit was cancelled
         outcome.codes[labels.state == UNKNOWN] = -1
+        self._add_labels(outcome, ids, labels)
         result = self._result(job, outcome, ids, labels)
         self.fitted, self._last = (job, outcome, ids, labels), result.labels
-        if result.error is not None:
-            self._errors[result.n_labels] = result.error[0]
         return result
+
+    def _add_labels(self, outcome: Outcome, ids: np.ndarray, labels: Labels) -> None:
+        """Put labels of one class into the outcome, where the fit went by votes alone and did not see them."""
+        codes = class_ids(self.base.target, labels)
+        rows = np.flatnonzero((codes >= 0) & ~outcome.given)
+        if len(rows):
+            place = {int(number): code for code, number in enumerate(ids)}
+            outcome.codes[rows] = [place[int(number)] for number in codes[rows]]
+            outcome.given[rows], outcome.round[rows] = True, 0
 
     def cancel(self) -> None:
         """Stop a run in another thread before its next step."""
@@ -186,6 +211,7 @@ class Propagator:
                 "evidence": [
                     {"source": source, "class": number[name], "probability": round(float(share), 4)}
                     for source, shares in one["sources"].items()
+                    if source != VOTES  # what it says of a row without its votes; they are shown beside
                     for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
                 ],
                 "nearest": [
@@ -197,13 +223,16 @@ class Propagator:
             for row, one in found.items()
         }
 
-    def labels_needed(self, error: float) -> tuple[float, float, float] | None:
-        """How many more labels bring the expected error down to this, with a range; None where nobody knows."""
+    def labels_needed(self, error: float, curve: Sequence[tuple[int, float]]) -> tuple[float, float, float] | None:
+        """How many more labels bring the expected error down to this, with a range; None where nobody knows.
+
+        `curve`: labels and expected error of earlier propagations, which show how fast it falls.
+        """
         if self.fitted is None or not hasattr(self.fitted[0].estimator, "labels_needed"):
             return None
         try:
             n_labels = int(self.fitted[0].target.given.sum())
-            earlier = [point for point in self._errors.items() if point[0] < n_labels]
+            earlier = [point for point in curve if point[0] < n_labels]
             found = self.fitted[0].estimator.labels_needed(error, earlier)
         except ValueError:  # an error that no number of labels brings about
             return None
@@ -213,6 +242,10 @@ class Propagator:
         """The job of these labels, as `otprop label` would have it with corrections, and the ids of its classes."""
         base, codes = self.base, class_ids(self.base.target, labels)
         ids = np.unique(codes[codes >= 0])
+        seen = codes
+        if len(ids) < 2 and self.votes is not None and self._n_voted > 1:  # votes alone decide
+            ids = np.union1d(ids, [labels.classes.index(name) for name in self.votes.voted])
+            seen = np.full_like(codes, -1)
         in_file = dict(zip(base.target.classes, base.target.values, strict=True))
         ids = ids[_order_of_classes(class_values([labels.classes[number] for number in ids], in_file))]
         place = np.full(len(labels.classes) + 1, -1, dtype=np.intp)
@@ -227,17 +260,35 @@ class Propagator:
         made = {int(row): values[place[codes[row]]] for row in here}
         drawn = labels.drawn | base.in_table  # a given label that was corrected counts as it did before
         chosen = base.chosen | ((labels.state >= 0) & ~drawn)
-        target = Target(base.target.name, place[codes], names, values, codes >= 0, base.target.notes)
+        target = Target(base.target.name, place[seen], names, values, seen >= 0, base.target.notes)
         job = replace(
             base,
             target=target,
             estimator=clone(self.base.estimator),
             corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
             corrected=corrected,
-            chosen=chosen,
+            chosen=chosen & target.given,
+            votes=None if self.votes is None else self.votes.frame(names),
             warnings=list(base.warnings),
         )
         return job, ids
+
+    def _judging(self, labels: Labels) -> np.ndarray:
+        """The class ids by which voters are judged: those of rows drawn at random, or of all where none was."""
+        codes = class_ids(self.base.target, labels)
+        drawn = np.where(self.base.chosen | ((labels.state >= 0) & ~(labels.drawn | self.base.in_table)), -1, codes)
+        return drawn if (drawn >= 0).any() else codes
+
+    def _uncounted_votes(self, classes: Sequence[str]) -> list[str]:
+        """A note on votes for classes that no row is labelled with yet."""
+        missing = [] if self.votes is None else [name for name in self.votes.voted if name not in classes]
+        if self.votes is None or not missing:
+            return []
+        n_rows = int(np.isin(self.votes.codes, [self.votes.classes.index(name) for name in missing]).any(axis=1).sum())
+        return [
+            f"votes for {listed(missing, MAX_NAMED)} ({n_rows} rows) count once a row is labelled so; until then "
+            f"{'this class is' if len(missing) == 1 else 'these classes are'} not found"
+        ]
 
     def _result(self, job: Job, outcome: Outcome, ids: np.ndarray, labels: Labels) -> Result:
         table = np.append(ids, NO_CLASS).astype(np.uint16)
@@ -270,8 +321,26 @@ class Propagator:
             classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
             seconds=outcome.seconds,
             reused=list(getattr(job.estimator, "reused_", ())),
-            notes=list(job.notes),
+            notes=[*job.notes, *self._uncounted_votes(outcome.classes)],
+            novelty=None
+            if outcome.novelty is None
+            else np.round(255 * np.clip(outcome.novelty, 0, 1)).astype(np.uint8),
+            novel_share=_novel_share(job.estimator),
+            voters=[] if self.votes is None else self.votes.judged(labels.classes, self._judging(labels)),
         )
+
+
+def _n_classes(codes: np.ndarray) -> int:
+    return len(np.unique(codes[codes >= 0]))
+
+
+def _novel_share(estimator: Any) -> tuple[float, float, float] | None:
+    """The share of rows of no labelled class, where it is above 0."""
+    share = float(getattr(estimator, "novel_share_", 0.0))
+    if share <= 0:
+        return None
+    low, high = estimator.novel_range_
+    return share, float(low), float(high)
 
 
 def class_ids(target: Target, labels: Labels) -> np.ndarray:

@@ -9,8 +9,9 @@ import numpy as np
 from otprop.loop.suggestions import RANDOM, UNCERTAIN
 from otprop.studio.shown import NONE, PILE, PROPAGATED, Shown
 
-ORDERS = ("suggest", "unsure", "class", "issues", "unknown")
+ORDERS = ("suggest", "unsure", "class", "novel", "issues", "unknown")
 RANDOM_SHARE = 0.2  # of the rows labelled one by one; from these the error is estimated
+MIN_NOVELTY = 243  # of 255, 0.95: fewer than one in twenty rows of a labelled class are so unlike it
 N_FIRST = 20  # rows drawn at random, before the first suggestions come
 
 
@@ -67,6 +68,13 @@ class Queues:
             kept = np.argpartition(confidence, n - 1)[:n]
             rows, confidence = rows[kept], confidence[kept]
         return [int(row) for row in rows[np.lexsort((rows, confidence))]]
+
+    def novel(self, shown: Shown, novelty: np.ndarray | None) -> list[int]:
+        """The rows that look like no labelled class, the strangest first."""
+        if novelty is None:
+            return []
+        rows = np.flatnonzero(self._free(shown) & (novelty >= MIN_NOVELTY))
+        return [int(row) for row in rows[np.lexsort((rows, shown.confidence[rows], -novelty[rows].astype(int)))]]
 
     def pile(self, shown: Shown) -> list[int]:
         """The rows of no class."""

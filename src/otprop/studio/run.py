@@ -13,6 +13,8 @@ import uvicorn
 from otprop.studio.cells import Cells
 from otprop.studio.connections import LimitedProtocol
 from otprop.studio.hub import Hub
+from otprop.studio.kept_options import with_kept_options
+from otprop.studio.row_votes import read_row_votes
 from otprop.studio.server import make_app
 from otprop.studio.session import Session
 from otprop.studio.source import Source, prepare_source, read_source
@@ -43,14 +45,19 @@ class Studio:
         self, source: Source, session_path: Path, port: int | None = None, note_text: Callable[[str], str] = str
     ) -> None:
         table = read_source(source)
+        source, notes = with_kept_options(source, session_path, table.names)
         job = prepare_source(source, table)
+        votes = read_row_votes(source.request, table, job.target)
         cells = Cells(table, source.request.target, source.folder)
-        self.session = Session(session_path, cells, source.request.target, job.target.classes)
+        classes = job.target.classes if votes is None else votes.classes
+        self.session = Session(session_path, cells, source.request.target, classes)
         try:
+            self.session.set_options(groups=source.request.groups, votes=list(source.request.votes))
+            self.session.notes += notes
             self._socket, note = bind(port)
             self.port: int = self._socket.getsockname()[1]
             self.notes = [*job.notes, *self.session.notes, *([note] if note else [])]
-            self.workspace = Workspace(source, job, cells, self.session, note_text=note_text)
+            self.workspace = Workspace(source, job, cells, self.session, votes, note_text=note_text)
         except BaseException:
             self.session.close()
             raise

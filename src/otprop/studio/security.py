@@ -37,6 +37,7 @@ HEADERS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=(), usb=(), payment=()",
     "cache-control": "no-store",
 }
+KEPT_BY_BROWSER = "private, max-age=300"  # of pictures, the only answers that are kept
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not an error of the program
@@ -153,7 +154,10 @@ def _with_headers(send: Send) -> Send:
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             kept = [(name, value) for name, value in message["headers"] if name.decode("latin-1") not in HEADERS]
-            message["headers"] = kept + [(name.encode(), value.encode()) for name, value in HEADERS.items()]
+            own = dict(HEADERS)
+            if (b"cache-control", KEPT_BY_BROWSER.encode()) in message["headers"]:
+                own["cache-control"] = KEPT_BY_BROWSER
+            message["headers"] = kept + [(name.encode(), value.encode()) for name, value in own.items()]
         await send(message)
 
     return sending

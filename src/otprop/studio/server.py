@@ -23,11 +23,11 @@ from otprop.studio.bodies import body_of, check_class_name, class_of, query_numb
 from otprop.studio.cells import MOST_FOUND, SHORT
 from otprop.studio.client import WorkerGoneError
 from otprop.studio.hub import Hub
-from otprop.studio.images import NoPictureError
 from otprop.studio.queues import ORDERS
-from otprop.studio.security import LARGE_BODY, SMALL_BODY, Guard, Refusal
+from otprop.studio.security import KEPT_BY_BROWSER, LARGE_BODY, SMALL_BODY, Guard, Refusal
 from otprop.studio.session_file import NotSavedError
 from otprop.studio.workspace import Workspace
+from otprop.table.row_pictures import LARGE, THUMBNAIL, NoPictureError
 
 MOST_CELLS = 200  # rows of one request for cells, and of a queue
 QUICK = 0.03  # seconds that a row waits for its explanation
@@ -70,9 +70,11 @@ class Application:
             ("GET", "/api/sources", self.sources, 0),
             ("GET", "/api/rounds", self.rounds, 0),
             ("GET", "/api/changed", self.changed, 0),
+            ("GET", "/api/novelty", self.novelty, 0),
             ("GET", "/api/cells", self.cells, 0),
             ("GET", "/api/row/{row:int}", self.row, 0),
             ("GET", "/api/image/{row:int}", self.image, 0),
+            ("GET", "/api/thumbnail/{row:int}", self.thumbnail, 0),
             ("GET", "/api/queue", self.queue, 0),
             ("GET", "/api/search", self.search, 0),
             ("GET", "/api/log", self.log, 0),
@@ -162,12 +164,18 @@ class Application:
         result = self._space.result
         return as_bytes(b"" if result is None else result.changed.astype("<u4").tobytes())
 
+    def novelty(self, request: Request) -> Response:
+        return as_bytes(self._space.novelty())
+
     def cells(self, request: Request) -> Response:
         words = request.query_params.get("ids", "").split(",")
         if len(words) > MOST_CELLS:
             raise ValueError(f"at most {MOST_CELLS} ids at once.")
         rows = [row_of(_whole(word), self._space.cells.n_rows) for word in words if word]
-        return as_json({"rows": [{"id": row, "cells": self._space.cells.of_row(row, SHORT)} for row in rows]})
+        cells = self._space.cells
+        return as_json(
+            {"rows": [{"id": row, "cells": cells.of_row(row, SHORT), "image": cells.pictures.has(row)} for row in rows]}
+        )
 
     async def row(self, request: Request) -> Response:
         row = row_of(request.path_params["row"], self._space.cells.n_rows)
@@ -184,8 +192,16 @@ class Application:
         return as_json(found)
 
     def image(self, request: Request) -> Response:
-        data, kind = self._space.cells.pictures.of_row(row_of(request.path_params["row"], self._space.cells.n_rows))
-        return Response(data, media_type=kind)
+        return self._picture(request, LARGE)
+
+    def thumbnail(self, request: Request) -> Response:
+        return self._picture(request, THUMBNAIL)
+
+    def _picture(self, request: Request, side: int) -> Response:
+        """The picture of a row; the page adds a query that is new at each start, so that no other table's is shown."""
+        row = row_of(request.path_params["row"], self._space.cells.n_rows)
+        data, kind = self._space.cells.pictures.of_row(row, side)
+        return Response(data, media_type=kind, headers={"Cache-Control": KEPT_BY_BROWSER})
 
     def queue(self, request: Request) -> Response:
         query = request.query_params
@@ -197,7 +213,13 @@ class Application:
         )
         rows, total = self._space.queue(order, n, number)
         return as_json(
-            {"order": order, "rows": [{"id": row, "reason": reason} for row, reason in rows], "total": total}
+            {
+                "order": order,
+                "rows": [
+                    {"id": row, "reason": reason, "image": self._space.cells.pictures.has(row)} for row, reason in rows
+                ],
+                "total": total,
+            }
         )
 
     def search(self, request: Request) -> Response:

@@ -289,6 +289,14 @@ class Session:
         with self.lock, self._saving():
             self._set_meta(goal=None if error is None else repr(error))
 
+    def set_options(self, groups: Any, votes: Sequence[str]) -> None:
+        """Remember columns that the next start uses, too, unless it names others."""
+        wanted = {"groups": groups if isinstance(groups, str) else None, "votes": json.dumps(votes) if votes else None}
+        with self.lock:
+            if any(self._meta(name) != value for name, value in wanted.items()):
+                with self._saving():
+                    self._set_meta(**wanted)
+
     def set_keys(self, keys: Mapping[int, str]) -> None:
         """Remember the keys of classes, so that they are the same the next time."""
         with self.lock, self._saving():

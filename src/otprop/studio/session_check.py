@@ -12,7 +12,7 @@ from otprop.studio.source import MOST_ROWS
 
 MOST_CLASS_IDS = 65_535  # of them, one is kept for rows without a class
 _NEEDED = ("target", "made", "id", "file", "digest", "n_rows", "columns")
-_OPTIONAL = ("goal", "keys", "secret")  # secret: of version 0.2
+_OPTIONAL = ("goal", "keys", "groups", "votes", "secret")  # secret: of version 0.2
 _STATE = "typeof({0}) = 'integer' AND {0} >= -3 AND {0} < (SELECT count(*) FROM classes)"
 _FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
 _ROW = f"typeof(row) = 'integer' AND row >= 0 AND row < {MOST_ROWS}"
@@ -99,6 +99,7 @@ def _check_meta(meta: dict[str, str]) -> None:
     if "goal" in meta and not _is_share(meta["goal"]):
         raise ValueError(f"impossible goal: {meta['goal'][:20]}")
     _check_columns(meta["columns"])
+    _check_columns(meta.get("votes", "[]"))
     keys = _json(meta.get("keys", "{}"), "keys")
     if not isinstance(keys, dict) or not all(_is_key(number, key) for number, key in keys.items()):
         raise ValueError("impossible keys of classes")

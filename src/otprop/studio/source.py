@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +12,13 @@ import numpy as np
 
 from otprop.files import Table, TableError
 from otprop.labelling.job import Job, Request, prepare
+from otprop.studio.row_votes import MAX_CLASSES, vote_columns
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_frame, take_rows
 from otprop.table.opening import open_table
 
 MOST_ROWS = 2_000_000  # of more, a sample is opened
-MOST_CLASSES = 1_000
+MOST_CLASSES = MAX_CLASSES
 BYTES_A_ROW = 4_000  # of memory, server and worker together, without the class probabilities
 SAMPLE_OFFERED = 200_000
 
@@ -54,15 +55,22 @@ def read_source(source: Source) -> Table:
     rows = np.random.default_rng(source.request.seed).choice(table.n_rows, source.sample, replace=False)
     sampled = table_of_frame(take_rows(table.frame(), np.sort(rows).tolist()).reset_index(drop=True))
     sampled.origin, sampled.folder = table.origin, table.folder or source.folder
+    whole = {name: array for name, array in table.arrays.items() if array.shape[:1] == (table.n_rows,)}
+    sampled.arrays = {name: array[np.sort(rows)] for name, array in whole.items()}
     sampled.digest = f"{table.digest}-{source.request.seed}-{source.sample}"
     sampled.notes += [*table.notes, f"a sample of {source.sample} of the {table.n_rows} rows is open"]
     return sampled
 
 
 def prepare_source(source: Source, table: Table) -> Job:
-    """Check the target and the columns; there may be no label, no target, or a label in every row."""
+    """Check the target and the columns; there may be no label, no target, or a label in every row.
+
+    Votes are no part of the job, since its classes change; `read_row_votes` reads them.
+    """
     check_size(table, 2)  # at least, before much is done with it
-    job = prepare(table, source.request, allow_few=True, allow_complete=True)
+    request = replace(source.request, votes=(), ignore=[*source.request.ignore, *vote_columns(source.request, table)])
+    job = prepare(table, request, allow_few=True, allow_complete=True)
+    job.groups = groups_of_their_own(job, table)
     if len(job.target.classes) > MOST_CLASSES:
         raise ColumnError(
             source.request.target,
@@ -71,6 +79,16 @@ def prepare_source(source: Source, table: Table) -> Job:
         )
     check_size(table, max(len(job.target.classes), 2))
     return job
+
+
+def groups_of_their_own(job: Job, table: Table) -> np.ndarray | None:
+    """The groups, in which a row without one is a group of its own: it may be labelled later."""
+    if job.groups is None or not isinstance(job.request.groups, str):
+        return job.groups
+    missing = [row for row, cell in enumerate(table.cells(job.request.groups)) if cell is None or cell != cell]
+    groups = job.groups.copy()
+    groups[missing] = [f"row {row + 1}, in no group" for row in missing]
+    return groups
 
 
 def check_size(table: Table, n_classes: int, memory: float | None = None) -> None:

@@ -7,7 +7,7 @@ import os
 import signal
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Condition, Lock, Thread
@@ -44,6 +44,7 @@ class Changes:
     state: np.ndarray
     drawn: np.ndarray
     goal: float | None
+    curve: list[tuple[int, float]] = field(default_factory=list)
 
 
 def main(connection: Connection, source: Source) -> None:
@@ -176,7 +177,7 @@ class Worker:
             rows = [row for row, _ in found[:N_EXPLAINED]]
             self._send("explanations", propagator.explain(rows, labels))
         if labels.goal is not None:
-            self._send("needed", labels.goal, propagator.labels_needed(labels.goal))
+            self._send("needed", labels.goal, propagator.labels_needed(labels.goal, labels.curve))
 
     def _progress(self, done: float, total: float, step: str) -> None:
         if monotonic() - self._last_progress >= _PROGRESS_INTERVAL or done == 0:
@@ -214,8 +215,8 @@ class Worker:
     def _explain(self, rows: list[int]) -> Any:
         return self._ready().explain(rows, self._labels)
 
-    def _needed(self, error: float) -> Any:
-        return self._ready().labels_needed(error)
+    def _needed(self, argument: tuple[float, list[tuple[int, float]]]) -> Any:
+        return self._ready().labels_needed(*argument)
 
     def _umap(self, argument: None) -> Any:
         return self._ready().points("umap")
@@ -248,9 +249,7 @@ def _changed(labels: Labels, changes: Changes) -> Labels:
         state[rows], drawn[rows] = changes.state, changes.drawn
     if changes.classes[: len(labels.classes)] != labels.classes:  # a class was renamed, which may change their order
         state = state.copy()
-    return replace(
-        labels, revision=changes.revision, classes=changes.classes, state=state, drawn=drawn, goal=changes.goal
-    )
+    return Labels(changes.revision, changes.classes, state, drawn, changes.goal, changes.curve)
 
 
 def _sentence(error: Exception) -> str:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import secrets
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future
 from contextlib import suppress
@@ -13,8 +14,9 @@ from typing import Any
 import numpy as np
 
 from otprop import __version__
+from otprop._votes import Voter
 from otprop.labelling.job import Job
-from otprop.loop.labels_needed import WIDEST
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.studio.cells import SHORT, Cells
 from otprop.studio.client import WorkerClient, WorkerGoneError
 from otprop.studio.export import FORMATS, MADE_HERE, export_made_here
@@ -22,6 +24,7 @@ from otprop.studio.export_folder import ExportFolder
 from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Labels, Result
 from otprop.studio.queues import Queues
+from otprop.studio.row_votes import RowVotes
 from otprop.studio.session import (
     ACCEPT,
     AS_IN_FILE,
@@ -55,6 +58,7 @@ from otprop.table.pictures import has_pillow
 CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
 DOUBTFUL = 0.2  # probability of a class below which a label contradicts what is near
 MOST_CONTRADICTED = 3
+NOVEL = "none of these?"  # the reason of a row that looks like no labelled class
 
 
 class Workspace:
@@ -66,6 +70,7 @@ class Workspace:
         job: Job,
         cells: Cells,
         session: Session,
+        votes: RowVotes | None = None,
         notify: Callable[[bool], None] = lambda result: None,
         note_text: Callable[[str], str] = str,
     ) -> None:
@@ -75,7 +80,10 @@ class Workspace:
         ids = np.array([*(session.classes.index(name) for name in job.target.classes), -1], dtype=np.int64)
         self._given = ids[job.target.codes]
         self._target = job.target
-        self._in_file = set(ids[:-1].tolist())
+        self._votes = votes
+        voted = [] if votes is None else [session.classes.index(name) for name in votes.classes]
+        self._in_file = {*ids[:-1].tolist(), *voted}  # named by the file, which a vote is in, too
+        self._start = secrets.token_hex(8)
         self._notes, self._note_text = list(job.notes), note_text
         used = {name for name, kind in zip(cells.columns, cells.kinds, strict=True) if kind == "image"}
         self._only_shown = cells.pictures.are_files and not (has_pillow() and used & set(job.features.wanted))
@@ -119,11 +127,12 @@ class Workspace:
                 "file": self.cells.name,
                 "target": self.source.request.target,
                 "n_rows": self.cells.n_rows,
-                "columns": [
-                    {"name": name, "kind": kind}
-                    for name, kind in zip(self.cells.columns, self.cells.kinds, strict=True)
-                ],
+                "columns": self._columns(),
                 "text_columns": self.cells.text_columns,
+                "pictures": bool(self.cells.pictures),
+                "start": self._start,
+                "novel": self._novel(),
+                "voters": [] if result is None else [_voter(one) for one in result.voters],
                 "images_are_files": self._only_shown,
                 "classes": self._classes(counts),
                 "revision": session.revision,
@@ -150,6 +159,11 @@ class Workspace:
                 "session_id": session.session_id,
             }
 
+    def _columns(self) -> list[dict[str, str]]:
+        voters = set() if self._votes is None else set(self._votes.voters)
+        pairs = zip(self.cells.columns, self.cells.kinds, strict=True)
+        return [{"name": name, "kind": "vote" if name in voters else kind} for name, kind in pairs]
+
     def _classes(self, counts: np.ndarray) -> list[dict[str, Any]]:
         """All classes by id; one that was made here and has lost its last row is hidden until it has one again."""
         hidden = self._hidden(counts)
@@ -167,6 +181,13 @@ class Workspace:
             }
             for number, name in enumerate(self.session.classes)
         ]
+
+    def _novel(self) -> dict[str, Any]:
+        """How many rows look like no labelled class, and the estimated share of such rows."""
+        result = self.result
+        if result is None:
+            return {"rows": 0, "share": None}
+        return {"rows": len(self.queues.novel(self.shown()[1], result.novelty)), "share": _range(result.novel_share)}
 
     def _all_notes(self) -> list[str]:
         found = [*self.session.notes, *self._notes, *(self.result.notes if self.result else [])]
@@ -199,11 +220,12 @@ class Workspace:
             message = f"reached: {error[0]:.1%} expected"
         elif needed is None:
             message = f"{error[0]:.1%} expected now"
-        elif needed[2] + 1 > WIDEST * (needed[1] + 1):
+        elif not is_narrow(needed[1], needed[2]):
             message = f"{error[0]:.1%} expected now; how many more labels cannot be estimated yet: see the curve"
         else:
             message = f"about {needed[0]:.0f} more labels ({needed[1]:.0f} to {needed[2]:.0f})"
-        return {"error": goal, "labels": _range(needed), "message": message}
+        known = needed is not None and is_narrow(needed[1], needed[2])
+        return {"error": goal, "labels": _range(needed), "known": known, "message": message}
 
     def _n_unlabelled(self) -> int:
         return self.cells.n_rows - (0 if self.result is None else self.result.n_labels)
@@ -238,11 +260,29 @@ class Workspace:
                 "probabilities": best,
                 "evidence": [] if explained is None else explained["evidence"],
                 "nearest": [] if explained is None else self._nearest(explained["nearest"], shown),
+                "votes": self._votes_of(row),
+                "novelty": self._novelty_of(row),
                 "issue": None if issue is None else {"suggested": issue[1], "probability": round(issue[2], 4)},
                 "image": self.cells.pictures.has(row) and not no_image,
                 "no_image": no_image,
                 "explained": row in self._news.explained or self.result is None,
             }
+
+    def _votes_of(self, row: int) -> list[dict[str, Any]]:
+        """Each voter and the id of the class that it votes for; None where it is silent."""
+        classes = self.session.classes
+        said = [] if self._votes is None else self._votes.of_row(row)
+        return [{"voter": voter, "class": None if name is None else classes.index(name)} for voter, name in said]
+
+    def _novelty_of(self, row: int) -> float | None:
+        novelty = None if self.result is None else self.result.novelty
+        return None if novelty is None else round(int(novelty[row]) / 255, 3)
+
+    def novelty(self) -> bytes:
+        """How unlike all labelled classes each row is, one byte per row; empty where that is not known."""
+        with self.lock:
+            found = None if self.result is None else self.result.novelty
+            return b"" if found is None else found.tobytes()
 
     def _nearest(self, nearest: Sequence[dict[str, Any]], shown: Shown) -> list[dict[str, Any]]:
         """The labelled rows nearest to one, as they are labelled now."""
@@ -269,6 +309,9 @@ class Workspace:
             if order in ("unsure", "class"):
                 rows = _skipped_last(queues.unsure(shown, n + len(skipped), number), skipped)[:n]
                 return [(row, _sureness(shown, row)) for row in rows], queues.n_free(shown, number)
+            if order == "novel":
+                rows = queues.novel(shown, None if self.result is None else self.result.novelty)
+                return [(row, NOVEL) for row in _skipped_last(rows, skipped)[:n]], len(rows)
             if order == "issues":
                 issues, names = self.issues(), self.session.classes
                 reasons = [(row, f"{names[found]} instead: {share:.0%}") for row, found, share in issues]
@@ -434,7 +477,9 @@ class Workspace:
         """Set the expected error to reach."""
         self.session.set_goal(error)
         if error is not None:
-            self.worker.ask("needed", error).add_done_callback(lambda future: self._take_needed(error, future))
+            self.worker.ask("needed", (error, self._points())).add_done_callback(
+                lambda future: self._take_needed(error, future)
+            )
         self.notify(False)
 
     def _take_needed(self, error: float, future: Future[Any]) -> None:
@@ -481,9 +526,14 @@ class Workspace:
             session = self.session
             state, drawn = session.state[rows], session.drawn[rows]
             classes = list(session.classes)
-            changes = Changes(self.cells.n_rows, session.revision, classes, rows, state, drawn, session.goal)
+            said = rows, state, drawn, session.goal, self._points()
+            changes = Changes(self.cells.n_rows, session.revision, classes, *said)
         self.worker.send("changes", changes)
         self.notify(False)
+
+    def _points(self) -> list[tuple[int, float]]:
+        """The curve that the page shows, which the number of labels to come is estimated from."""
+        return [(labels, error) for labels, error, _, _ in self.session.curve()]
 
     # --- what the worker says
 
@@ -519,6 +569,17 @@ def _skipped_last(rows: Sequence[int], skipped: Sequence[int]) -> list[int]:
 
 def _sureness(shown: Shown, row: int) -> str:
     return f"{int(shown.confidence[row]) / 255:.0%} sure" if shown.sources[row] == PROPAGATED else "no label yet"
+
+
+def is_narrow(low: float, high: float) -> bool:
+    """Whether a range of labels that are needed is narrow enough to plan by."""
+    return LabelsNeeded(0, int(low), int(high)).is_known
+
+
+def _voter(one: Voter) -> dict[str, Any]:
+    accuracy = None if math.isnan(one.accuracy) else one.accuracy
+    judged = {"low": one.low, "high": one.high, "judged": one.n_judged, "votes": one.n_votes}
+    return {"name": one.name, "accuracy": accuracy, **judged}
 
 
 def _range(found: tuple[float, float, float] | None) -> dict[str, float | None] | None:

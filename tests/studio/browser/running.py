@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from queue import Empty, Queue
 from threading import Thread
@@ -19,9 +20,9 @@ PATIENCE = 60.0  # seconds for the command to start
 class RunningStudio:
     """`otprop studio FILE --no-browser`, until `stop` or `kill`."""
 
-    def __init__(self, path: Path, target: str, port: int = 0) -> None:
+    def __init__(self, path: Path, target: str, port: int = 0, more: Sequence[str] = ()) -> None:
         command = [sys.executable, "-m", "otprop.cli", "studio", str(path)]
-        command += ["--target", target, "--no-browser", "--port", str(port)]
+        command += ["--target", target, "--no-browser", "--port", str(port), *more]
         self._process = subprocess.Popen(
             command,
             stdout=subprocess.PIPE,

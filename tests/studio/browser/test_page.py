@@ -198,10 +198,11 @@ def test_a_key_for_a_row_that_is_still_being_read_is_said_to_be_unused(open_page
 FIRST_CLASS = """async () => {
   const { Orders } = await import("/static/js/orders.js");
   const asked = [], listeners = {};
-  const store = { classes: [{ id: 1, name: "b" }, { id: 2, name: "c" }], state: { issues: 0, unknown: 0 },
+  const store = { classes: [{ id: 1, name: "b" }, { id: 2, name: "c" }],
+    state: { issues: 0, unknown: 0, novel: { rows: 0, share: null } },
     on: (topic, listener) => { listeners[topic] = listener; } };
   const queue = { order: "suggest", lasso: [], setOrder: async (...order) => asked.push(order) };
-  const orders = new Orders(store, queue, {}, { entries: [] });
+  const orders = new Orders(store, queue, {}, { entries: [] }, () => {});
   listeners.classes();
   orders.chosen("class");
   store.classes = store.classes.slice(1);

@@ -14,9 +14,11 @@
   const rows = Array.from(document.querySelectorAll("tr[data-review]"), (line) => ({
     line, number: line.dataset.review, code: Number(line.dataset.code),
     confirm: line.querySelector("input.confirm"), select: line.querySelector("select.correct"),
+    other: line.querySelector("input.new-class"),
   }));
-  const reset = (row) => { row.select.value = String(row.code); row.confirm.checked = false; };
-  const changed = (row) => Number(row.select.value) !== row.code;
+  const reset = (row) => { row.select.value = String(row.code); row.confirm.checked = false; if (row.other) row.other.value = ""; };
+  const typed = (row) => row.other ? row.other.value.trim() : "";
+  const changed = (row) => typed(row) !== "" || Number(row.select.value) !== row.code;
   const count = (n, what) => n + " label" + (n === 1 ? " " : "s ") + what;
 
   function update() {
@@ -33,14 +35,15 @@
     data.classes.forEach((name, code) => row.select.add(new Option(name, String(code))));
     reset(row);
     row.select.addEventListener("change", () => { if (changed(row)) row.confirm.checked = false; update(); });
-    row.confirm.addEventListener("change", () => { if (row.confirm.checked) row.select.value = String(row.code); update(); });
+    row.confirm.addEventListener("change", () => { if (row.confirm.checked) { reset(row); row.confirm.checked = true; } update(); });
+    if (row.other) row.other.addEventListener("input", () => { if (typed(row)) row.confirm.checked = false; update(); });
   }
   document.getElementById("clear").addEventListener("click", () => { rows.forEach(reset); update(); });
 
   const quoted = (text) => /[",\r\n]|^\s|\s$/.test(text) ? '"' + text.replaceAll('"', '""') + '"' : text;
   function csv() {
     const lines = rows.filter((row) => changed(row) || row.confirm.checked).map((row) => [
-      row.number, data.labels[Number(row.select.value)], row.code < 0 ? "" : data.labels[row.code], data.file_digest]);
+      row.number, typed(row) || data.labels[Number(row.select.value)], row.code < 0 ? "" : data.labels[row.code], data.file_digest]);
     return [["row", "label", "was", "file_digest"], ...lines].map((line) => line.map(quoted).join(",") + "\n").join("");
   }
   download.addEventListener("click", () => {

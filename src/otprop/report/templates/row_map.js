@@ -140,8 +140,15 @@
       hint.className = "note";
       hint.textContent = "Point at a mark, tap it, or go through the rows with the arrow keys, the least certain first.";
       readout.append(hint);
-    } else { readout.append(details(i), cells(i)); }
+    } else { readout.append(...picture(i), details(i), cells(i)); }
     redraw();
+  }
+  function picture(i) {  // that of the tables of rows, which has those to look at
+    const there = document.querySelector('img[data-picture="' + data.row[i] + '"]');
+    if (!there) return [];
+    const copy = document.createElement("img");
+    copy.src = there.src; copy.alt = ""; copy.className = "picture";
+    return [copy];
   }
   function details(i) {
     const list = document.createElement("dl"), code = data.code[i];

@@ -1,7 +1,9 @@
 /** The row that is shown: its cells, what is proposed for it, and why. */
 import { CONFIDENCE, byId, count, h, probability, refresh, replace, short } from "./dom.js";
 import { swatch } from "./palette.js";
+import { picture, textCells } from "./pictures.js";
 import { SOURCE, SOURCE_NAMES } from "./store.js";
+import { votesSentence, votesTable } from "./votes.js";
 
 /**
  * @typedef {import("./types.js").RowDetail} RowDetail
@@ -13,8 +15,11 @@ const LONG = 60; // characters from which a cell is shown as text over the whole
 const FEW = 6; // short cells up to which each has a line of its own
 const PER_SOURCE = 2, WORTH = 0.05; // classes shown of what a source says; probability from which the second is
 const NEAR_CELLS = 3;
-const SMALL = 64; // pixels up to which a picture is shown pixel by pixel
+const NOVEL = 0.95; // novelty from which a row is said to look like no class
 const TO_SEE = 400; // milliseconds that a person needs to see that the proposal has changed
+
+const NOVEL_REASON = "none of these?"; // as the server says it
+const NOVELTY = "The row looks like no class that has a label: fewer than one in twenty rows of a labelled class are so unlike it";
 
 export class Card {
   /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(rows: number[]) => void} showNear */
@@ -95,6 +100,7 @@ export class Card {
     const { order } = this.queue;
     if (this.queue.asking) return "Looking for rows …";
     if (order === "issues") return "No label looks wrong, as far as the evidence goes. Shift+S goes back to the suggested rows.";
+    if (order === "novel") return "No row looks like none of the classes, as far as the labels tell. Shift+S goes back to the suggested rows.";
     if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
     if (order === "search") return "No row without a label holds this text. Escape leaves the search.";
     if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
@@ -105,8 +111,9 @@ export class Card {
   header(entry, detail) {
     const { labels, sources, confidence } = this.store, row = entry.id;
     replace(byId("row-title"), `Row ${row + 1}`);
-    refresh(byId("row-reason"), [entry, Boolean(detail), detail?.issue, labels[row], sources[row], confidence[row]], () => [
-      h("span", { class: "tag" }, entry.reason), entry.note ? h("span", { class: "tag" }, entry.note) : null, detail && !detail.issue ? this.present(row) : null]);
+    const strange = entry.reason !== NOVEL_REASON && !this.store.byPerson(row) && (detail?.novelty ?? 0) >= NOVEL;
+    refresh(byId("row-reason"), [entry, Boolean(detail), strange, detail?.issue, labels[row], sources[row], confidence[row]], () => [
+      h("span", { class: "tag" }, entry.reason), strange ? h("span", { class: "tag", title: NOVELTY }, NOVEL_REASON) : null, entry.note ? h("span", { class: "tag" }, entry.note) : null, detail && !detail.issue ? this.present(row) : null]);
   }
 
   /** The label that the row has now. @param {number} row */
@@ -128,25 +135,26 @@ export class Card {
 
   /** @param {RowDetail} detail */
   cells(detail) {
-    const { columns, text_columns } = this.store.state;
-    const picture = detail.image
-      ? h("img", { class: "picture", src: `/api/image/${detail.id}`, alt: `Picture of row ${detail.id + 1}`, load: sharpen })
-      : detail.no_image ? h("p", { class: "hint" }, detail.no_image) : null;
-    const pairs = columns.map(({ name }, at) => ({ name, cell: detail.cells[at] ?? "", text: text_columns.includes(name) }));
-    const long = pairs.filter(({ cell, text }) => cell.length > LONG || (text && cell));
+    const shown = detail.image ? picture(this.store, detail.id, "image", { class: "picture" }) :
+      detail.no_image ? h("p", { class: "hint" }, `No picture: ${detail.no_image}`) : null;
+    const pairs = textCells(this.store, detail.cells);
+    const long = pairs.filter(({ cell, kind }) => (cell.length > LONG && kind !== "image") || (kind === "text" && cell));
     const short = pairs.filter((pair) => !long.includes(pair));
     const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
     const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
     const only = detail.image && this.store.state.images_are_files && h("p", { class: "hint" }, "Only for you to see: pictures are no features.");
-    return h("div", { class: "cells" }, picture, only, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
+    return h("div", { class: "cells" }, shown, only, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
   }
 
   /** Why the class is proposed. @param {RowDetail} detail @param {HTMLElement} [part] where it is shown already */
   why(detail, part = h("section", { class: "why", "aria-label": "Why" })) {
-    const { evidence, nearest } = detail;
+    const { evidence, nearest, votes } = detail;
     const sentence = evidence.length || nearest.length ? "" : this.noReasons(detail);
     const title = `What each source says${detail.source === SOURCE.given || detail.source === SOURCE.here ? ", with the label of the row" : ""}`;
-    refresh(part, [detail.id, evidence, nearest, sentence, title], () => [
+    refresh(part, [detail.id, evidence, nearest, sentence, title, votes, this.store.state.classes.length], () => [
+      votes.length ? h("h3", {}, "Votes") : null,
+      votes.length ? h("p", { class: "votes" }, votesSentence(this.store, votes)) : null,
+      votes.length > 1 ? votesTable(this.store, votes) : null,
       sentence ? h("p", { class: "hint" }, sentence) : null,
       evidence.length ? h("h3", {}, title) : null,
       evidence.length ? this.evidence(detail) : null,
@@ -176,9 +184,10 @@ export class Card {
 
   /** @param {import("./types.js").NearRow} near */
   near(near) {
-    const cells = near.cells.filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
+    const texts = textCells(this.store, near.cells, true).filter(({ kind }) => !near.image || kind !== "image");
+    const cells = texts.map(({ cell }) => cell).filter(Boolean).slice(0, NEAR_CELLS).join(" · ");
     return h("li", {}, h("button", { type: "button", class: "link", "data-focus": near.id, click: () => this.showRow(near.id, "a nearest labelled row") },
-      near.image ? h("img", { class: "thumb", src: `/api/image/${near.id}`, alt: "" }) : null,
+      near.image ? picture(this.store, near.id, "thumbnail", { class: "thumb", alt: "" }) : null,
       swatch(near.class), h("span", { class: "near-class" }, this.store.className(near.class)), h("span", { class: "near-row" }, `row ${near.id + 1}`),
       h("span", { class: "near-cells" }, cells)));
   }
@@ -189,16 +198,11 @@ export class Card {
     const rest = Math.max(entries.length, total - (current ? 1 : 0));
     replace(byId("upcoming-title"), `Up next: ${count(rest, "row")}`);
     const shown = entries.slice(0, 12);
-    refresh(byId("upcoming"), shown, () => shown.map(({ id, reason }) => h("li", {},
+    refresh(byId("upcoming"), shown, () => shown.map(({ id, reason, image }) => h("li", {},
       h("button", { type: "button", class: "link", "data-focus": id, click: () => this.showRow(id, reason) },
+        image ? picture(this.store, id, "thumbnail", { class: "thumb", alt: "", loading: "lazy" }) : null,
         h("span", { class: "near-row" }, `row ${id + 1}`), h("span", { class: "near-cells" }, reason)))));
   }
-}
-
-/** Show a picture of few pixels as such, since it is enlarged. @param {Event} event */
-function sharpen(event) {
-  const picture = /** @type {HTMLImageElement} */ (event.target);
-  picture.classList.toggle("pixels", Math.max(picture.naturalWidth, picture.naturalHeight) <= SMALL);
 }
 
 /** A small bar for a share. @param {number} share */

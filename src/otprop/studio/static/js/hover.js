@@ -2,6 +2,7 @@
 import { getJson } from "./api.js";
 import { byId, h, probability, replace } from "./dom.js";
 import { swatch } from "./palette.js";
+import { picture, textCells } from "./pictures.js";
 import { SOURCE, SOURCE_NAMES } from "./store.js";
 
 const DELAY = 60, KEPT = 2000, MOST_CELLS = 8;
@@ -12,7 +13,7 @@ export class Hover {
     this.store = store;
     this.map = map;
     this.box = byId("hover");
-    /** @type {Map<number, string[]>} */
+    /** @type {Map<number, {cells: string[], image: boolean}>} */
     this.cells = new Map();
     this.row = -1;
     this.timer = 0;
@@ -36,7 +37,7 @@ export class Hover {
     try {
       const { rows } = await getJson(`/api/cells?ids=${row}`);
       if (this.cells.size > KEPT) this.cells.clear();
-      this.cells.set(row, rows[0].cells);
+      this.cells.set(row, rows[0]);
     } catch {
       return; // the page says elsewhere that the server is gone
     }
@@ -49,11 +50,12 @@ export class Hover {
     const { row, store } = this;
     const label = store.labelOf(row), source = store.sources[row];
     const sure = source === SOURCE.propagated ? `, confidence ${probability(store.confidence[row] / 255)}` : "";
-    const cells = this.cells.get(row) ?? [];
-    const pairs = store.state.columns.map(({ name }, at) => [name, cells[at]]).filter(([, cell]) => cell).slice(0, MOST_CELLS);
+    const { cells, image } = this.cells.get(row) ?? { cells: [], image: false };
+    const pairs = textCells(store, cells, true).filter(({ cell }) => cell).slice(0, MOST_CELLS);
     replace(this.box, h("p", { class: "inline" }, swatch(label), h("b", {}, label === null ? "no label" : store.className(label)), h("span", {}, `row ${row + 1}`)),
       h("p", { class: "hint" }, `${SOURCE_NAMES[source]}${sure}`),
-      h("dl", {}, ...pairs.flatMap(([name, cell]) => [h("dt", {}, name), h("dd", {}, cell)])));
+      image ? picture(store, row, "thumbnail", { alt: "" }) : null,
+      h("dl", {}, ...pairs.flatMap(({ name, cell }) => [h("dt", {}, name), h("dd", {}, cell)])));
   }
 
   /** @param {number} x @param {number} y */

@@ -6,6 +6,7 @@ import { Decide } from "./decide.js";
 import { askName, askNewName, findClass, prepareDialogs, prepareExport } from "./dialogs.js";
 import { byId, count, h, replace, short } from "./dom.js";
 import { Film } from "./film.js";
+import { Grid } from "./grid.js";
 import { Hover } from "./hover.js";
 import { listenToKeys } from "./keys.js";
 import { Live } from "./live.js";
@@ -42,7 +43,8 @@ const pointer = new Pointer(map, {
   tool: (tool) => tools.showTool(tool),
 });
 const tools = new MapTools(store, map, pointer, selectRows);
-const orders = new Orders(store, queue, search, outbox);
+const orders = new Orders(store, queue, search, outbox, () => grid.follow());
+const grid = new Grid(store, queue, showRow, choose);
 new ClassList(store, (one) => askNewName(one, store, (name) => void session.renameClass(one.id, name)));
 new Watch(store, (error) => void session.setGoal(error), showChanged);
 
@@ -85,7 +87,7 @@ async function keep() {
 const actions = {
   choose,
   accept() {
-    if (store.selection) return say("Press the key of a class to label the selected rows.");
+    if (store.selection) return acceptAll(store.selection);
     if (card.justChanged) return say("The proposal has just changed: look again, then press Enter.");
     return withRow((row) => {
       const issue = card.shown?.issue, proposal = card.proposal;
@@ -112,6 +114,22 @@ const actions = {
   },
 };
 const decide = new Decide(store, card, actions);
+
+/** Accept the proposals of all selected rows, where they are of one class. @param {Uint32Array} selection */
+function acceptAll(selection) {
+  const free = [...selection].filter((row) => store.sources[row] === SOURCE.propagated);
+  const classes = new Set(free.map((row) => store.labelOf(row)));
+  if (!grid.open || classes.size !== 1) return say("Press the key of a class to label the selected rows.");
+  return void session.labelRegion(Uint32Array.from(free), store.labelOf(free[0]), "accept");
+}
+
+/** Show the pictures instead of the map, or the map again. @param {boolean} pictures */
+function showPictures(pictures) {
+  if (pictures && !store.state.pictures) return say("No column of this table names pictures.");
+  tools.showView("map");
+  tools.showPictures(pictures);
+  return grid.toggle(pictures);
+}
 
 /** Make a class and give it to what was shown when its name was asked for. @param {string} name */
 async function chooseNew(name) {
@@ -192,9 +210,9 @@ function startKeys() {
     ArrowLeft: () => queue.back(), ArrowRight: () => (queue.order === "search" ? queue.nextMatch() : queue.entries.length && queue.advance()),
     "/": startSearch, "?": () => byId("help").showModal(),
     "Shift+L": () => pointer.setTool(pointer.tool === "lasso" ? "pan" : "lasso"),
-    "Shift+A": () => selectRows(pointer.inWindow()), "Shift+F": () => film.toggle(), "Shift+C": () => tools.nextColoring(),
-    "Shift+E": () => byId("export").showModal(), "Shift+M": () => { tools.showView("map"); byId("map").focus(); },
-    "Shift+O": () => byId("order").focus(), "Shift+D": () => void orders.change("issues", ""),
+    "Shift+A": () => (grid.open ? grid.selectAll() : selectRows(pointer.inWindow())), "Shift+P": () => showPictures(!grid.open), "Shift+F": () => film.toggle(), "Shift+C": () => tools.nextColoring(),
+    "Shift+E": () => byId("export").showModal(), "Shift+M": () => { showPictures(false); byId("map").focus(); },
+    "Shift+O": () => byId("order").focus(), "Shift+D": () => void orders.change("issues", ""), "Shift+N": () => void orders.change("novel", ""),
     "Shift+S": () => void orders.change("suggest", ""), "Shift+G": () => { tools.showView("progress"); byId("goal").focus(); },
   }, (key) => {
     const found = store.state.classes.find((one) => one.key === key);
@@ -204,6 +222,8 @@ function startKeys() {
   byId("undo").addEventListener("click", () => void session.undo());
   byId("redo").addEventListener("click", () => void session.redo());
   byId("show-export").addEventListener("click", () => byId("export").showModal());
+  byId("show-map").addEventListener("click", () => showPictures(false));
+  byId("show-pictures").addEventListener("click", () => showPictures(true));
   byId("show-help").addEventListener("click", () => byId("help").showModal());
 }
 
@@ -214,6 +234,7 @@ function onState(state) {
   store.setState(state);
   byId("undo").disabled = !state.can_undo;
   byId("redo").disabled = !state.can_redo;
+  byId("middle").hidden = !state.pictures;
   clearTimeout(foreign);
   if (before && before.suggested !== state.suggested) void queue.renew().catch(() => {});
   if (before && before.propagation.state !== "waiting" && state.propagation.state === "waiting") void refresh(false); // labels fell away

@@ -61,6 +61,13 @@ export class MapTools {
     say(`Coloured by ${name}.`);
   }
 
+  /** Show the map or the pictures in the middle of the page. @param {boolean} pictures */
+  showPictures(pictures) {
+    document.body.dataset.middle = pictures ? "pictures" : "map";
+    byId("show-map").setAttribute("aria-pressed", String(!pictures));
+    byId("show-pictures").setAttribute("aria-pressed", String(pictures));
+  }
+
   clearFilter() {
     byId("search").value = "";
     this.store.isolated = null;

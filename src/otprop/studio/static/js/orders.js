@@ -1,4 +1,4 @@
-/** In which order rows come: suggested, least sure, a class, a search, the lasso, doubtful labels, the unknown pile. */
+/** In which order rows come: suggested, least sure, a class, a search, the lasso, like no class, doubtful labels, the unknown pile. */
 import { sentenceOf } from "./api.js";
 import { byId, count, h, replace } from "./dom.js";
 import { say } from "./notices.js";
@@ -14,8 +14,10 @@ export class Orders {
    * @param {Queue} queue
    * @param {import("./search.js").Search} search
    * @param {import("./outbox.js").Outbox} outbox
+   * @param {() => void} changed
    */
-  constructor(store, queue, search, outbox) {
+  constructor(store, queue, search, outbox, changed) {
+    this.changed = changed;
     this.store = store;
     this.queue = queue;
     this.search = search;
@@ -53,6 +55,7 @@ export class Orders {
     const pending = this.outbox.entries.flatMap(({ path, body }) => (path === "/api/label" ? body.rows : []));
     try {
       await this.queue.setOrder(order, parameter, pending);
+      this.changed();
     } catch (error) {
       say(sentenceOf(error), "error");
     }
@@ -68,13 +71,18 @@ export class Orders {
 
   render() {
     const { order } = this.queue;
-    const { issues, unknown } = this.store.state;
+    const { issues, unknown, novel } = this.store.state;
     if (this.select.value !== order) this.select.value = order;
     this.classSelect.hidden = order !== "class";
     const lasso = this.select.querySelector("[value=lasso]");
     lasso.disabled = !this.queue.lasso.length;
     replace(this.select.querySelector("[value=issues]"), issues ? `Doubtful labels (${issues})` : "Doubtful labels");
     replace(this.select.querySelector("[value=unknown]"), unknown ? `Unknown pile (${unknown})` : "Unknown pile");
+    replace(this.select.querySelector("[value=novel]"), novel.rows ? `None of these? (${novel.rows})` : "None of these?");
+    const strange = byId("novel");
+    strange.hidden = !novel.share || !novel.rows || order === "novel";
+    replace(strange, `${novel.rows} like no class`);
+    strange.onclick = () => void this.change("novel", "");
     const doubts = byId("doubts");
     doubts.hidden = !issues || order === "issues";
     replace(doubts, `${count(issues, "doubtful label")}`);

@@ -1,5 +1,6 @@
 /** Which row is shown, and which come next. The next rows are fetched ahead, so that a key press never waits. */
 import { getJson } from "./api.js";
+import { pictureAddress } from "./pictures.js";
 import { SOURCE } from "./store.js";
 
 /**
@@ -247,7 +248,7 @@ export class Queue {
       const detail = await getJson(`/api/row/${id}`);
       this.details.delete(id);
       this.details.set(id, detail);
-      if (detail.image) new Image().src = `/api/image/${id}`; // into the cache of the browser
+      if (detail.image) new Image().src = pictureAddress(this.store, id, "image"); // into the cache of the browser
       for (const old of this.details.keys()) {
         if (this.details.size <= KEPT) break;
         this.details.delete(old);

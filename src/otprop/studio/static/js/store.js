@@ -21,6 +21,7 @@ export class Store {
     this.confidence = new Uint8Array(0);
     this.sources = new Uint8Array(0);
     this.rounds = new Uint8Array(0);
+    this.novelty = new Uint8Array(0);
     this.changed = new Uint32Array(0);
     /** Rows of the lasso. @type {Uint32Array|null} */
     this.selection = null;
@@ -100,15 +101,16 @@ export class Store {
   }
 
   async fetchOnce() {
-    const names = ["labels", "confidence", "sources", "rounds", "changed"];
+    const names = ["labels", "confidence", "sources", "rounds", "changed", "novelty"];
     const found = await Promise.all(names.map((name) => getBinary(`/api/${name}`)));
-    const [labels, confidence, sources, rounds, changed] = found.map((one) => /** @type {any} */ (one));
+    const [labels, confidence, sources, rounds, changed, novelty] = found.map((one) => /** @type {any} */ (one));
     const wide = labels.buffer.byteLength > sources.buffer.byteLength; // two bytes a row from 251 classes on
     this.labels = wide ? new Uint16Array(labels.buffer) : new Uint8Array(labels.buffer);
     this.confidence = new Uint8Array(confidence.buffer);
     this.sources = new Uint8Array(sources.buffer);
     this.rounds = new Uint8Array(rounds.buffer);
     this.changed = new Uint32Array(changed.buffer);
+    this.novelty = novelty.buffer.byteLength ? new Uint8Array(novelty.buffer) : new Uint8Array(this.sources.length); // not known: 0
     this.known = Math.max(this.known, labels.revision);
     this.fetched = labels.revision;
     this.overlays = this.overlays.filter((one) => one.revision === null || one.revision > labels.revision);

@@ -1,6 +1,7 @@
 /** How good the labels are by now: expected error against labels given, what changed, and how far the goal is. */
 import { getJson } from "./api.js";
-import { byId, count, grouped, h, percent, replace, short, svg } from "./dom.js";
+import { byId, count, grouped, h, percent, refresh, replace, short, svg } from "./dom.js";
+import { voterSentence } from "./votes.js";
 
 /**
  * @typedef {import("./store.js").Store} Store
@@ -46,11 +47,13 @@ export class Watch {
     replace(byId("changed-value"), grouped(state.changed));
     byId("changed").disabled = !state.changed;
     this.renderGoal();
-    const key = JSON.stringify([state.curve, state.goal?.error]);
+    byId("voters").hidden = !state.voters.length;
+    refresh(byId("voters-list"), state.voters, () => state.voters.flatMap((voter) => [h("dt", {}, voter.name), h("dd", {}, voterSentence(voter))]));
+    const key = JSON.stringify([state.curve, state.goal]);
     if (this.store.state.revision !== this.logged) void this.renderHistory();
     if (key === this.drawn) return;
     this.drawn = key;
-    replace(byId("curve"), ...(state.curve.length ? [curve(byLabels(state.curve), state.goal?.error ?? null)] :
+    replace(byId("curve"), ...(state.curve.length ? [curve(byLabels(state.curve), state.goal)] :
       [h("p", { class: "hint" }, "The curve begins with the first propagation.")]));
   }
 
@@ -105,12 +108,15 @@ function tick(top) {
 }
 
 /**
- * Expected error with its range against the number of labels.
+ * Expected error with its range against the number of labels, and where it meets the goal, as far as that is known.
  * @param {CurvePoint[]} points
- * @param {number|null} goal
+ * @param {import("./types.js").State["goal"]} aim
  */
-function curve(points, goal) {
-  const last = points[points.length - 1].labels, first = points.length > 1 ? Math.min(points[0].labels, last - 1) : last - 1;
+function curve(points, aim) {
+  const goal = aim?.error ?? null, now = points[points.length - 1];
+  const needed = aim?.known && aim.labels && now.error > aim.error ? aim.labels : null;
+  const [value, low, high] = needed ? [needed.value ?? 0, needed.low ?? 0, needed.high ?? 0].map((more) => now.labels + more) : [0, 0, 0];
+  const last = Math.max(now.labels, high), first = points.length > 1 || needed ? Math.min(points[0].labels, last - 1) : last - 1;
   const step = tick(Math.max(...points.map(({ high }) => high), goal ?? 0, 0.001));
   const ticks = Math.ceil(Math.max(...points.map(({ high }) => high), goal ?? 0, 0.001) / step - 1e-9), top = ticks * step;
   const x = (/** @type {number} */ labels) => LEFT + (labels - first) / (last - first) * (WIDTH - LEFT - RIGHT);
@@ -121,12 +127,15 @@ function curve(points, goal) {
   const grid = Array.from({ length: ticks + 1 }, (_, at) => at * step).map((error) => [
     svg("line", { class: "grid", x1: LEFT, x2: WIDTH - RIGHT, y1: y(error), y2: y(error) }),
     svg("text", { class: "axis", x: LEFT - 5, y: y(error) + 4, "text-anchor": "end" }, `${Number((100 * error).toFixed(2))}\u202f%`)]);
-  const sentence = `Expected error from ${percent(points[0].error)} with ${count(points[0].labels, "label")} to ${percent(newest.error)} with ${count(newest.labels, "label")}`;
+  const ahead = needed && goal !== null ? `; ${percent(goal)} is expected with ${grouped(low)} to ${count(high, "label")}` : "";
+  const sentence = `Expected error from ${percent(points[0].error)} with ${count(points[0].labels, "label")} to ${percent(newest.error)} with ${count(newest.labels, "label")}${ahead}`;
   return svg("svg", { viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": sentence }, ...grid.flat(),
     svg("polygon", { class: "range", points: trace(/** @type {any} */ (band)) }),
     svg("polyline", { class: "line", points: trace(points.map(({ labels, error }) => [x(labels), y(error)])) }),
     goal === null ? null : svg("line", { class: "goal", x1: LEFT, x2: WIDTH - RIGHT, y1: y(goal), y2: y(goal) }),
+    needed && goal !== null ? [svg("polyline", { class: "ahead", points: trace([[x(now.labels), y(now.error)], [x(value), y(goal)]]) }),
+      svg("path", { class: "reach", d: `M${x(low)},${y(goal) - 4}v8M${x(high)},${y(goal) - 4}v8M${x(low)},${y(goal)}H${x(high)}` })] : null,
     svg("circle", { class: "dot", cx: x(newest.labels), cy: y(newest.error), r: 3.5 }),
     points.length > 1 ? svg("text", { class: "axis", x: LEFT, y: HEIGHT - 7 }, grouped(first)) : null,
-    svg("text", { class: "axis", x: WIDTH - RIGHT, y: HEIGHT - 7, "text-anchor": "end" }, count(newest.labels, "label")));
+    svg("text", { class: "axis", x: WIDTH - RIGHT, y: HEIGHT - 7, "text-anchor": "end" }, needed ? `${grouped(low)} to ${grouped(high)} labels` : count(newest.labels, "label")));
 }

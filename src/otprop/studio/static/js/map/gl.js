@@ -9,7 +9,7 @@ import { FRAGMENT, PASS, VERTEX } from "./shaders.js";
  *   part: number, colors: Record<string, string>}} Scene
  */
 
-const ROW_PROPERTIES = ["label", "confidence", "source", "round", "flags"];
+const ROW_PROPERTIES = ["label", "confidence", "source", "round", "novelty", "flags"];
 const RING = 1.6; // pixels of the page
 
 export class GlRenderer {
@@ -100,6 +100,7 @@ export class GlRenderer {
     this.upload("confidence", store.confidence);
     this.upload("source", store.sources);
     this.upload("round", store.rounds);
+    this.upload("novelty", store.novelty);
     this.setLabelled(labelled);
   }
 

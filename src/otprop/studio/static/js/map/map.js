@@ -10,7 +10,7 @@ import { View } from "./view.js";
 
 /** @typedef {import("../store.js").Store} Store */
 
-export const COLORINGS = ["label", "confidence", "source"];
+export const COLORINGS = ["label", "confidence", "source", "novelty"];
 const SLOW = 45, SMALLEST_PART = 0.05; // milliseconds of a frame; share of the rows drawn while the map moves
 const SOON = 200, LATEST = 1000; // milliseconds by which the map follows the row; the most while keys are pressed
 const REST = 180; // milliseconds without movement after which all rows are drawn again

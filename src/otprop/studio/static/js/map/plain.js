@@ -129,6 +129,7 @@ export class PlainRenderer {
       const index = labelled || source === 4 ? source : 0;
       return `${[colors.none, colors.ink, colors.here, colors.propagated, colors.edge][index]}|0`;
     }
+    if (scene.coloring === 3) return `${SHADES[Math.round((1 - store.novelty[row] / 255) * STEPS)]}|0`;
     if (!labelled) return `${colors.none}|0`;
     if (scene.coloring === 1) return `${SHADES[Math.round(store.confidence[row] / 255 * STEPS)]}|0`;
     const marker = markerOf(label);

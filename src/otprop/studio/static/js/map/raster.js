@@ -53,7 +53,7 @@ export function drawPixels(pixels, width, height, xy, rows, scene, store) {
 
 /** The pixel of a row, 0 if it stands back. @param {Scene} scene @param {Store} store @returns {(row: number) => number} */
 function painter({ flags, isolated, round, coloring, colors }, store) {
-  const { labels, confidence, sources, rounds, none } = store;
+  const { labels, confidence, sources, rounds, novelty, none } = store;
   const classes = Uint32Array.from(store.state.classes, ({ id }) => pixel(markerOf(id).rgb, OPAQUE));
   const bySource = [colors.none, colors.ink, colors.here, colors.propagated, colors.edge].map((hex) => pixel(rgb(hex), OPAQUE));
   const selected = pixel(rgb(colors.link), OPAQUE);
@@ -62,6 +62,7 @@ function painter({ flags, isolated, round, coloring, colors }, store) {
     if (flags[row] & FADED || (isolated !== null && (!labelled || label !== isolated))) return 0;
     if (flags[row] & SELECTED) return selected;
     if (coloring === 2) return bySource[labelled || sources[row] === 4 ? sources[row] : 0];
+    if (coloring === 3) return SHADES[255 - novelty[row]];
     if (!labelled) return bySource[0];
     return coloring === 1 ? SHADES[confidence[row]] : classes[label];
   };

@@ -10,13 +10,14 @@ in uint a_label;
 in uint a_confidence;
 in uint a_source;
 in uint a_round;
+in uint a_novelty;
 in uint a_flags;
 uniform vec2 u_middle;
 uniform vec2 u_scale;
 uniform float u_radius;     // of a point, in pixels of the device
 uniform float u_ring;       // width of the ring of labelled rows
 uniform int u_pass;
-uniform int u_coloring;     // 0 label, 1 confidence, 2 source
+uniform int u_coloring;     // 0 label, 1 confidence, 2 source, 3 novelty
 uniform uint u_round;       // rows labelled later are shown without label
 uniform int u_isolated;     // class, -1 for all
 uniform uint u_none;
@@ -45,8 +46,8 @@ void main() {
   vec4 texel = texelFetch(u_classes, ivec2(int(a_label & 255u), int(a_label >> 8u)), 0);
   vec3 color = u_sources[0];
   if (u_coloring == 2) color = labelled || a_source == 4u ? u_sources[min(a_source, 4u)] : u_sources[0];
-  else if (labelled && u_coloring == 1) {
-    float at = float(a_confidence) / 255.0 * 4.0;
+  else if (u_coloring == 3 || (labelled && u_coloring == 1)) {
+    float at = (u_coloring == 3 ? 1.0 - float(a_novelty) / 255.0 : float(a_confidence) / 255.0) * 4.0;
     int low = min(int(at), 3);
     color = mix(u_ramp[low], u_ramp[low + 1], at - float(low));
   } else if (labelled) {
@@ -54,7 +55,7 @@ void main() {
   }
   bool small = u_radius < 2.0; // too small for a shape: a square, which costs least
   if (labelled && u_coloring == 0 && !small) v_shape = int(texel.a * 255.0 + 0.5);
-  float alpha = labelled ? 1.0 : 0.7;
+  float alpha = labelled || u_coloring == 3 ? 1.0 : 0.7;
   if (faded) {
     color = u_faint;
     alpha = 0.5;
