@@ -16,10 +16,17 @@ from otprop._warnings import warn
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.propagation.calibration import Coverage, coverage_table
-from otprop.propagation.class_errors import ClassErrors, JudgedLabels, estimate_class_errors, expected_counts
+from otprop.propagation.class_errors import ClassErrors, JudgedLabels, estimate_class_errors
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.class_rounds import BLOCK_ENTRIES
-from otprop.propagation.decisions import class_probabilities, cost_matrix, decide
+from otprop.propagation.decisions import (
+    MAX_ENTRIES,
+    balanced_costs,
+    class_probabilities,
+    cost_matrix,
+    decide,
+    expected_counts,
+)
 from otprop.propagation.error import ErrorEstimate
 from otprop.propagation.guarantees import LabelSets, label_sets, labels_for_risk, set_thresholds, share_for_risk
 
@@ -218,7 +225,7 @@ class DecidingPropagator(TransportPropagator):
         self.classes_, codes = labels.classes, fit.rounds.codes
         self._costs = None
         if not _is_accuracy(self.objective):
-            self._costs = cost_matrix(self.objective, labels.classes, fit.prior)
+            self._costs = self._costs_of(fit, labels)
             _warn_if_hardly_labelled(self.objective, labels)
             chosen, confidence = self.decide(fit.rounds.distributions, fit.confidence)
             left = labels.codes == UNLABELED
@@ -229,13 +236,21 @@ class DecidingPropagator(TransportPropagator):
                 self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         return codes
 
+    def _costs_of(self, fit: ClassLevelFit, labels: Labels) -> np.ndarray:
+        """The cost of each label for each true class; "balanced" goes by an even sample of the unlabelled rows."""
+        if not isinstance(self.objective, str):
+            return cost_matrix(self.objective, labels.classes)
+        n_rows = max(MAX_ENTRIES // len(labels.classes), 1)
+        some = labels.unlabeled[:: max(-(-len(labels.unlabeled) // n_rows), 1)]
+        return balanced_costs(class_probabilities(fit.rounds.distributions[some], fit.confidence[some]), fit.prior)
+
     def _expected_cost(self) -> float:
         """Expected mean cost of the new labels by `objective`."""
         if isinstance(self.objective, str):
             if self.objective == "accuracy":
                 return self.expected_error_
-            recall = [one.recall for one in self.class_errors() if not np.isnan(one.recall)]
-            return float(1.0 - np.mean(recall)) if recall else 0.0
+            scores = [one.f1 for one in self.class_errors() if not np.isnan(one.f1)]
+            return float(1.0 - np.mean(scores)) if scores else 0.0
         rows = np.flatnonzero(self._labelled_rows()[0] & (self.round_ != 0))
         total = 0.0
         for block in row_blocks(len(rows), rows_per_block(len(self.classes_), BLOCK_ENTRIES)):

@@ -93,7 +93,8 @@ class OTP(DecidingPropagator):
         ``transduction_``. It takes two fits.
     objective : "accuracy", "balanced" or dict, default="accuracy"
         Which errors count. "accuracy": all alike. "balanced": those of rare classes more, so that they are found, at
-        the price of more errors in all. Or costs by pair, as in ``{("yes", "no"): 10}``: a row of the class "yes" that
+        the price of more errors in all; the labels have the largest expected macro-F1 (mean F1 of the classes) that
+        costs by class share can reach. Or costs by pair, as in ``{("yes", "no"): 10}``: a row of the class "yes" that
         is labelled "no" costs 10; pairs that are not named cost 1. Each row gets the label of least expected cost by
         its calibrated class probabilities, in ``transduction_`` and ``predict``; ``label_distributions_`` do not
         depend on it.
@@ -161,8 +162,8 @@ class OTP(DecidingPropagator):
         judge, from the class probabilities, and from how both erred on other tables. It holds where the labels were
         drawn at random, or the others are named in ``fit(chosen=...)``.
     expected_cost_ : float
-        What ``objective`` makes of the new labels: ``expected_error_`` for "accuracy", one minus the expected mean
-        recall of the classes for "balanced", the expected mean cost of a label for costs.
+        What ``objective`` makes of the new labels: ``expected_error_`` for "accuracy", one minus the expected
+        macro-F1 for "balanced", the expected mean cost of a label for costs.
     error_range_ : tuple of float
         The 90 % interval of the real share; (0, 1) if no label could be held out.
     error_ : ErrorEstimate
