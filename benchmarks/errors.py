@@ -18,6 +18,7 @@ in all and in the worst class that has a threshold of its own, beside the sets o
 from __future__ import annotations
 
 import copy
+import itertools
 import time
 import warnings
 from typing import Any
@@ -260,13 +261,13 @@ def main() -> None:
     options = parser.parse_args()
     lines: list[dict[str, Any]] = list(read_csv(OUTPUT))
     done = {(line["table"], int(line["labels"]), int(line["draw"])) for line in lines}
-    for draw in range(0 if options.summary else options.draws):
-        for size in SIZES:
-            for name in (*RARE_APART, *RARE, *OTHERS_APART, *OTHERS):
-                if (name, size, draw) not in done and (line := run(name, size, draw)) is not None:
-                    lines.append(line)
-                    write_csv(OUTPUT, lines)
-                    print(line["table"], size, draw, line["seconds"], flush=True)
+    groups = (RARE_APART, OTHERS_APART, RARE, OTHERS)
+    cells = itertools.product(range(0 if options.summary else options.draws), groups, SIZES)
+    for draw, size, name in ((draw, size, name) for draw, group, size in cells for name in group):
+        if (name, size, draw) not in done and (line := run(name, size, draw)) is not None:
+            lines.append(line)
+            write_csv(OUTPUT, lines)
+            print(line["table"], size, draw, line["seconds"], flush=True)
     summarise(lines)
 
 
