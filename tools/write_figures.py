@@ -621,10 +621,11 @@ def orders_tables() -> str:
 def loop_honesty() -> str:
     """Announced ranges along the walks."""
     return table(
-        ["tables", "steps", "range holds", "announced error", "real error", "labels needed: holds", "high to low"],
+        ["tables", "steps", "range holds", "announced error", "real error", "labels needed known", "holds", "tested"],
         [
             [row["tables"], row["announced_steps"], f"{float(row['range_holds']):.0%}", row["expected_error"],
-             row["real_error"], f"{float(row['needed_holds']):.0%} of {row['needed_cases']}", row["needed_high_to_low"]]
+             row["real_error"], f"{row['needed_known']} of {row['needed_cases']}", f"{float(row['needed_holds']):.0%}",
+             f"{float(row['needed_tested_holds']):.0%} of {row['needed_tested']}"]
             for row in read_results("active_honesty.csv")
         ],
     )  # fmt: skip
