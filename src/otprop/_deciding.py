@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._labels import UNLABELED, Labels
 from otprop._transport_base import TransportPropagator
-from otprop._validation import check_number
+from otprop._validation import ParameterError, check_number
 from otprop._warnings import warn
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
@@ -26,6 +26,7 @@ from otprop.propagation.decisions import (
     cost_matrix,
     decide,
     expected_counts,
+    expected_f1,
 )
 from otprop.propagation.error import ErrorEstimate
 from otprop.propagation.guarantees import LabelSets, label_sets, labels_for_risk, set_thresholds, share_for_risk
@@ -214,6 +215,7 @@ class DecidingPropagator(TransportPropagator):
         """
         check_is_fitted(self)
         check_number("error", error, above=0, below=1)
+        _check_earlier(earlier)
         n_labels = int(np.count_nonzero(self.round_ == 0))
         estimate = self.error_
         return estimate_labels_needed(
@@ -223,9 +225,8 @@ class DecidingPropagator(TransportPropagator):
     def _apply_objective(self, fit: ClassLevelFit, labels: Labels) -> np.ndarray:
         """The class numbers of the rows by `objective`; sets the confidence and the expected error of these labels."""
         self.classes_, codes = labels.classes, fit.rounds.codes
-        self._costs = None
-        if not _is_accuracy(self.objective):
-            self._costs = self._costs_of(fit, labels)
+        self._costs = self._costs_of(labels, fit.rounds.distributions, fit.confidence, fit.prior)
+        if self._costs is not None:
             _warn_if_hardly_labelled(self.objective, labels)
             chosen, confidence = self.decide(fit.rounds.distributions, fit.confidence)
             left = labels.codes == UNLABELED
@@ -236,21 +237,29 @@ class DecidingPropagator(TransportPropagator):
                 self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         return codes
 
-    def _costs_of(self, fit: ClassLevelFit, labels: Labels) -> np.ndarray:
+    def _costs_of(
+        self, labels: Labels, distributions: np.ndarray, confidence: np.ndarray, shares: np.ndarray
+    ) -> np.ndarray | None:
         """The cost of each label for each true class; "balanced" goes by an even sample of the unlabelled rows."""
+        if _is_accuracy(self.objective):
+            return None
         if not isinstance(self.objective, str):
             return cost_matrix(self.objective, labels.classes)
         n_rows = max(MAX_ENTRIES // len(labels.classes), 1)
         some = labels.unlabeled[:: max(-(-len(labels.unlabeled) // n_rows), 1)]
-        return balanced_costs(class_probabilities(fit.rounds.distributions[some], fit.confidence[some]), fit.prior)
+        return balanced_costs(class_probabilities(distributions[some], confidence[some]), shares)
 
     def _expected_cost(self) -> float:
         """Expected mean cost of the new labels by `objective`."""
+        if _is_accuracy(self.objective):
+            return self.expected_error_
         if isinstance(self.objective, str):
-            if self.objective == "accuracy":
-                return self.expected_error_
+            if self.error_.evidence is None:  # votes alone
+                best = self.decide(self.label_distributions_, self._best_confidence)[0]
+                codes = np.where(self._labelled_rows()[0], best, UNLABELED)
+                return 1.0 - expected_f1(self.label_distributions_, codes)
             scores = [one.f1 for one in self.class_errors() if not np.isnan(one.f1)]
-            return float(1.0 - np.mean(scores)) if scores else 0.0
+            return max(float(1.0 - np.mean(scores)), 0.0) if scores else 0.0
         rows = np.flatnonzero(self._labelled_rows()[0] & (self.round_ != 0))
         total = 0.0
         for block in row_blocks(len(rows), rows_per_block(len(self.classes_), BLOCK_ENTRIES)):
@@ -272,6 +281,18 @@ class DecidingPropagator(TransportPropagator):
         if self.abstain_below is not None:
             labelled &= (self.confidence_ >= self.abstain_below) | (self.round_ == 0)
         return labelled, self.confidence_
+
+
+def _check_earlier(earlier: Any) -> None:
+    """Refuse what is not pairs of a number of labels and an expected error."""
+    accepted = "must be pairs (number of labels, expected error) of earlier fits, as in [(20, 0.15), (40, 0.11)]"
+    if not isinstance(earlier, Sequence) or isinstance(earlier, str):
+        raise ParameterError("earlier", f"{accepted}; got {earlier!r}.")
+    for pair in earlier:
+        if not isinstance(pair, Sequence) or isinstance(pair, str) or len(pair) != 2:
+            raise ParameterError("earlier", f"{accepted}; got the entry {pair!r}.")
+        check_number("earlier: the number of labels", pair[0], least=0)
+        check_number("earlier: the expected error", pair[1], least=0, most=1)
 
 
 def _is_accuracy(objective: Any) -> bool:

@@ -26,6 +26,7 @@ from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
 from otprop.loop.label_issues import LabelIssue, find_label_issues, label_trust
 from otprop.loop.suggestions import Suggestion, suggest_rows
+from otprop.propagation.class_errors import JudgedLabels
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.class_predictor import ClassLevelPredictor
 from otprop.propagation.config import ClassLevelConfig
@@ -376,7 +377,10 @@ class OTP(DecidingPropagator):
             fit = VotesAloneFit(config, self._step).fit(X, read, known, self._geometry_of(X, config, geometry))
         labels = Labels(np.full(len(values), UNLABELED), known, marker)
         self._set_fit(fit.last, X, labels, np.ones(len(values)))
-        self.confidence_ = fit.distributions.max(axis=1)
+        best = fit.distributions, fit.distributions.max(axis=1)
+        self._judged, self._best_confidence = JudgedLabels.none(len(known)), best[1]  # no label judges the votes
+        self._costs = self._costs_of(labels, *best, fit.distributions.mean(axis=0))
+        codes, self.confidence_ = self.decide(*best)
         self.error_ = ErrorEstimate(float(1.0 - self.confidence_.mean()), 0.0, len(values))
         self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         self.held_out_rows_, self.held_out_proba_ = np.empty(0, dtype=np.intp), np.empty((0, len(known)))
@@ -386,14 +390,12 @@ class OTP(DecidingPropagator):
         self.shift_: Shift | None = None
         self.novel_share_, self.novel_range_ = 0.0, (0.0, 1.0)
         self.voters_ = judge_voters(read, labels.codes, known)
-        self._costs: Any = None
-        self.expected_cost_ = self.expected_error_
-        codes = fit.distributions.argmax(axis=1)
         if self.abstain_below is not None:
             codes = np.where(self.confidence_ < self.abstain_below, UNLABELED, codes)
         self._set_results(fit.last, labels, codes)
         self._set_labels(labels, codes, fit.distributions)
         self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
+        self.expected_cost_ = self._expected_cost()
         warn(
             "y has no label: votes alone decide, and the error cannot be checked. Label 20 rows drawn at random to "
             "find out how large it is: suggest(20, random_share=1.0) names them."

@@ -43,6 +43,11 @@ class JudgedLabels:
     weights: np.ndarray
     worth: float = 1.0
 
+    @classmethod
+    def none(cls, n_classes: int) -> JudgedLabels:
+        """No label at all."""
+        return cls(np.empty(0, np.intp), np.empty(0, np.intp), np.empty((0, n_classes)), np.empty(0), np.empty(0))
+
 
 @dataclass(frozen=True)
 class ClassErrors:
