@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"_saving", "_validation", "geometry"},
     "evidence": {"_saving", "_votes", "geometry"},
     "propagation": {"_labels", "_progress", "_saving", "_validation", "_votes", "evidence", "geometry", "transport"},
-    "loop": {"_saving"},
+    "loop": {"_labels", "_saving"},
     "_base": {"_labels", "_validation", "geometry"},
     "_transport_base": {"_base", "_labels", "_progress", "_warnings", "geometry", "propagation"},
     "_parameters": {"_validation", "evidence", "geometry", "propagation"},

@@ -13,6 +13,7 @@ from sklearn.exceptions import DataConversionWarning
 from otprop._warnings import warn
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
+SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
 
 
 @dataclass(frozen=True)
@@ -360,3 +361,14 @@ def _fits(marker: Any, classes: np.ndarray) -> bool:
     if isinstance(marker, (int, np.integer)):
         return classes.dtype.kind == "i" or classes.dtype.kind == "f"
     return isinstance(marker, (float, np.floating)) and classes.dtype.kind == "f"
+
+
+def contradicted_surest(probabilities: np.ndarray, codes: np.ndarray) -> tuple[int, int]:
+    """How many of the labels with the surest class probabilities contradict them, and how many such labels there are.
+
+    If classes overlap, right labels contradict the probabilities too, and cannot be distinguished from wrong ones. The
+    surest rows are outside the overlap.
+    """
+    n_surest = int(np.ceil(SUREST * len(codes)))
+    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[:n_surest]
+    return int(np.count_nonzero(probabilities[surest].argmax(axis=1) != codes[surest])), n_surest
