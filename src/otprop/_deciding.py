@@ -168,6 +168,8 @@ class DecidingPropagator(TransportPropagator):
         judged = self._judged_labels("confidence_for_risk")
         found, sure = self.decide(judged.distributions, judged.confidence)
         confidence = np.sort(self.confidence_[self.round_ > 0])[::-1]
+        if len(confidence) == 0:
+            raise ValueError("every row has a given label: there is no error to bound.")
         right = (found == judged.codes).astype(np.float64)
         share = share_for_risk(sure, right, judged, len(confidence), risk, level)
         n_rows = 0 if share is None else int(share * len(confidence))
