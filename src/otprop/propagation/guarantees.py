@@ -130,4 +130,5 @@ def _pass_probability(error: np.ndarray, n_labels: np.ndarray, risk: float, leve
         middle = (low + high) / 2
         proven = error_bound(middle, n_labels, level) <= risk
         low, high = np.where(proven, middle, low), np.where(proven, high, middle)
-    return np.asarray(betainc(n_labels - low, low + 1.0, 1.0 - error))
+    most = np.floor(low + 1e-6)
+    return np.asarray(betainc(n_labels - most, most + 1.0, 1.0 - error))
