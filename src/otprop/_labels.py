@@ -363,12 +363,10 @@ def _fits(marker: Any, classes: np.ndarray) -> bool:
     return isinstance(marker, (float, np.floating)) and classes.dtype.kind == "f"
 
 
-def contradicted_surest(probabilities: np.ndarray, codes: np.ndarray) -> tuple[int, int]:
-    """How many of the labels with the surest class probabilities contradict them, and how many such labels there are.
+def surest_labels(probabilities: np.ndarray) -> np.ndarray:
+    """Places of the labels with the surest class probabilities, a share `SUREST` of them.
 
     If classes overlap, right labels contradict the probabilities too, and cannot be distinguished from wrong ones. The
     surest rows are outside the overlap.
     """
-    n_surest = int(np.ceil(SUREST * len(codes)))
-    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[:n_surest]
-    return int(np.count_nonzero(probabilities[surest].argmax(axis=1) != codes[surest])), n_surest
+    return np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * len(probabilities)))]

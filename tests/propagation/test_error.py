@@ -359,8 +359,8 @@ def test_what_is_no_word_on_each_row_is_refused(chosen, kind, message):
 # wrong labels
 
 
-def noisy(n_contradicted, n_surest=40, **more):
-    return replace(JUDGED, n_surest=n_surest, n_contradicted=n_contradicted, **more)
+def noisy(n_contradicted, n_surest=40, n_by_chance=20.0, **more):
+    return replace(JUDGED, n_surest=n_surest, n_contradicted=n_contradicted, n_by_chance=n_by_chance, **more)
 
 
 def test_labels_that_contradict_the_surest_probabilities_are_subtracted_from_the_error():
@@ -387,9 +387,14 @@ def test_an_error_shows_through_wrong_labels_as_the_formula_says():
 def test_few_sure_labels_do_not_show_that_labels_are_wrong():
     assert wrong_label_share(noisy(5, n_surest=9), 0.2) == 0.0
     assert wrong_label_share(noisy(1), 0.2) == 0.0  # one of forty is a hard row
-    assert wrong_label_share(noisy(40), 0.2) < 0.5  # two classes: at a half nothing can be learnt
+    assert wrong_label_share(noisy(40, n_by_chance=60.0), 0.2) < 0.5  # two classes: at a half nothing can be learnt
+
+
+def test_columns_that_tell_nothing_do_not_show_that_labels_are_wrong():
+    assert wrong_label_share(noisy(8, n_by_chance=8.0), 0.2) == 0.0
+    assert wrong_label_share(noisy(8, n_by_chance=20.0), 0.2) > 0.0
 
 
 def test_all_probabilities_stay_in_range_where_labels_are_random():
-    found = estimate_error(noisy(40, held_out=0.01, doubt=0.0))
+    found = estimate_error(noisy(40, n_by_chance=60.0, held_out=0.01, doubt=0.0))
     assert 0.0 <= found.interval[0] <= found.expected <= found.interval[1] <= 1.0

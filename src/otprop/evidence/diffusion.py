@@ -209,8 +209,9 @@ class DiffusionSource:
     def _mixture(self) -> np.ndarray:
         found = np.empty((self._n_rows, self._n_classes), dtype=np.float32)
         for block in row_blocks(self._n_rows, rows_per_block(self._n_classes, BLOCK_ENTRIES)):
-            settings = [setting for setting in self.settings if setting.values is not None]
-            found[block] = np.log(sum(setting.probabilities(setting.values[block]) for setting in settings))
+            values = [setting.values[block] for setting in self.settings if setting.values is not None]
+            parts = [setting.probabilities(each) for setting, each in zip(self.settings, values, strict=True)]
+            found[block] = np.log(np.sum(parts, axis=0))
         return found
 
 

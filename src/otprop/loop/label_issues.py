@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop._labels import contradicted_surest
+from otprop._labels import surest_labels
 from otprop._saving import saved_as
 
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 24.0  # Beta prior of the share of wrong labels: 4 %, worth 25 labels
@@ -76,8 +76,9 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
 
 def wrong_share(probabilities: np.ndarray, codes: np.ndarray) -> float:
     """The share of wrong labels: those that contradict the surest class probabilities, with a prior of 4 %."""
-    n_contradicted, n_surest = contradicted_surest(probabilities, codes)
-    return min((n_contradicted + PRIOR_WRONG) / (n_surest + PRIOR_WRONG + PRIOR_RIGHT), MAX_WRONG)
+    surest = surest_labels(probabilities)
+    n_contradicted = int(np.count_nonzero(probabilities[surest].argmax(axis=1) != codes[surest]))
+    return min((n_contradicted + PRIOR_WRONG) / (len(surest) + PRIOR_WRONG + PRIOR_RIGHT), MAX_WRONG)
 
 
 def label_trust(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 
-from otprop._labels import Labels, contradicted_surest
+from otprop._labels import Labels, surest_labels
 from otprop._progress import ProgressCallback, no_progress
 from otprop._votes import Votes
 from otprop.evidence.combined import Evidence
@@ -277,7 +277,8 @@ class ClassLevelFit:
         sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
         design = self._design_effect(1.0 - right, drawn)
         self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
-        n_contradicted, n_surest = contradicted_surest(self.held_out_probabilities[drawn], held_out.codes[drawn])
+        surest = np.flatnonzero(drawn)[surest_labels(self.held_out_probabilities[drawn])]
+        sure_class = self.held_out_probabilities[surest].argmax(axis=1)
         self.error_evidence = ErrorEvidence(
             held_out=error,
             doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
@@ -289,8 +290,9 @@ class ClassLevelFit:
             grouped=held_out.groups is not None,
             shifted=self.shift is not None and self.shift.found and not named_groups,
             novel=self.novelty.share > 0,
-            n_surest=n_surest,
-            n_contradicted=n_contradicted,
+            n_surest=len(surest),
+            n_contradicted=int(np.count_nonzero(sure_class != held_out.codes[surest])),
+            n_by_chance=float((1.0 - self.prior[sure_class]).sum()),
         )
         self.error = estimate_error(self.error_evidence)
         self.calibration = Calibration()

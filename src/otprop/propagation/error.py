@@ -71,7 +71,8 @@ GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held o
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
 MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
 HARD_SHARE = 0.04  # of the surest labels may contradict the probabilities without being wrong
-NOISE_QUANTILE, NOISE_RANGE = 0.1, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
+MAX_OF_CHANCE = 0.7  # if more of them contradict, relative to a guess by class shares, the columns tell too little
+NOISE_QUANTILE, NOISE_RANGE = 0.2, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
 MAX_NOISE = 0.4  # share of wrong labels, relative to that of random labels
 CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
 
@@ -94,6 +95,7 @@ class ErrorEvidence:
     shifted : bool, whether labelled and unlabelled rows differ by more than chance
     novel : bool, whether rows of classes without a label were found; they are part of `unseen`
     n_surest, n_contradicted : int, labels with the surest probabilities, and how many of them contradict these
+    n_by_chance : float, how many of them would contradict a guess by the class shares
     """
 
     held_out: float
@@ -108,6 +110,7 @@ class ErrorEvidence:
     novel: bool = False
     n_surest: int = 0
     n_contradicted: int = 0
+    n_by_chance: float = 0.0
 
 
 @saved_as("otp.error_estimate", infinite=("concentration",))
@@ -218,9 +221,12 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
 
 
 def wrong_label_share(evidence: ErrorEvidence, quantile: float) -> float:
-    """A quantile of the share of wrong labels, from the labels that contradict the surest class probabilities."""
+    """A quantile of the share of wrong labels, from the labels that contradict the surest class probabilities.
+
+    0 if these are hardly better than a guess: wrong labels then look like columns that tell nothing.
+    """
     n, n_wrong = evidence.n_surest, evidence.n_contradicted
-    if n < MIN_SUREST:
+    if n < MIN_SUREST or n_wrong > MAX_OF_CHANCE * evidence.n_by_chance:
         return 0.0
     found = float(betaincinv(n_wrong + 0.5, n - n_wrong + 0.5, quantile)) - HARD_SHARE
     return min(max(found, 0.0), MAX_NOISE * (1.0 - 1.0 / evidence.n_classes))
