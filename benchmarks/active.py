@@ -37,7 +37,7 @@ MOST_ROWS = 1000
 TEST_SHARE = 1 / 3
 SIZES = (10, 20, 30, 40, 50, 60, 80, 100, 150, 200, 300)
 ENOUGH = 0.95  # of the final accuracy under random labels
-GOALS = (0.8, 0.5, 0.25)  # parts of the expected error that `labels_needed` is asked for
+GOALS = (0.9, 0.8, 0.65, 0.5, 0.35, 0.25)  # parts of the expected error that `labels_needed` is asked for
 KEY = ("table", "start", "order", "seed")
 
 
@@ -204,30 +204,42 @@ def honesty(rows: list[dict[str, str]]) -> list[dict[str, Any]]:
         if not said:
             continue
         inside = [float(row["low"]) - 1e-9 <= float(row["real_error"]) <= float(row["high"]) + 1e-9 for row in said]
-        holds, widths = needed_honesty(rows, tables)
         found.append(
             {"tables": title, "steps": len(here), "announced_steps": len(said), "range_holds": f"{np.mean(inside):.4f}"}
             | {name: f"{mean(said, name):.4f}" for name in ("expected_error", "real_error")}
-            | {"needed_cases": len(holds), "needed_holds": f"{np.mean(holds):.4f}"}
-            | {"needed_high_to_low": f"{np.median(widths):.0f}"}
+            | needed_honesty(rows, tables)
         )
         print(found[-1])
     return found
 
 
-def needed_honesty(rows: list[dict[str, str]], tables: Iterable[str]) -> tuple[list[bool], list[float]]:
-    """Whether the range of `labels_needed` holds, for parts of the error, and how far its ends are apart."""
-    holds, widths = [], []
+def needed_honesty(rows: list[dict[str, str]], tables: Iterable[str]) -> dict[str, Any]:
+    """How often `labels_needed` knows a number for parts of the error, given the walk so far, and how often it holds.
+
+    Most goals lie beyond the end of the walk. `needed_tested` are the numbers that the walk can contradict from either
+    side: their range begins before it ends.
+    """
+    known, tested = [], []
+    n_cases = 0
     for walk in _walks(rows, tables):
+        earlier: list[tuple[int, float]] = []
         for place, line in enumerate(walk):
             n_labels, expected = int(line["labels"]), float(line["expected_error"])
-            known, n_left = float(line["concentration"]), int(line["rows"]) - n_labels
-            for goal in (part * expected for part in GOALS if known > 0 and expected > 0):
-                needed = estimate_labels_needed(goal, expected, known, n_labels, n_left)
-                least, most = _labels_taken(walk[place:], goal, n_left)
-                holds.append(needed.low <= most and least <= needed.high)
-                widths.append((needed.high + 1) / (needed.low + 1))
-    return holds, widths
+            concentration, n_left = float(line["concentration"]), int(line["rows"]) - n_labels
+            for goal in (part * expected for part in GOALS if concentration > 0 and expected > 0):
+                n_cases += 1
+                needed = estimate_labels_needed(goal, expected, concentration, n_labels, n_left, earlier)
+                if needed.is_known:
+                    least, most = _labels_taken(walk[place:], goal, n_left)
+                    known.append(needed.low <= most and least <= needed.high)
+                    if needed.low <= int(walk[-1]["labels"]) - n_labels:
+                        tested.append(known[-1])
+            if concentration > 0:
+                earlier.append((n_labels, expected))
+    shares = {"needed_holds": known, "needed_tested_holds": tested}
+    return {"needed_cases": n_cases, "needed_known": len(known), "needed_tested": len(tested)} | {
+        name: f"{np.mean(each) if each else np.nan:.4f}" for name, each in shares.items()
+    }
 
 
 def _walks(rows: list[dict[str, str]], tables: Iterable[str]) -> list[list[dict[str, str]]]:

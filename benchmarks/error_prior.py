@@ -74,7 +74,8 @@ def _mixed(name: str) -> tuple[np.ndarray, np.ndarray]:
 def _keel(name: str) -> tuple[np.ndarray, np.ndarray]:
     import pandas as pd
 
-    lines = (keel_folder() / f"{name}.dat").read_text().splitlines()
+    paths = (keel_folder(kind) / f"{name}.dat" for kind in ("balanced", "imbalanced"))
+    lines = next(path for path in paths if path.exists()).read_text().splitlines()
     cells = np.array([[cell.strip() for cell in line.split(",")] for line in lines if line])
     frame = pd.DataFrame(cells[:, :-1], columns=[f"x{place}" for place in range(cells.shape[1] - 1)])
     frame = frame.mask(frame.isin(KEEL_MISSING))

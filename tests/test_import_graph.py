@@ -32,8 +32,9 @@ ALLOWED: dict[str, set[str]] = {
     "_transport_base": {"_base", "_labels", "_progress", "_warnings", "geometry", "propagation"},
     "_parameters": {"_validation", "evidence", "geometry", "propagation"},
     "_paper_otp": {"_labels", "_parameters", "_saving", "_transport_base", "_validation", "propagation"},
+    "_deciding": {"_labels", "_transport_base", "_validation", "_warnings", "geometry", "loop", "propagation"},
     "_otp": {
-        *("_labels", "_paper_otp", "_parameters", "_saving", "_transport_base", "_validation", "_votes", "_warnings"),
+        *("_deciding", "_labels", "_paper_otp", "_parameters", "_saving", "_validation", "_votes", "_warnings"),
         *("evidence", "geometry", "loop", "propagation"),
     },
     "model_selection": {"_labels"},

@@ -373,6 +373,55 @@ def announced_error() -> str:
     return table(["labels", "runs", "announced error", "real error", "mean distance", "range holds"], rows)
 
 
+# errors.csv: errors by class, rare classes, guarantees
+
+
+def errors_groups() -> list[tuple[str, str, list[Row]]]:
+    """The runs by number of labels, for development tables and those apart."""
+    rows = read_results("errors.csv")
+    groups = [
+        (labels, title, [row for row in rows if (row["labels"], row["apart"]) == (labels, apart)])
+        for labels in ("50", "200")
+        for title, apart in (("development", "False"), ("apart", "True"))
+    ]
+    return [group for group in groups if group[2]]
+
+
+@figure
+def errors_rare() -> str:
+    """Macro-F1 on tables with a rare class and on the others."""
+    methods = {"accuracy": "OTP()", "balanced": '`objective="balanced"`', "forest": "forest", "boosting": "boosting",
+               "logistic": "logistic regression"}  # fmt: skip
+    lines = []
+    for labels, title, rows in errors_groups():
+        for kind, rare in (("rare class", "True"), ("others", "False")):
+            here = [row for row in rows if row["rare"] == rare]
+            if here:
+                scores = [f"{mean(here, f'f1_{name}'):.3f}" for name in methods]
+                lines.append([labels, f"{title}, {kind}", str(len(here)), *scores])
+    return table(["labels", "tables", "runs", *methods.values()], lines)
+
+
+@figure
+def errors_classes() -> str:
+    """Ranges of precision and recall, and sets."""
+    lines = []
+    for labels, title, rows in errors_groups():
+        cells = [labels, title, str(len(rows))]
+        for name in ("precision", "recall"):
+            held, said = (sum(float(row[f"{name}_{what}"]) for row in rows) for what in ("hold", "ranges"))
+            cells += [f"{held / said:.2f}", f"{np.mean([float(row[f'{name}_off']) > 0.2 for row in rows]):.0%}"]
+        for method in ("", "mapie_", "crepes_"):
+            covered, worst, size = (
+                np.nanmean([float(row[f"{method}{name}"]) for row in rows])
+                for name in ("covered", "covered_worst", "set_size")
+            )
+            cells.append(f"{covered:.2f}, {worst:.2f}, {size:.2f}")
+        lines.append(cells)
+    heads = ["labels", "tables", "runs", "precision holds", "off", "recall holds", "off"]
+    return table([*heads, "sets for 0.9: all, worst class, size", "MAPIE", "crepes"], lines)
+
+
 # trust.csv and trust_apart.csv: labels that were not drawn at random
 
 SCENARIOS = {
@@ -706,10 +755,11 @@ def orders_tables() -> str:
 def loop_honesty() -> str:
     """Announced ranges along the walks."""
     return table(
-        ["tables", "steps", "range holds", "announced error", "real error", "labels needed: holds", "high to low"],
+        ["tables", "steps", "range holds", "announced error", "real error", "labels needed known", "holds", "tested"],
         [
             [row["tables"], row["announced_steps"], f"{float(row['range_holds']):.0%}", row["expected_error"],
-             row["real_error"], f"{float(row['needed_holds']):.0%} of {row['needed_cases']}", row["needed_high_to_low"]]
+             row["real_error"], f"{row['needed_known']} of {row['needed_cases']}", f"{float(row['needed_holds']):.0%}",
+             f"{float(row['needed_tested_holds']):.0%} of {row['needed_tested']}"]
             for row in read_results("active_honesty.csv")
         ],
     )  # fmt: skip

@@ -54,7 +54,7 @@ def test_objective_and_cost_find_more_of_the_rare_class(customers: Path, capsys:
 
 def test_label_says_what_the_objective_expects(customers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert label(customers, "--objective", "balanced") == 0
-    assert "Expected mean recall of the classes: " in capsys.readouterr().err
+    assert "Expected macro-F1 (mean F1 of the classes): " in capsys.readouterr().err
     assert label(customers, "--cost", "yes:no=5") == 0
     assert "Expected mean cost of the new labels: " in capsys.readouterr().err
 

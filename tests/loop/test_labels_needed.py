@@ -62,6 +62,13 @@ def test_a_fitted_model_says_how_many_labels_it_needs():
             model.labels_needed(wrong)
 
 
+@pytest.mark.parametrize("earlier", [5, "20", [(10,)], [("a", 0.1)], [(10, -1)], [(10, 1.5)], [(10, float("nan"))]])
+def test_earlier_fits_that_are_no_pairs_of_numbers_are_refused(earlier):
+    model = OTP(evidence=None).fit([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]], [0, 0, -1, 1, 1, -1])
+    with pytest.raises(ParameterError, match=r"^earlier"):
+        model.labels_needed(0.1, earlier)
+
+
 def test_no_more_labels_are_needed_only_where_the_expected_error_is_reached():
     for expected in (0.1, 0.1436, 0.3):
         assert estimate_labels_needed(0.99 * expected, expected, 50.0, 100, 10_000).value > 0

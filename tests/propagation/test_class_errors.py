@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from otprop import OTP
-from otprop.propagation.class_errors import JudgedLabels, estimate_class_errors, expected_counts
+from otprop.propagation.class_errors import JudgedLabels, estimate_class_errors
 from otprop.propagation.error import ErrorEvidence
 
 EVIDENCE = ErrorEvidence(held_out=0.2, doubt=0.2, unseen=0.0, n_labels=40, n_classes=2, n_rows=100)
@@ -19,12 +19,6 @@ def judged(n_labels: int, n_right: int) -> tuple[JudgedLabels, np.ndarray]:
     found = np.where(np.arange(n_labels) < n_right, 1, 0)
     labels = JudgedLabels(np.arange(n_labels), codes, np.zeros((n_labels, 2)), np.ones(n_labels), np.ones(n_labels))
     return labels, found
-
-
-def test_expected_counts_sum_the_probabilities_and_leave_out_rows_without_a_label() -> None:
-    probabilities = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
-    counts = expected_counts(probabilities, np.array([0, 1, -1]))
-    assert np.allclose(counts, [[1.6, 1.4], [1, 1], [0.9, 0.6]])
 
 
 def test_recall_follows_the_held_out_labels_of_the_class_as_they_grow() -> None:
@@ -42,6 +36,15 @@ def test_recall_of_a_class_that_no_row_got_is_zero() -> None:
     assert (rare.recall, rare.recall_range) == (0.0, (0.0, 0.0))
     assert np.isnan(rare.precision)
     assert rare.hardly_found
+    assert rare.f1 == 0.0
+
+
+def test_f1_is_the_harmonic_mean_and_nan_where_no_row_is_expected() -> None:
+    counts = np.array([[80.0, 20.0], [80, 20], [70, 10]])
+    one = estimate_class_errors(CLASSES, counts, *judged(4, 4), EVIDENCE)[1]
+    assert np.isclose(one.f1, 2 / (1 / one.precision + 1 / one.recall))
+    counts[:, 1] = 0
+    assert np.isnan(estimate_class_errors(CLASSES, counts, *judged(0, 0), EVIDENCE)[1].f1)
 
 
 def test_ranges_are_wider_where_labels_are_worth_less() -> None:

@@ -4,13 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import f1_score
 
 from otprop import OTP
 from otprop._validation import ParameterError
-from otprop.propagation.decisions import class_probabilities, cost_matrix, decide
+from otprop.propagation.decisions import (
+    POWERS,
+    balanced_costs,
+    class_probabilities,
+    cost_matrix,
+    decide,
+    expected_counts,
+    expected_f1,
+)
 
 CLASSES = np.array(["no", "yes"])
-SHARES = np.array([0.9, 0.1])
 
 
 @pytest.fixture(scope="module")
@@ -38,25 +46,57 @@ def test_class_probabilities_of_a_sure_row_are_left_alone() -> None:
     assert np.allclose(class_probabilities(np.array([[1.0, 0.0]]), np.array([0.9])), [[0.9, 0.0]])
 
 
+def test_expected_counts_sum_the_probabilities_and_leave_out_rows_without_a_label() -> None:
+    probabilities = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
+    counts = expected_counts(probabilities, np.array([0, 1, -1]))
+    assert np.allclose(counts, [[1.6, 1.4], [1, 1], [0.9, 0.6]])
+
+
 def test_decide_takes_the_most_probable_class_where_all_errors_cost_the_same() -> None:
     probabilities = np.random.default_rng(0).dirichlet([1, 1, 1], size=50)
-    costs = cost_matrix("accuracy", np.arange(3), np.full(3, 1 / 3))
-    assert (decide(probabilities, costs) == probabilities.argmax(axis=1)).all()
-    balanced = cost_matrix("balanced", np.arange(3), np.full(3, 1 / 3))
-    assert (decide(probabilities, balanced) == probabilities.argmax(axis=1)).all()  # equal shares: the same
+    assert (decide(probabilities, 1.0 - np.eye(3)) == probabilities.argmax(axis=1)).all()
 
 
 def test_decide_by_costs_has_the_threshold_of_their_ratio() -> None:
-    costs = cost_matrix({("yes", "no"): 10}, CLASSES, SHARES)
+    costs = cost_matrix({("yes", "no"): 10}, CLASSES)
     assert costs.tolist() == [[0, 1], [10, 0]]
     below, above = 1 / 11 - 0.001, 1 / 11 + 0.001
     assert decide(np.array([[1 - below, below], [1 - above, above]]), costs).tolist() == [0, 1]
 
 
-def test_balanced_costs_raise_the_rare_class() -> None:
-    costs = cost_matrix("balanced", CLASSES, SHARES)
+def test_expected_f1_of_known_classes_is_the_macro_f1() -> None:
+    rng = np.random.default_rng(0)
+    truth, labels = rng.choice(4, size=80), rng.choice(3, size=80)  # one class is never labelled
+    assert np.isclose(expected_f1(np.eye(4)[truth], labels), f1_score(truth, labels, average="macro", zero_division=0))
+
+
+def test_balanced_costs_have_the_largest_expected_f1_of_all_powers() -> None:
+    probabilities = np.random.default_rng(1).dirichlet([8, 2, 0.5], size=400)
+    shares = probabilities.mean(axis=0)
+    best = expected_f1(probabilities, decide(probabilities, balanced_costs(probabilities, shares)))
+    others = [expected_f1(probabilities, (probabilities / shares**power).argmax(axis=1)) for power in POWERS]
+    assert np.isclose(best, max(others))
+    assert best > others[0] + 0.02  # the most probable class
+    assert best > others[10] + 0.005  # the power 1: equal recalls
+
+
+def test_balanced_costs_of_equal_classes_are_those_of_accuracy() -> None:
+    probabilities = np.random.default_rng(2).dirichlet([1, 1, 1], size=300)
+    probabilities = np.vstack([probabilities[:, np.roll(np.arange(3), k)] for k in range(3)])  # equal shares
+    assert (decide(probabilities, balanced_costs(probabilities, np.ones(3))) == probabilities.argmax(axis=1)).all()
+
+
+def test_balanced_costs_without_a_row_go_by_the_shares() -> None:
+    costs = balanced_costs(np.empty((0, 2)), np.array([0.9, 0.1]))
     assert costs[1, 0] > costs[0, 1] > 0
     assert decide(np.array([[0.7, 0.3]]), costs).tolist() == [1]
+
+
+def test_accuracy_labels_are_the_most_probable_classes(rare: tuple[np.ndarray, ...]) -> None:
+    X, y, _ = rare
+    model = OTP().fit(X, y)
+    assert (model.transduction_ == model.classes_[model.label_distributions_.argmax(axis=1)]).all()
+    assert (OTP(objective="accuracy").fit(X, y).confidence_ == model.confidence_).all()
 
 
 def test_objective_changes_the_labels_and_not_the_distributions(rare: tuple[np.ndarray, ...]) -> None:
@@ -69,8 +109,7 @@ def test_objective_changes_the_labels_and_not_the_distributions(rare: tuple[np.n
     assert (balanced.transduction_[:60] == truth[:60]).all()  # given labels stay
     assert balanced.expected_error_ > plain.expected_error_  # that of the labels chosen
     assert np.isclose(1 - balanced.confidence_[left].mean(), balanced.expected_error_)
-    mean_recall = np.mean([one.recall for one in balanced.class_errors()])
-    assert np.isclose(balanced.expected_cost_, 1 - mean_recall)
+    assert np.isclose(balanced.expected_cost_, 1 - np.mean([one.f1 for one in balanced.class_errors()]))
     assert plain.expected_cost_ == plain.expected_error_
 
 

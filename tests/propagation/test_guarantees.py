@@ -99,6 +99,17 @@ def test_share_for_risk_is_smaller_for_few_rows() -> None:
     assert few is None or few < many
 
 
+def test_share_for_risk_survives_a_wrong_label_among_the_most_confident() -> None:
+    confidence, codes = np.linspace(0.96, 0.94, 200), np.zeros(200, dtype=int)
+    right = (np.arange(200) % 20 != 0).astype(float)  # the very first one is wrong, and 5 % in all
+    assert share_for_risk(confidence, right, judged(codes), 10**6, 0.1, 0.9) == 1.0
+
+
+def test_share_for_risk_without_a_label_promises_nothing() -> None:
+    none = JudgedLabels.none(2)
+    assert share_for_risk(none.confidence, none.confidence, none, 100, 0.1, 0.9) is None
+
+
 def test_promise_is_kept_in_nine_of_ten_draws() -> None:
     rng, broken = np.random.default_rng(0), 0
     for _ in range(300):
@@ -145,6 +156,41 @@ def test_confidence_for_risk_is_a_threshold_for_abstaining(fitted: tuple[OTP, np
 def test_confidence_for_risk_says_what_it_takes(fitted: tuple[OTP, np.ndarray, np.ndarray]) -> None:
     with pytest.raises(ValueError, match=r"cannot be promised .* at least 460 that are all right"):
         fitted[0].confidence_for_risk(0.005)
+
+
+def test_labels_that_were_all_chosen_guarantee_nothing(fitted: tuple[OTP, np.ndarray, np.ndarray]) -> None:
+    model, _, y = fitted
+    picked = OTP(evidence=None).fit(model._rows, y, chosen=np.ones(len(y), dtype=bool))
+    assert picked.label_sets(0.9).members[200:].all()
+    with pytest.raises(ValueError, match="from 0 held-out labels drawn at random: it takes at least 7"):
+        picked.confidence_for_risk(0.3)
+
+
+def test_labels_in_groups_promise_less() -> None:
+    confidence, codes = np.full(120, 0.99), np.zeros(120, dtype=int)
+    assert share_for_risk(confidence, np.ones(120), judged(codes), 10**6, 0.02, 0.9) == 1.0
+    assert share_for_risk(confidence, np.ones(120), judged(codes, worth=0.5), 10**6, 0.02, 0.9) is None
+
+
+def test_votes_alone_guarantee_nothing_and_follow_the_objective() -> None:
+    rng = np.random.default_rng(0)
+    truth = np.where(rng.random(200) < 0.1, "yes", "no")
+    votes = np.array([np.where(rng.random(200) < 0.25, rng.permutation(truth), truth) for _ in range(3)]).T
+    X, y = rng.normal(size=(200, 2)), np.full(200, None)
+    options = {"evidence": None, "objective": {("yes", "no"): 100}}
+    with pytest.warns(UserWarning, match="votes alone decide"):
+        plain, careful = OTP(evidence=None).fit(X, y, votes=votes), OTP(**options).fit(X, y, votes=votes)
+    assert (careful.transduction_ == "yes").sum() > (plain.transduction_ == "yes").sum()
+    assert careful.expected_cost_ != plain.expected_cost_ == plain.expected_error_
+    assert plain.label_sets(0.9).members.all()
+    with pytest.raises(ValueError, match="from 0 held-out labels"):
+        plain.confidence_for_risk(0.1)
+
+
+def test_no_error_can_be_bound_where_every_row_has_a_label(fitted: tuple[OTP, np.ndarray, np.ndarray]) -> None:
+    model, truth, _ = fitted
+    with pytest.raises(ValueError, match="every row has a given label"):
+        OTP(evidence=None).fit(model._rows, truth).confidence_for_risk(0.1)
 
 
 @pytest.mark.parametrize("value", [0, 1, -0.1, "much", None])

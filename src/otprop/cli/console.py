@@ -281,7 +281,7 @@ def _expected_error(text: str, n_held_out: int) -> str:
 
 def _cost(outcome: Outcome, expected: float) -> str:
     if outcome.objective == "balanced":
-        return f"Expected mean recall of the classes: {1.0 - expected:.1%}, errors of rare classes counting more."
+        return f"Expected macro-F1 (mean F1 of the classes): {1.0 - expected:.3f}; errors of rare classes count more."
     return f"Expected mean cost of the new labels: {expected:.3g}, where an error without a cost of its own counts 1."
 
 

@@ -16,7 +16,7 @@ from otprop._saving import saved_as
 from otprop.propagation.error import GROUPED, SHIFTED, ErrorEvidence, effective_number, error_interval
 
 PRIOR_LABELS = 20.0  # held-out labels of a class that count as much as what the probabilities say
-PRIOR_CONCENTRATION = 3.0  # of precision and recall where no label of the class was held out
+PRECISION_CONCENTRATION, RECALL_CONCENTRATION = 3.0, 6.0  # where no label of the class was held out
 LABEL_WORTH = 0.5  # independent trials that one held-out label is worth
 FEW_FOUND, MIN_EXPECTED = 0.5, 5.0  # a class of which less than this share is labelled, with so many rows or more
 
@@ -42,6 +42,11 @@ class JudgedLabels:
     confidence: np.ndarray
     weights: np.ndarray
     worth: float = 1.0
+
+    @classmethod
+    def none(cls, n_classes: int) -> JudgedLabels:
+        """No label at all."""
+        return cls(np.empty(0, np.intp), np.empty(0, np.intp), np.empty((0, n_classes)), np.empty(0), np.empty(0))
 
 
 @dataclass(frozen=True)
@@ -77,23 +82,16 @@ class ClassErrors:
     n_held_out: int
 
     @property
+    def f1(self) -> float:
+        """Expected F1 of the class; 0 where no row was labelled so, NaN where no row is expected."""
+        if np.isnan(self.recall) or not self.n_labelled:
+            return self.recall
+        return 2.0 * self.precision * self.recall / max(self.precision + self.recall, 1e-12)
+
+    @property
     def hardly_found(self) -> bool:
         """Whether far fewer rows were labelled so than are expected to be of the class."""
         return self.n_expected >= MIN_EXPECTED and self.n_labelled < FEW_FOUND * self.n_expected
-
-
-def expected_counts(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
-    """Per class: rows expected, rows labelled so, and those of them expected to be right; shape (3, n_classes)."""
-    n_classes = probabilities.shape[1]
-    found = np.flatnonzero(codes >= 0)
-    right = probabilities[found, codes[found]]
-    return np.vstack(
-        [
-            probabilities.sum(axis=0),
-            np.bincount(codes[found], minlength=n_classes),
-            np.bincount(codes[found], weights=right, minlength=n_classes),
-        ]
-    )
 
 
 def estimate_class_errors(
@@ -114,12 +112,12 @@ def estimate_class_errors(
     most = np.inf if apart is None else apart.concentration
     known = len(judged.codes) > 0 and not np.isnan(evidence.held_out)
 
-    def judge(of: np.ndarray, share: float, n_rows: float) -> tuple[float, tuple[float, float]]:
+    def judge(of: np.ndarray, share: float, n_rows: float, prior: float) -> tuple[float, tuple[float, float]]:
         weights = judged.weights[of]
         n_labels = effective_number(weights) * judged.worth * LABEL_WORTH if weights.any() else 0.0
         rate = float(weights @ right[of] / weights.sum()) if n_labels else share
         expected = (PRIOR_LABELS * share + n_labels * rate) / (PRIOR_LABELS + n_labels)
-        concentration = 1.0 / (1.0 / (PRIOR_CONCENTRATION + n_labels) + 1.0 / most) if known else 0.0
+        concentration = 1.0 / (1.0 / (prior + n_labels) + 1.0 / most) if known else 0.0
         low, high = error_interval(1.0 - expected, concentration, n_rows)
         return expected, (0.0 if expected * concentration < 1.0 else 1.0 - high, 1.0 - low)
 
@@ -128,9 +126,10 @@ def estimate_class_errors(
         precision, precision_range = float("nan"), (0.0, 1.0)
         recall, recall_range = float("nan"), (0.0, 1.0)
         if n_labelled:
-            precision, precision_range = judge(found == code, n_right / n_labelled, n_labelled)
+            precision, precision_range = judge(found == code, n_right / n_labelled, n_labelled, PRECISION_CONCENTRATION)
         if n_expected > 0 and n_labelled:
-            recall, recall_range = judge(judged.codes == code, n_right / n_expected, max(n_expected, 1.0))
+            own, n_rows = judged.codes == code, max(n_expected, 1.0)
+            recall, recall_range = judge(own, n_right / n_expected, n_rows, RECALL_CONCENTRATION)
         elif n_expected > 0:
             recall, recall_range = 0.0, (0.0, 0.0)  # no row was labelled so
         errors.append(

@@ -12,7 +12,9 @@ from otprop._validation import ParameterError, check_number, did_you_mean
 OBJECTIVES = ("accuracy", "balanced")
 TIE = 1e-9  # by which the best class stays ahead
 MIN_SHARE = 1e-6  # of a class, where errors are divided by it
-BALANCE = 2 / 3  # power of the share by which errors are divided: with 1, overlapping classes all become the rare one
+POWERS = np.linspace(0.0, 1.2, 13)  # of the share by which "balanced" divides errors; 1 would balance the recalls
+USUAL_POWER = 2 / 3  # where there is no row to choose the power on
+MAX_ENTRIES = 2_000_000  # probabilities on which the power is chosen
 
 
 def class_probabilities(distributions: np.ndarray, confidence: np.ndarray) -> np.ndarray:
@@ -49,18 +51,9 @@ def check_objective(name: str, value: Any) -> None:
             raise ParameterError(name, f"has a cost of {cost!r} for the right label of {pair[0]!r}; only errors cost.")
 
 
-def cost_matrix(objective: Any, classes: np.ndarray, shares: np.ndarray) -> np.ndarray:
-    """The cost of each label (column) for each true class (row).
-
-    "accuracy": every error costs 1. "balanced": an error costs the less the more frequent its true class is, by a power
-    of its share between the 1 of the mean recall and what the F1 of rare classes asks for, chosen on development tables
-    (benchmarks/errors.py measures it). A mapping: as it says, and 1 for other errors.
-    """
+def cost_matrix(objective: Mapping[tuple[Any, Any], float], classes: np.ndarray) -> np.ndarray:
+    """The cost of each label (column) for each true class (row): as the mapping says, and 1 for other errors."""
     costs = 1.0 - np.eye(len(classes))
-    if isinstance(objective, str):
-        if objective == "balanced":
-            costs /= np.maximum(shares, MIN_SHARE)[:, None] ** BALANCE
-        return costs
     known = {value: code for code, value in enumerate(classes.tolist())}
     for (true, given), cost in objective.items():
         for value in (true, given):
@@ -73,6 +66,54 @@ def cost_matrix(objective: Any, classes: np.ndarray, shares: np.ndarray) -> np.n
                 )
         costs[known[true], known[given]] = cost
     return costs
+
+
+def balanced_costs(probabilities: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Costs with which the labels of the rows have the largest expected macro-F1.
+
+    An error costs the less the more frequent its true class is: one divided by a power of the share of the class. The
+    power is the one of `POWERS` with the largest expected macro-F1, which follows from the probabilities alone.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_rows, n_classes), calibrated, of the unlabelled rows or a sample of them
+    shares : ndarray of shape (n_classes,), of the classes where there is no row
+
+    Returns
+    -------
+    ndarray of shape (n_classes, n_classes), the cost of each label (column) for each true class (row)
+    """
+    power = USUAL_POWER
+    if len(probabilities):
+        shares = probabilities.mean(axis=0)
+        found = [expected_f1(probabilities, (probabilities * _worth(shares, one)).argmax(axis=1)) for one in POWERS]
+        power = float(POWERS[int(np.argmax(found))])
+    return np.asarray((1.0 - np.eye(len(shares))) * _worth(shares, power)[:, None])
+
+
+def _worth(shares: np.ndarray, power: float) -> np.ndarray:
+    return np.asarray(np.maximum(shares, MIN_SHARE) ** -power)
+
+
+def expected_f1(probabilities: np.ndarray, codes: np.ndarray) -> float:
+    """Expected macro-F1 of labels: per class, twice the labels expected to be right by the labels and rows of it."""
+    n_expected, n_labelled, n_right = expected_counts(probabilities, codes)
+    total = n_expected + n_labelled
+    return float(np.divide(2.0 * n_right, total, out=np.zeros(len(total)), where=total > 0).mean())
+
+
+def expected_counts(probabilities: np.ndarray, codes: np.ndarray) -> np.ndarray:
+    """Per class: rows expected, rows labelled so, and those of them expected to be right; shape (3, n_classes)."""
+    n_classes = probabilities.shape[1]
+    found = np.flatnonzero(codes >= 0)
+    right = probabilities[found, codes[found]]
+    return np.vstack(
+        [
+            probabilities.sum(axis=0),
+            np.bincount(codes[found], minlength=n_classes),
+            np.bincount(codes[found], weights=right, minlength=n_classes),
+        ]
+    )
 
 
 def decide(probabilities: np.ndarray, costs: np.ndarray) -> np.ndarray:

@@ -7,12 +7,15 @@ then holds for a row. Labels that were chosen are left out; labels of a group co
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv
+from scipy.special import betainc, betaincinv
 
 from otprop.propagation.class_errors import JudgedLabels
 from otprop.propagation.error import effective_number
+
+N_BISECTIONS = 40
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,10 @@ def _threshold(of_true: np.ndarray, weights: np.ndarray, worth: float, coverage:
     return float(of_true[order][np.searchsorted(reached, level - 1e-12)])
 
 
-def error_bound(n_wrong: float, n_labels: float, level: float) -> float:
-    """Upper bound of an error rate that holds with probability `level` (Clopper and Pearson)."""
-    return 1.0 if n_wrong >= n_labels else float(betaincinv(n_wrong + 1.0, n_labels - n_wrong, level))
+def error_bound(n_wrong: Any, n_labels: Any, level: float) -> np.ndarray:
+    """Upper bound of an error rate that holds with probability `level` (Clopper and Pearson), of numbers or arrays."""
+    n_right = np.maximum(np.subtract(n_labels, n_wrong), 0.0)
+    return np.where(n_right > 0, betaincinv(np.add(n_wrong, 1.0), np.maximum(n_right, 1e-9), level), 1.0)
 
 
 def labels_for_risk(risk: float, level: float) -> int:
@@ -98,21 +102,33 @@ def share_for_risk(
 ) -> float | None:
     """The largest share of the most confident rows whose error is at most `risk` with probability `level`.
 
-    Shares are tested from the smallest that the labels can prove upwards, until the first that fails, so that testing
-    many does not weaken the promise. None where not even the smallest passes. With `n_rows` rows in all, their error
-    varies about the rate that the labels bound, which counts as fewer labels.
+    The first share to be tested is the one that would pass most probably if the confidence were true; larger ones
+    follow until the first that fails, so that testing many does not weaken the promise. None where the first fails or
+    no share has enough labels. With `n_rows` rows in all, their error varies about the rate that the labels bound,
+    which counts as fewer labels.
     """
     order = np.argsort(-confidence, kind="stable")
-    weights, wrong, ranked = judged.weights[order], 1.0 - right[order], confidence[order]
+    weights, ranked = judged.weights[order], confidence[order]
     reached = np.cumsum(weights)
-    missed = np.cumsum(weights * wrong) / reached
+    missed, expected = (np.cumsum(weights * each) / reached for each in (1.0 - right[order], 1.0 - ranked))
     n_labels = reached**2 / np.cumsum(weights**2) * judged.worth
-    n_labels = 1.0 / (1.0 / n_labels + reached[-1] / (reached * max(n_rows, 1)))
-    found = None
-    for last in np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True)):
-        if n_labels[last] < labels_for_risk(risk, level):
-            continue
-        if error_bound(missed[last] * n_labels[last], n_labels[last], level) > risk:
-            break
-        found = float(reached[last] / reached[-1])
-    return found
+    n_labels = 1.0 / (1.0 / n_labels + reached[-1:] / (reached * max(n_rows, 1)))
+    ends = np.flatnonzero(np.append(ranked[1:] < ranked[:-1], True)[: len(ranked)])
+    ends = ends[n_labels[ends] >= labels_for_risk(risk, level)]
+    if len(ends) == 0:
+        return None
+    ends = ends[np.argmax(_pass_probability(expected[ends], n_labels[ends], risk, level)) :]
+    failed = np.flatnonzero(error_bound(missed[ends] * n_labels[ends], n_labels[ends], level) > risk)
+    n_passed = failed[0] if len(failed) else len(ends)
+    return float(reached[ends[n_passed - 1]] / reached[-1]) if n_passed else None
+
+
+def _pass_probability(error: np.ndarray, n_labels: np.ndarray, risk: float, level: float) -> np.ndarray:
+    """How probably so many labels with this error rate prove that it is at most `risk`."""
+    low, high = np.zeros(len(n_labels)), n_labels.copy()
+    for _ in range(N_BISECTIONS):  # the most wrong labels with which it is proven
+        middle = (low + high) / 2
+        proven = error_bound(middle, n_labels, level) <= risk
+        low, high = np.where(proven, middle, low), np.where(proven, high, middle)
+    most = np.floor(low + 1e-6)
+    return np.asarray(betainc(n_labels - most, most + 1.0, 1.0 - error))
