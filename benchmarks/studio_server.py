@@ -323,7 +323,7 @@ def take_session(folder: Path, seed: int, way: str) -> dict[str, object]:
             shutil.copy(session, taken)
             before = {
                 row: code for row, code in before.items() if saved.get(row) == code
-            }  # not labelled again meanwhile
+            }
             sleep(0.5)
         else:
             session.rename(taken)
@@ -340,14 +340,14 @@ def take_session(folder: Path, seed: int, way: str) -> dict[str, object]:
         "saved_before": len(before),
         "saved": len(saved),
         "of_five_labels_refused_after": refused,
-        "saved_labels_lost": lost,
+        "saved_labels_lost": int(lost),
     }
 
 
 def accepts(client: StudioClient, row: int) -> bool:
-    """Whether a label is said to be saved."""
+    """Whether another label of a row is said to be saved."""
     try:
-        client.label(row, 0)
+        client.label(row, (int(client.array("labels")[row]) + 1) % 6)
     except AssertionError:
         return False
     return True
