@@ -99,7 +99,8 @@ def as_table(
         path = os.fspath(data)
         several = os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
         if several and labels is None and not is_one_table(path):
-            raise RequestError("data", "several files are labelled by the command `otprop label`, and not here.", path)
+            what = "is a folder without pictures" if os.path.isdir(path) else "names several files"
+            raise RequestError("data", f"{what}; many tables are labelled by the command `otprop label`.", path)
         return open_table(Path(path), labels=labels, use_rep=use_rep, vectors=vectors, target=target, progress=progress)
     if labels is not None:
         raise RequestError("labels", "are those of a folder of pictures; put them into the target column.")
