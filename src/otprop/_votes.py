@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.special import softmax
 from scipy.stats import beta
 
@@ -111,10 +112,13 @@ def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None)
 
 def vote_columns(votes: Any, n_rows: int) -> tuple[list[np.ndarray], list[str]]:
     """The columns of votes as arrays of objects, and the names of the voters."""
-    if isinstance(votes, (str, bytes, dict)):
+    if isinstance(votes, (str, bytes, dict)) or not hasattr(votes, "__iter__") or sp.issparse(votes):
         raise ParameterError("votes", f"must be a table of labels, one column per voter; got {type(votes).__name__}.")
     if hasattr(votes, "columns"):
         names = [str(name) for name in votes.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ParameterError("votes", f"have more than one column {twice!r}; give every voter its own name.")
         columns = [_objects(votes[name]) for name in votes.columns]
     else:
         values = _objects(votes)

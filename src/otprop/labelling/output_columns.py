@@ -13,7 +13,7 @@ from otprop.labelling.model import SavedModel
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.previous_run import free_prefix
 from otprop.propagation.rounds import certainty
-from otprop.table.errors import ColumnError, Hint
+from otprop.table.errors import ColumnError, Hint, RequestError
 from otprop.table.target import Target
 
 
@@ -35,6 +35,8 @@ class OutputColumns:
     def names(self, target: str, parts: Sequence[str], classes: Sequence[str]) -> list[str]:
         """The names of the columns, in order."""
         prefix = f"{target}_" if self.prefix is None else self.prefix
+        if not isinstance(prefix, str):
+            raise RequestError("prefix", f"must be text or None; got {type(prefix).__name__}.")
         parts = [*parts, *(f"p_{name}" for name in classes)] if self.probabilities else parts
         return [prefix + part for part in parts]
 

@@ -20,6 +20,9 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None) -> dict
 
     `votes` names columns, or maps names to values, one per row, or to functions of the frame that return such.
     """
+    if votes is not None and not isinstance(votes, (Mapping, list, tuple)):
+        what = type(votes).__name__
+        raise RequestError("votes", f"must be a list of columns, or a dict of voters and their labels; got {what}.")
     if not votes:
         return {}
     if isinstance(votes, Mapping):
