@@ -34,7 +34,7 @@ MODELS: dict[str, dict[str, Any]] = {
     "paper": {"method": "otp-paper"},
     "inner": {"metric": "inner"},
     "votes": {"votes": {"first": lambda rows: rows.iloc[:, -1]}},
-    "balanced": {"settings": {"objective": "balanced"}},
+    "balanced": {"objective": "balanced"},
     "groups": {"groups": [str(row // 3) for row in range(60)]},
 }
 Rng = np.random.Generator

@@ -111,11 +111,11 @@ def change_values(path: Path, rng: Rng) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for trigger in ("events_stay", "events_remain", "changes_stay", "changes_remain"):
             sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (trigger,)).fetchone()
-            connection.execute(f"DROP TRIGGER {trigger}")
+            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")  # an earlier change may have dropped its table
             with suppress(sqlite3.Error, ValueError):  # what the file itself does not allow, or a table that is gone
                 one_change(connection, rng)
             with suppress(sqlite3.Error):  # its table is gone
-                connection.execute(*sql)
+                connection.execute(*(sql or ("",)))
 
 
 def one_change(connection: sqlite3.Connection, rng: Rng) -> None:

@@ -46,6 +46,9 @@ def group_values(groups: str | Sequence[Any], table: Any, target: str, given: np
             raise RequestError("groups", unknown_name("column", groups, table.names), groups)
         values = np.asarray(table.cells(groups), dtype=object)
     else:
+        if not hasattr(groups, "__len__") or isinstance(groups, (bytes, dict)):
+            what = type(groups).__name__
+            raise RequestError("groups", f"must name a column, or be a list with the group of each row; got {what}.")
         values = np.empty(len(groups), dtype=object)
         values[:] = list(groups)
         if len(values) != table.n_rows:
