@@ -321,9 +321,7 @@ def take_session(folder: Path, seed: int, way: str) -> dict[str, object]:
         before = dict(saved)
         if way == "copy":
             shutil.copy(session, taken)
-            before = {
-                row: code for row, code in before.items() if saved.get(row) == code
-            }
+            before = {row: code for row, code in before.items() if saved.get(row) == code}
             sleep(0.5)
         else:
             session.rename(taken)
