@@ -102,6 +102,8 @@ def share_for_risk(
     many does not weaken the promise. None where not even the smallest passes. With `n_rows` rows in all, their error
     varies about the rate that the labels bound, which counts as fewer labels.
     """
+    if not len(confidence):  # no label could be held out
+        return None
     order = np.argsort(-confidence, kind="stable")
     weights, wrong, ranked = judged.weights[order], 1.0 - right[order], confidence[order]
     reached = np.cumsum(weights)
