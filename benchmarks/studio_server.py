@@ -33,7 +33,7 @@ from typing import Any
 
 import numpy as np
 
-from common import argument_parser, read_csv, tables_folder, write_csv
+from common import RESULTS, argument_parser, read_csv, tables_folder, write_csv
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
@@ -232,7 +232,7 @@ def million(folder: Path, n_rows: int = 1_000_000) -> None:
                 }
             ],
         )
-        print((ROOT / "benchmarks/results/studio_million.csv").read_text(), flush=True)
+        print((RESULTS / "studio_million.csv").read_text(), flush=True)
 
 
 def kill(folder: Path, parts: int = N_PARTS) -> None:

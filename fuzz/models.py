@@ -141,13 +141,14 @@ def example(data: bytes, table: Any) -> str:
         check_sentence(str(error))
         return "refused when loaded"
     try:
-        codes, distributions, confidence = predict_table(model, model.frame(table))
+        found = predict_table(model, model.frame(table))
     except (ModelError, ColumnError, TableError) as error:
         check_sentence(str(error))
         return "refused when used"
     except ValueError as error:
         check(str(error).startswith("the table lacks"), str(error))
         return "refused when used"
+    codes, distributions, confidence = found.codes, found.distributions, found.confidence
     check(((codes >= 0) & (codes < len(model.classes))).all(), "a label is no class")
     check(np.isfinite(distributions).all(), "probabilities are no numbers")
     check(np.abs(distributions.sum(axis=1) - 1).max() < 1e-6, "probabilities do not sum to one")

@@ -27,7 +27,7 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"_saving", "_validation", "geometry"},
     "evidence": {"_saving", "_votes", "geometry"},
     "propagation": {"_labels", "_progress", "_saving", "_validation", "_votes", "evidence", "geometry", "transport"},
-    "loop": {"_saving"},
+    "loop": {"_labels", "_saving"},
     "_base": {"_labels", "_validation", "geometry"},
     "_transport_base": {"_base", "_labels", "_progress", "_warnings", "geometry", "propagation"},
     "_parameters": {"_validation", "evidence", "geometry", "propagation"},
@@ -61,17 +61,17 @@ ALLOWED: dict[str, set[str]] = {
     "_label_result": {
         *("_notebook", "_predict", "_progress", "files", "labelling", "loop", "propagation", "report", "table"),
     },
-    "_label": {"_label_result", "_notebook", "_progress", "_validation", "files", "labelling", "loop", "table"},
+    "_label": {"_label_result", "_notebook", "_progress", "_validation", "files", "labelling", "table"},
     "dask": {
         *("_errors", "_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
         *("files", "geometry", "labelling", "propagation", "table"),
     },
     "studio": {
         *("__init__", "_errors", "_label_result", "_progress"),
-        *("files", "geometry", "labelling", "loop", "report", "table"),
+        *("files", "labelling", "loop", "report", "table"),
     },
     "cli": {
-        *("__init__", "_errors", "_label", "_predict", "_progress", "_validation", "_votes"),
+        *("__init__", "_errors", "_label_result", "_predict", "_progress", "_validation", "_votes"),
         *("dask", "files", "labelling", "loop", "propagation", "report", "studio", "table"),
     },
     # imported when they are asked for

@@ -14,6 +14,7 @@ import otprop
 from otprop._validation import ParameterError
 from otprop.cli import main
 from otprop.files import TableError, read_table
+from otprop.labelling.fit_notes import _note_on_no_gain
 from otprop.table.errors import ColumnError
 from tests.cli.conftest import lots, read_rows  # noqa: F401
 
@@ -210,11 +211,11 @@ def test_labels_no_better_than_one_class_for_all_are_said_to_be() -> None:
 def test_one_class_for_nearly_every_row_is_said() -> None:
     job = otprop.label(mixed_frame(60), "kind").job
     largest = int(np.argmax(job.estimator.class_prior_))
-    assert not job._no_gain()
+    assert not _note_on_no_gain(job)
     job.estimator.class_prior_ = np.array([0.8 if code == largest else 0.1 for code in range(3)])
     job.estimator.error_ = replace(job.estimator.error_, expected=0.1, concentration=20.0)
     job.estimator.transduction_ = np.full(60, largest)
-    (note,) = job._no_gain()
+    (note,) = _note_on_no_gain(job)
     assert note.startswith("100.0% of the rows without a label were labelled")
 
 

@@ -286,12 +286,12 @@ def test_the_call_that_repeats_it_leaves_data_out(frame: Any, tmp_path: Path) ->
 
 
 def test_the_expected_error_counts_labels_drawn_at_random_alone(frame: Any, first: Any) -> None:
-    assert first.outcome.n_hidden == first.outcome.n_judged == 12
+    assert first.outcome.n_held_out == first.outcome.n_judged == 12
     second = first.add({row: truth(row) for row in range(20, 40)})
-    assert (second.outcome.n_hidden, second.outcome.n_judged) == (12, 32)
-    assert first.add({row: truth(row) for row in range(20, 40)}, drawn=True).outcome.n_hidden == 32
+    assert (second.outcome.n_held_out, second.outcome.n_judged) == (12, 32)
+    assert first.add({row: truth(row) for row in range(20, 40)}, drawn=True).outcome.n_held_out == 32
     nothing_drawn = otprop.label(frame, "kind", settings=FAST, chosen=[True] * 90)
-    assert nothing_drawn.outcome.n_hidden == 0
+    assert nothing_drawn.outcome.n_held_out == 0
     assert nothing_drawn.outcome.error_range == (0.0, 1.0)
 
 

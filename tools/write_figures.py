@@ -4,7 +4,8 @@
     python tools/write_figures.py --check   only say which documents are out of date
 
 A figure stands in README.md or docs/*.md between `<!-- figures: NAME -->` and `<!-- /figures -->`, within a line or, a
-table, on lines of its own. NAME is a function of FIGURES below.
+table, on lines of its own. NAME is a function of FIGURES below. A figure from results that the present code did not
+make (benchmarks/provenance.py) says so: below a table, or within a line if no table of the page says it.
 """
 
 from __future__ import annotations
@@ -22,6 +23,10 @@ import numpy as np
 from otprop_paper.benchmark.paper import published_score
 
 ROOT = Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "benchmarks"))
+
+import provenance  # noqa: E402
+
 RESULTS = ROOT / "benchmarks" / "results"
 MARKED = re.compile(r"(<!-- figures: ([\w-]+) -->)(.*?)(<!-- /figures -->)", re.DOTALL)
 FIGURES: dict[str, Callable[[], str]] = {}
@@ -50,21 +55,50 @@ def documents() -> list[Path]:
     return [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 
 
+_read: set[str] = set()  # results that the figure being written has used
+
+
+def value_and_results(name: str) -> tuple[str, set[str]]:
+    """A figure, and the results that it uses and that are not of the present code."""
+    if name not in FIGURES:
+        raise SystemExit(f"there is no figure {name!r}; there are {', '.join(sorted(FIGURES))}")
+    _read.clear()
+    value = FIGURES[name]()
+    return value, {file for file in _read if provenance.changes(file, RESULTS, data=False)}
+
+
+def measured(files: Iterable[str]) -> str:
+    """When and with what results were made: "on 2026-11-16 with version 0.1.0"."""
+    days: dict[str, set[str]] = {}
+    for one in (provenance.origin(RESULTS / file) for file in files):
+        days.setdefault(one.version, set()).add(one.day)
+    return " and ".join(f"on {' and '.join(sorted(days[name]))} with version {name}" for name in sorted(days))
+
+
 def rewritten(text: str) -> str:
     """A document with the figures as the results have them now."""
+    found = {name: value_and_results(name) for name in dict.fromkeys(match[2] for match in MARKED.finditer(text))}
+    noted = {provenance.benchmark_of(file) for value, old in found.values() if "\n" in value for file in old}
 
     def write(match: re.Match[str]) -> str:
         begin, name, _, end = match.groups()
-        if name not in FIGURES:
-            raise SystemExit(f"there is no figure {name!r}; there are {', '.join(sorted(FIGURES))}")
-        value = FIGURES[name]()
-        return f"{begin}\n\n{value}\n\n{end}" if "\n" in value else f"{begin}{value}{end}"
+        value, old = found[name]
+        if "\n" in value:
+            note = f"*Measured {measured(old)}; the code has changed since.*\n\n" if old else ""
+            return f"{begin}\n\n{value}\n\n{note}{end}"
+        unsaid = {file for file in old if provenance.benchmark_of(file) not in noted}
+        if unsaid:
+            stop = "." * value.endswith(".")
+            value = f"{value.removesuffix('.')} (measured {measured(unsaid)}){stop}"
+            noted.update(map(provenance.benchmark_of, unsaid))
+        return f"{begin}{value}{end}"
 
     return MARKED.sub(write, text)
 
 
 def read_results(name: str) -> list[Row]:
     """The rows of a result."""
+    _read.add(name)
     with (RESULTS / name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(line for line in file if not line.startswith("#")))
 
@@ -153,6 +187,36 @@ def mixed_tables_gain() -> str:
 def mixed_tables_detail() -> str:
     """The same with balanced accuracy and the best of the others."""
     return detail_table(table_runs())
+
+
+@figure
+def mixed_tables_winners() -> str:
+    """In how many runs each method is the best, and how far below the best of all it is in the mean."""
+    lines = []
+    for labels, runs in table_runs().items():
+        scores = np.array([[float(run[name]["accuracy"]) for name in TABLE_METHODS] for run in runs])
+        won = np.bincount(scores.argmax(axis=1), minlength=len(TABLE_METHODS))
+        below = (scores.max(axis=1, keepdims=True) - scores).mean(axis=0)
+        cells = [f"{number}, {distance:.3f}" for number, distance in zip(won, below, strict=True)]
+        lines.append([thousands(labels), str(len(runs)), *cells])
+    return table(["labels", "runs", *TABLE_METHODS.values()], lines)
+
+
+@figure
+def mixed_tables_lost() -> str:
+    """Tables on which otprop is below the best of the others with 20 labels in most draws, and what is best there."""
+    others = [name for name in TABLE_METHODS if name != "otprop"]
+    found: dict[str, list[tuple[float, str]]] = {}
+    for run in table_runs()[20]:
+        best = max(others, key=lambda name: float(run[name]["accuracy"]))
+        gain = float(run["otprop"]["accuracy"]) - float(run[best]["accuracy"])
+        found.setdefault(run["otprop"]["table"], []).append((gain, TABLE_METHODS[best] if gain < 0 else "otprop"))
+    lines = [
+        [name, f"{np.mean([gain for gain, _ in draws]):+.3f}", ", ".join(best for _, best in draws)]
+        for name, draws in sorted(found.items(), key=lambda item: np.mean([gain for gain, _ in item[1]]))
+        if sum(gain < 0 for gain, _ in draws) * 2 > len(draws)
+    ]
+    return table(["table", "gain over the best of the others", "best of each draw"], lines)
 
 
 @figure

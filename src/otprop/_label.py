@@ -9,19 +9,18 @@ from os import PathLike
 from pathlib import Path
 from typing import Any
 
-from otprop._label_result import LabelResult, check_output_columns, run_job
+from otprop._label_result import LabelResult
 from otprop._notebook import shown_progress
-from otprop._progress import ProgressCallback, no_progress
+from otprop._progress import ProgressCallback
 from otprop._validation import did_you_mean
 from otprop.files import Table
-from otprop.labelling.job import Job, Request, prepare
+from otprop.labelling.job import Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
-from otprop.loop.suggestions import Suggestion
 from otprop.table.cells import is_anndata
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, is_polars
-from otprop.table.opening import as_table, refuse_unlabelled
+from otprop.table.opening import as_table
 
 _OLD_NAMES = {"seed": "random_state", "jobs": "n_jobs"}  # of 0.2, accepted until 0.4
 _FIELDS = {"random_state": "seed", "n_jobs": "jobs"}  # of a request, named after the options of the command
@@ -173,8 +172,9 @@ def label(
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report, **opening)
         request = _with_target(request, table)
-        job = prepare_job(table, request, output, frame)
-        return run_job(job, output, report, _python_call(data, request, output, opening), frame)
+        call = _python_call(data, request, output, opening)
+        job = prepare(table, request, output=output, frame=frame, call=call)
+        return LabelResult(job, job.run(report))
 
 
 def suggest(
@@ -245,8 +245,9 @@ def suggest(
         target = "label"
     request = _request(locals())
     with shown_progress(progress) as report:
-        job, found = suggest_table(table, request, n, random_share=random_share, progress=report, frame=frame)
-    return rows_to_fill_in(job, found, frame, numbered=False)
+        job = prepare(table, request, allow_few=True, allow_complete=True, frame=frame)
+        found = suggest_next(job, n, random_share=random_share, progress=report)
+    return rows_to_fill_in(job, found, numbered=False)
 
 
 def check(
@@ -298,7 +299,8 @@ def check(
     request, frame = _request(locals()), data if is_frame(data) else None
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report)
-        return check_table(table, _with_target(request, table), progress=report, frame=frame).label_issues
+        job = prepare(table, _with_target(request, table), allow_complete=True, frame=frame)
+        return LabelResult(job, job.run(report)).label_issues
 
 
 def _request(arguments: Mapping[str, Any]) -> Request:
@@ -347,37 +349,6 @@ def _kept_frame(data: Any) -> Any:
     if not is_frame(data):
         return None
     return data.clone() if is_polars(data) else data.copy(deep=False)
-
-
-def suggest_table(
-    table: Table,
-    request: Request,
-    n: int = 20,
-    *,
-    random_share: float = 0.2,
-    progress: ProgressCallback = no_progress,
-    frame: Any = None,
-) -> tuple[Job, list[Suggestion]]:
-    """What `suggest` and the command `otprop suggest` have in common."""
-    job = prepare(table, request, allow_few=True, allow_complete=True, frame=frame)
-    return job, suggest_next(job, n, random_share=random_share, progress=progress)
-
-
-def check_table(
-    table: Table, request: Request, *, progress: ProgressCallback = no_progress, frame: Any = None
-) -> LabelResult:
-    """What `check` and the command `otprop check` have in common."""
-    job = prepare(table, request, allow_complete=True, frame=frame)
-    return run_job(job, OutputColumns(), progress, "", frame)
-
-
-def prepare_job(table: Table, request: Request, output: OutputColumns, frame: Any = None) -> Job:
-    """Check everything that can be checked before the work begins."""
-    if request.corrections is None or (isinstance(request.corrections, (list, tuple)) and not request.corrections):
-        refuse_unlabelled(table, request.target)
-    job = prepare(table, request, frame=frame)
-    check_output_columns(job, output)
-    return job
 
 
 def _python_call(data: Any, request: Request, output: OutputColumns, opening: Mapping[str, Any]) -> str:

@@ -18,17 +18,10 @@ from otprop.labelling.corrections import has_index, index_name, issues_to_correc
 from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
 from otprop.labelling.label_types import LabelType
-from otprop.labelling.model import save_model
+from otprop.labelling.model import SavedModel, save_model
 from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
-from otprop.labelling.outcome import Outcome
-from otprop.labelling.output_columns import (
-    OutputColumns,
-    fill_column,
-    label_column,
-    output_column_names,
-    output_columns,
-    refuse_taken,
-)
+from otprop.labelling.outcome import Outcome, counted, error_text
+from otprop.labelling.output_columns import OutputColumns
 from otprop.labelling.review import rows_to_review
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
@@ -38,8 +31,8 @@ from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns
 
-MOST_CLASSES = 20  # rows of the summary in a notebook
-MOST_IN_REPR = 4  # classes
+MAX_CLASSES = 20  # rows of the summary in a notebook
+MAX_IN_REPR = 4  # classes
 MAX_NAME = 40  # characters of a class in `repr`
 
 
@@ -51,9 +44,6 @@ class LabelResult:
     ----------
     job : Job, the request, the table, its columns and notes
     outcome : Outcome, labels, distributions, certainty and confidence in the order of the rows
-    output : OutputColumns, which columns are added
-    call : str, what repeats this
-    frame : DataFrame that was labelled, or None
 
     Notes
     -----
@@ -76,9 +66,21 @@ class LabelResult:
 
     job: Job
     outcome: Outcome
-    output: OutputColumns
-    call: str
-    frame: Any = None
+
+    @property
+    def output(self) -> OutputColumns:
+        """Which columns are added."""
+        return self.job.output
+
+    @property
+    def call(self) -> str:
+        """What repeats this."""
+        return self.job.call
+
+    @property
+    def frame(self) -> Any:
+        """The DataFrame that was labelled, or None."""
+        return self.job.frame
 
     @cached_property
     def model(self) -> Model:
@@ -113,7 +115,7 @@ class LabelResult:
     @cached_property
     def table(self) -> Any:
         """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
-        columns, fill = self._columns()
+        columns, fill = self.job.added(self.outcome)
         target, types = self.job.target, self._label_type
         frame = self.job.table.frame() if self.frame is None else self.frame
         if self.frame is None and types.column is not None:
@@ -124,7 +126,7 @@ class LabelResult:
             there = types.column.to_list() if is_polars(types.column) else types.column
             labels = np.where(kept, np.asarray(there, dtype=object), labels)
         elif not self.output.fill:
-            name = output_column_names(target, self.output, confidence=False)[0]
+            name = self.output.names(name, (), ())[0]
         return with_columns(frame, {**columns, name: types.typed(list(labels))})
 
     @property
@@ -139,16 +141,6 @@ class LabelResult:
     def _label_type(self) -> LabelType:
         job = self.job
         return LabelType(job.table, job.target.name, job.target.values, job.in_table, self.frame)
-
-    def _columns(self) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None]:
-        """The columns to add, and the target with what to fill into it."""
-        target, outcome = self.job.target, self.outcome
-        columns = output_columns(target, outcome, self.output)
-        if not self.output.fill:
-            return columns, None
-        if target.name not in self.job.table.names:
-            return {target.name: label_column(target, outcome), **columns}, None
-        return columns, (target.name, fill_column(target, outcome))
 
     def review(self, n: int = 20) -> Any:
         """The rows of `table` to look at first: the least certain ones that differ from each other.
@@ -207,7 +199,7 @@ class LabelResult:
             `file_digest`; filled in, also in a file that was written with the index, it is what `add` takes.
         """
         suggestions = suggest_next(self.job, n, random_share=random_share)
-        return rows_to_fill_in(self.job, suggestions, self.frame, numbered=False)
+        return rows_to_fill_in(self.job, suggestions, numbered=False)
 
     def explain(self, row: Any) -> Any:
         """Why a row got its label: the class probabilities of each source of evidence, and of all together.
@@ -318,10 +310,8 @@ class LabelResult:
         if drawn:
             later = replace(later, drawn=frozenset(later.labels))
         job = self.job.with_labels(later, "labels", new_classes=new_classes)
-        check_output_columns(job, self.output)
-        call = self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)"
         with shown_progress(progress) as report:
-            return run_job(job, self.output, report, call, self.frame)
+            return LabelResult(job, job.run(report))
 
     @property
     def class_errors(self) -> Any:
@@ -401,9 +391,8 @@ class LabelResult:
         map: str = "pca",
         force: bool = False,
         excel_safe: bool = False,
-        written: list[Path] | None = None,
     ) -> None:
-        """Write several files, the table last: its presence means success; each path is appended to `written`."""
+        """Write several files, the table last: its presence means success."""
         job, outcome = self.job, self.outcome
         page = ""
         if report is not None:
@@ -411,18 +400,18 @@ class LabelResult:
 
             page = make_page(job, outcome, command=self.call, how=map)
         if model is not None:
-            save_model(model, job, force=force, written=written)
+            save_model(model, SavedModel.of_job(job), force=force, made_from=job.table.path)
         if report is not None:
-            path = getattr(job.table, "path", None)
-            write_atomic(report, page, force, [] if path is None else [path], mode_like=path, written=written)
+            path = job.table.path
+            write_atomic(report, page, force, [] if path is None else [path], mode_like=path)
         if table is not None:
-            columns, fill = self._columns()
-            job.table.write(table, columns, fill, force=force, excel_safe=excel_safe, written=written)
+            columns, fill = job.added(outcome)
+            job.table.write(table, columns, fill, force=force, excel_safe=excel_safe)
 
     def __repr__(self) -> str:
-        sizes = self._sizes()[:MOST_IN_REPR]
+        sizes = self._sizes()[:MAX_IN_REPR]
         classes = ", ".join(f"{display_text(name, MAX_NAME)} {size}" for name, _, size in sizes)
-        more = f", {len(self.classes) - MOST_IN_REPR} more classes" if len(self.classes) > MOST_IN_REPR else ""
+        more = f", {len(self.classes) - MAX_IN_REPR} more classes" if len(self.classes) > MAX_IN_REPR else ""
         return f"<LabelResult of {self.outcome.target!r}: {_headline(self.outcome)}; {classes}{more}>"
 
     def _sizes(self) -> list[tuple[str, int, int]]:
@@ -438,12 +427,12 @@ class LabelResult:
         from otprop.report.result_plots import small_map
 
         rows, sizes = [], self._sizes()
-        for name, given, size in sizes[:MOST_CLASSES]:
+        for name, given, size in sizes[:MAX_CLASSES]:
             width = 100 * size / max(1, sizes[0][2])
             bar = f'<div style="background:#4477aa;height:0.8em;width:{width:.0f}px"></div>'
             cells = f"<td>{given}</td><td>{size - given}</td><td>{size}</td><td>{bar}</td>"
             rows.append(f"<tr><th>{escape(name)}</th>{cells}</tr>")
-        more = len(sizes) - MOST_CLASSES
+        more = len(sizes) - MAX_CLASSES
         rest = f"<p>and {more} more classes</p>" if more > 0 else ""
         head = f"<tr><th>{escape(self.outcome.target)}</th><th>given</th><th>labelled</th><th>in all</th><th></th></tr>"
         table = f"<div><table>{head}{''.join(rows)}</table>{rest}</div>"
@@ -459,22 +448,5 @@ def _headline(outcome: Outcome) -> str:
     text += f", {n_left} left unlabelled" if n_left else ""
     if outcome.expected_error is None:
         return text
-    low, high = outcome.error_range or (0.0, 1.0)
     rough = ", a rough estimate: see notes" if outcome.shifted else ""
-    return f"{text}; expected error {outcome.expected_error:.1%} (likely {low:.1%} to {high:.1%}{rough})"
-
-
-def counted(number: int, what: str) -> str:
-    """A number of things: "1 row", "2 rows"."""
-    return f"{number} {what}{'' if number == 1 else 's'}"
-
-
-def check_output_columns(job: Job, output: OutputColumns) -> None:
-    """Refuse columns that the table has already."""
-    names = output_column_names(job.target, output, confidence=job.request.method == "otp")
-    refuse_taken(job.table, names, job.request.target)
-
-
-def run_job(job: Job, output: OutputColumns, progress: ProgressCallback, call: str, frame: Any = None) -> LabelResult:
-    """Fit and label; `call` is what repeats this, `frame` the DataFrame that the table was made from."""
-    return LabelResult(job, job.run(progress), output, call, frame)
+    return f"{text}; expected error {error_text(outcome.expected_error, outcome.error_range, rough)}"

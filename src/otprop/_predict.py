@@ -15,7 +15,8 @@ from otprop.files import Table
 from otprop.labelling.job import Job
 from otprop.labelling.label_types import as_column
 from otprop.labelling.model import SavedModel, load_model, predict_table
-from otprop.labelling.output_columns import OutputColumns, predicted_column_names, predicted_columns, refuse_taken
+from otprop.labelling.outcome import RowLabels
+from otprop.labelling.output_columns import OutputColumns, refuse_taken
 from otprop.table.frame import is_frame, is_polars, with_columns
 from otprop.table.opening import as_table
 
@@ -26,14 +27,12 @@ class Prediction:
 
     Attributes
     ----------
-    table : Table
-    codes : ndarray of int of shape (n_rows,), the number of the most probable class
+    labels : RowLabels
     columns : dict of str to column, the columns to add, in order
     notes : list of str, what a user should know
     """
 
-    table: Table
-    codes: np.ndarray
+    labels: RowLabels
     columns: dict[str, Any]
     notes: list[str]
 
@@ -77,9 +76,7 @@ class Model:
     @classmethod
     def _of_job(cls, job: Job, values: list[Any]) -> Model:
         """The model of a job that has run, with its classes as `values` has them."""
-        target, wanted = job.target, job.features.wanted
-        readings = job.table.readings(wanted)
-        return cls(SavedModel(job.features, job.estimator, target.name, target.classes, values, readings=readings))
+        return cls(SavedModel.of_job(job, values))
 
     @property
     def estimator(self) -> Any:
@@ -130,7 +127,7 @@ class Model:
             warnings.warn(note, UserWarning, stacklevel=2)
         frame = data if is_frame(data) else table.frame()
         name = next(iter(found.columns))
-        labels = self._values.iloc[found.codes]
+        labels = self._values.iloc[found.labels.codes]
         typed = np.array(labels.tolist(), dtype=object) if is_polars(frame) else labels.array
         return with_columns(frame, {**found.columns, name: typed})
 
@@ -138,14 +135,15 @@ class Model:
         """What the model says of a table of `otprop.files`, as columns to add to it."""
         self.check_table(table, output)
         frame = self._saved.frame(table)
-        codes, distributions, confidence = predict_table(self._saved, frame)
-        columns = predicted_columns(self._saved, codes, distributions, confidence, output)
-        return Prediction(table, codes, columns, self._saved.features.notes_on_new(frame))
+        saved, labels = self._saved, predict_table(self._saved, frame)
+        columns = output.of(labels, saved.target, saved.classes, saved.values)
+        return Prediction(labels, columns, saved.features.notes_on_new(frame))
 
     def check_table(self, table: Table, output: OutputColumns) -> None:
         """Refuse a table that lacks columns, or has those that would be added."""
         self._saved.check_columns(table.usable)
-        refuse_taken(table, predicted_column_names(self._saved, output), self.target)
+        parts = ["certainty", *(["confidence"] if self._saved.has_confidence else [])]
+        refuse_taken(table, output.names(self.target, self._saved.classes, parts), self.target)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):
@@ -184,8 +182,8 @@ def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str
     """
     if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
         raise ParameterError("path", f"must name a model file; got {path!r} of type {type(path).__name__}.")
-    source = Path(path) if isinstance(path, (str, PathLike)) else path
-    model = Model(load_model(source, text_model=text_model))
+    file = Path(path) if isinstance(path, (str, PathLike)) else path
+    model = Model(load_model(file, text_model=text_model))
     for note in model.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return model

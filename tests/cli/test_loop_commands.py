@@ -397,7 +397,7 @@ def test_labels_that_a_fit_filled_in_are_no_sample(lots: Path, out: Path, capsys
     rows[-1]["kind"] = ""
     write_rows(out, rows)
     assert run("label", out, "-o", str(out.with_name("next.csv")), "--chosen", "kind_source", "--prefix", "next_") == 0
-    judged = capsys.readouterr().err.partition("learnt from ")[2].split()[0]
+    judged = capsys.readouterr().err.partition("estimated from ")[2].split()[0]
     assert int(judged) <= n_given
 
 

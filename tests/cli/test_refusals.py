@@ -75,7 +75,7 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(
         (["label", "lots.csv"], "otprop label: the following arguments are required: --target."),
         ([], "otprop: the following arguments are required: COMMAND."),
         (["doctor", "--jsn"], "otprop doctor: there is no option --jsn; did you mean --json?"),
-        (["predict", "a", "b", "c"], "otprop predict: there is no place for c; --help says what it takes."),
+        (["predict", "a", "b", "c"], "otprop predict: unexpected argument: c; see --help."),
     ],
 )
 def test_a_slip_of_the_pen_is_told_in_one_line(

@@ -55,7 +55,7 @@ def test_neither_partitions_nor_their_sizes_change_a_bit(client, table, monkeypa
     cuts = [[1200], even(1200, 4), even(1200, 28), [1, 256, 257, 1, 1, 684]]
     first = None
     for lengths in cuts:
-        model = DaskOTP(landmarks=400, client=client, **FAST).fit(cut(X, lengths), codes)
+        model = DaskOTP(OTP(**FAST), landmarks=400, client=client).fit(cut(X, lengths), codes)
         assert (model.to_local()._predictor.index._frozen_search is not None) == through_cells
         found = results(model)
         if first is None:
@@ -71,16 +71,16 @@ def test_frames_arrays_and_delayed_pairs_give_the_same(client, table):
     X, codes, _ = table
     lengths = even(1200, 3)
     starts = np.cumsum([0, *lengths])
-    array = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, lengths), da.from_array(codes, chunks=500))
+    array = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, lengths), da.from_array(codes, chunks=500))
     expected = results(array)
     pairs = [(dask.delayed(X[a:b]), dask.delayed(codes[a:b])) for a, b in itertools.pairwise(starts)]
-    delayed = DaskOTP(landmarks=300, client=client, **FAST).fit(pairs)
+    delayed = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(pairs)
     for one, other in zip(expected, results(delayed), strict=True):
         np.testing.assert_array_equal(one, other)
     frame = pd.DataFrame(X, columns=list("abcdef"), index=np.arange(1200) * 2)
     frame["kind"] = codes
     source = dd.from_pandas(frame, npartitions=5)
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(source, "kind")
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(source, "kind")
     found = results(model)
     for one, other in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, other.to_numpy())
@@ -94,7 +94,7 @@ def test_frames_arrays_and_delayed_pairs_give_the_same(client, table):
 
 def test_new_rows_are_lazy_where_they_came_lazy_and_local_where_local(client, table):
     X, codes, _ = table
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, [1200]), codes)
     local = model.to_local()
     assert isinstance(local, OTP)
     for name in ("predict", "predict_proba", "predict_confidence"):
@@ -111,7 +111,7 @@ def test_labels_of_text_markers_and_abstentions(client, table):
     X, codes, _ = table
     names = np.array(["ash", "elm", "oak"], dtype=object)
     y = np.where(codes < 0, None, names[codes])
-    model = DaskOTP(landmarks=400, abstain_below=0.9, client=client, **FAST).fit(cut(X, even(1200, 3)), y)
+    model = DaskOTP(OTP(abstain_below=0.9, **FAST), landmarks=400, client=client).fit(cut(X, even(1200, 3)), y)
     labels, confidence = dask.compute(model.transduction_, model.confidence_)
     assert set(labels) == {"ash", "elm", "oak", None}
     unsure = np.array([label is None for label in labels])
@@ -134,7 +134,7 @@ def test_rows_left_unlabelled_have_the_marker_of_y_as_in_otp(client, table, labe
     X, codes, _ = table
     y = labels_of(codes)
     whole = OTP(abstain_below=0.9, **FAST).fit(X, y).transduction_
-    lazy = DaskOTP(abstain_below=0.9, client=client, **FAST).fit(cut(X, even(1200, 3)), y).transduction_
+    lazy = DaskOTP(OTP(abstain_below=0.9, **FAST), client=client).fit(cut(X, even(1200, 3)), y).transduction_
     found = lazy.compute()
     np.testing.assert_array_equal(found, whole)
     assert found.dtype == lazy.dtype == whole.dtype
@@ -145,7 +145,7 @@ def test_labels_of_dates_in_a_frame(client, table):
     X, codes, _ = table
     dates = np.array(["2020", "2021", "2022", "NaT"], dtype="M8[ns]")
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=dates[codes])
-    model = DaskOTP(client=client, **FAST).fit(dd.from_pandas(frame, npartitions=3), "kind")
+    model = DaskOTP(OTP(**FAST), client=client).fit(dd.from_pandas(frame, npartitions=3), "kind")
     expected = OTP(**FAST).fit(X, dates[codes])
     labels, shares = dask.compute(model.transduction_, model.label_distributions_)
     np.testing.assert_array_equal(labels, expected.transduction_)
@@ -156,7 +156,7 @@ def test_more_labelled_rows_than_landmarks_keep_their_labels(client, table):
     X, _, truth = table
     y = truth.copy()
     y[::10] = -1
-    model = DaskOTP(landmarks=200, client=client, **FAST).fit(cut(X, even(1200, 3)), y)
+    model = DaskOTP(OTP(**FAST), landmarks=200, client=client).fit(cut(X, even(1200, 3)), y)
     assert len(model.landmark_rows_) <= 120 + 200
     labels, confidence = dask.compute(model.transduction_, model.confidence_)
     np.testing.assert_array_equal(labels[y >= 0], y[y >= 0])
@@ -165,16 +165,28 @@ def test_more_labelled_rows_than_landmarks_keep_their_labels(client, table):
 
 def test_it_is_an_estimator_of_scikit_learn(client):
     model = DaskOTP(landmarks=10, client=client)
-    params = set(OTP().get_params()) - {"callback", "warm_start"}
-    assert set(model.get_params()) == params | {"landmarks", "client"}
+    assert set(model.get_params()) == {"estimator", "landmarks", "client"}
     again = clone(model)
     assert again.landmarks == 10
     assert again.client is client
+    model = DaskOTP(OTP(alpha=0.7)).set_params(estimator__alpha=0.8)
+    assert clone(model).estimator.alpha == 0.8
+    assert clone(model).estimator is not model.estimator
+
+
+def test_parameters_of_the_estimator_are_taken_as_in_0_2_with_a_warning():
+    with pytest.warns(FutureWarning, match=re.escape("DaskOTP(OTP(alpha=..., n_neighbors=...))")):
+        model = DaskOTP(alpha=0.7, n_neighbors=5, landmarks=10)
+    assert (model.estimator.alpha, model.estimator.n_neighbors, model.landmarks) == (0.7, 5, 10)
+    with pytest.raises(TypeError, match="unexpected argument 'landmark'; did you mean 'landmarks'"):
+        DaskOTP(landmark=10)
+    with pytest.raises(TypeError, match=re.escape("DaskOTP(OTP(alpha=...))")):
+        DaskOTP(OTP(), alpha=0.7)
 
 
 def test_a_fitted_model_can_be_pickled_and_predicts_without_its_cluster(client, table):
     X, codes, _ = table
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, [1200]), codes)
     again = pickle.loads(pickle.dumps(model))
     assert again.client is None
     assert not hasattr(again, "transduction_")
@@ -186,7 +198,7 @@ def test_a_fitted_model_can_be_pickled_and_predicts_without_its_cluster(client, 
 @pytest.mark.parametrize("n_workers", [1, 3])
 def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
     X, codes, _ = table
-    two = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, even(1200, 5)), codes)
+    two = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, even(1200, 5)), codes)
     expected = results(two)
     with (
         LocalCluster(
@@ -194,7 +206,7 @@ def test_the_number_of_workers_changes_no_bit(client, table, n_workers):
         ) as cluster,
         Client(cluster, set_as_default=False) as other,
     ):
-        model = DaskOTP(landmarks=300, client=other, **FAST).fit(cut(X, even(1200, 5)), codes)
+        model = DaskOTP(OTP(**FAST), landmarks=300, client=other).fit(cut(X, even(1200, 5)), codes)
         found = other.gather(other.compute([getattr(model, name) for name in LAZY]))
     for one, same in zip(expected, found, strict=True):
         np.testing.assert_array_equal(one, same)
@@ -220,25 +232,25 @@ def pair(X, y):
         (lambda X, y: (frame_of({"a": [1.0], "kind": [1]}), frame_of({"kind": [1]})["kind"]), "give its name, 'kind'"),
         (lambda X, y: ([(dask.delayed(X), dask.delayed(y[:3]))], None), "1200 rows and 3 labels in the pair 0"),
         (lambda X, y: ([pair(X, y), pair(X[:, :2], y)], None), "rows of shape (1200, 2) in the pair 1"),
-        (lambda X, y: ([pair(X, y), (X, y)], None), "got a list whose entry 1 is no pair of delayed objects"),
+        (lambda X, y: ([pair(X, y), (X, y)], None), "got a list whose entry 1 is not a pair of delayed objects"),
         (lambda X, y: ([], None), "got an empty list"),
     ],
 )
 def test_what_cannot_be_fitted_is_refused_in_words(client, table, make, words):
     X, codes, _ = table
     with pytest.raises(ValueError, match=re.escape(words)):
-        DaskOTP(client=client, **FAST).fit(*make(X, codes))
+        DaskOTP(OTP(**FAST), client=client).fit(*make(X, codes))
 
 
 def test_columns_may_be_numbers_and_the_target_may_stay_among_new_rows(client, table):
     X, codes, _ = table
     frame = pd.DataFrame(X).assign(**{"kind": codes})
     frame.columns = range(7)
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), 6)
-    expected = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [600, 600]), codes).transduction_.compute()
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(dd.from_pandas(frame, npartitions=2), 6)
+    expected = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, [600, 600]), codes).transduction_.compute()
     np.testing.assert_array_equal(model.transduction_.compute(), expected)
     named = frame.rename(columns=str)
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(named, npartitions=2), "6")
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(dd.from_pandas(named, npartitions=2), "6")
     lazy = model.predict(dd.from_pandas(named.head(20), npartitions=1)).compute()
     np.testing.assert_array_equal(model.predict(named.head(20)), lazy)
 
@@ -247,7 +259,7 @@ def test_what_cannot_be_predicted_is_refused_in_words(client, table):
     X, codes, _ = table
     with pytest.raises(NotFittedError):
         DaskOTP(client=client).predict(cut(X, [1200]))
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(cut(X, [1200]), codes)
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(cut(X, [1200]), codes)
     with pytest.raises(ValueError, match="X has 2 features; the fit had 6"):
         model.predict(cut(X, [1200])[:, :2])
 
@@ -265,7 +277,7 @@ def test_without_any_client_the_cluster_is_the_guarded_one_of_folders(client, ta
     started = []
     monkeypatch.setattr("otprop.dask._estimator.default_client", lambda: None)
     monkeypatch.setattr("otprop.dask._estimator.local_client", lambda **options: started.append(options) or client)
-    DaskOTP(landmarks=300, **FAST).fit(cut(X, [700, 500]), codes)
+    DaskOTP(OTP(**FAST), landmarks=300).fit(cut(X, [700, 500]), codes)
     assert len(started) == 1
     assert 'under `if __name__ == "__main__":`' in started[0]["advice"]
 
@@ -273,7 +285,7 @@ def test_without_any_client_the_cluster_is_the_guarded_one_of_folders(client, ta
 def test_without_the_client_of_the_fit_new_rows_are_predicted_and_what_needs_it_is_refused(client, table, monkeypatch):
     X, codes, _ = table
     used = Client(client.scheduler.address, set_as_default=False)
-    model = DaskOTP(landmarks=300, client=used, **FAST).fit(cut(X, [700, 500]), codes)
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=used).fit(cut(X, [700, 500]), codes)
     used.close()
     monkeypatch.setattr("otprop.dask._estimator.local_client", lambda **options: pytest.fail("a cluster was started"))
     lazy = cut(X, [700, 500])
@@ -288,7 +300,7 @@ def test_without_the_client_of_the_fit_new_rows_are_predicted_and_what_needs_it_
 def test_a_fit_forgets_the_one_before_it_even_where_it_fails(client, table):
     X, codes, _ = table
     frame = pd.DataFrame(X, columns=list("abcdef")).assign(kind=codes)
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), "kind")
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(dd.from_pandas(frame, npartitions=2), "kind")
     model.fit(cut(X[:, :3], [1200]), codes)
     assert not hasattr(model, "feature_names_in_")
     with pytest.raises(ValueError, match="X has 7 columns; the fit had 3 features"):
@@ -305,7 +317,7 @@ def test_columns_of_a_lazy_frame_go_by_name_and_a_missing_one_is_named_at_once(c
     X, codes, _ = table
     frame = pd.DataFrame(X, columns=names)
     frame[names[-1] * 2] = codes
-    model = DaskOTP(landmarks=300, client=client, **FAST).fit(dd.from_pandas(frame, npartitions=2), names[-1] * 2)
+    model = DaskOTP(OTP(**FAST), landmarks=300, client=client).fit(dd.from_pandas(frame, npartitions=2), names[-1] * 2)
     lazy = dd.from_pandas(frame, npartitions=2)
     np.testing.assert_array_equal(model.predict(lazy[names[::-1]]).compute(), model.predict(frame[names]))
     with pytest.raises(ValueError, match=re.escape(f"X lacks the column {names[2]!r}, which the fit had")):
@@ -316,8 +328,9 @@ def test_parameters_without_meaning_are_refused(client, table):
     X, codes, _ = table
     for params, words in (
         ({"landmarks": 0}, "landmarks"),
-        ({"cost": "graph"}, "cost='graph' needs a matrix between all rows"),
-        ({"alpha": 3}, "alpha"),
+        ({"estimator": OTP(cost="graph")}, "cost='graph' needs a matrix between all rows"),
+        ({"estimator": OTP(alpha=3)}, "alpha"),
+        ({"estimator": "sqeuclidean"}, "estimator must be an OTP or None; got 'sqeuclidean'"),
     ):
         with pytest.raises(ValueError, match=words):
             DaskOTP(client=client, **params).fit(cut(X, [1200]), codes)

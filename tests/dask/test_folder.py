@@ -8,7 +8,6 @@ import re
 import subprocess
 import sys
 from contextlib import contextmanager
-from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -89,6 +88,18 @@ def test_with_all_rows_as_landmarks_the_labels_are_those_of_one_file(folder, tmp
         assert found[name].tolist() == expected[name].tolist()
 
 
+def test_groups_of_a_folder_are_those_of_one_file(folder, tmp_path):
+    def change(number, frame):
+        return frame.assign(site=[f"{number}-{row % 5}" for row in range(len(frame))])
+
+    source, used = folder([700, 500], change=change), ["x0", "x1", "x2", "x3", "x4"]
+    assert label(source, tmp_path / "out", "--groups", "site", "--features", *used) == 0
+    more = {"ignore": ["truth"], "features": used, "settings": {"evidence": ["linear"]}}
+    expected = otprop.label(read(source), "kind", groups="site", **more).table["kind_confidence"].tolist()
+    assert read(tmp_path / "out")["kind_confidence"].tolist() == expected
+    assert otprop.label(read(source), "kind", **more).table["kind_confidence"].tolist() != expected
+
+
 def test_how_rows_are_cut_into_files_does_not_matter(folder, tmp_path):
     tables = []
     for number, lengths in enumerate(([1200], [1, 256, 257, 686])):
@@ -139,7 +150,7 @@ def test_a_changed_folder_or_other_options_are_refused(folder, tmp_path, capsys)
     assert "holds the results of a run with another 'landmarks'" in message(capsys)
     os.utime(source / "part-01.parquet", ns=(1, 1))
     assert label(source, out, "--landmarks", "300") == 2
-    assert "part-01.parquet has changed; choose another output, pass --force to begin anew" in message(capsys)
+    assert "part-01.parquet has changed; choose another output, pass --force to start over" in message(capsys)
     (source / "part-01.parquet").rename(source / "part-99.parquet")
     assert label(source, out, "--landmarks", "300") == 2
     assert "part-01.parquet is gone" in message(capsys)
@@ -169,7 +180,7 @@ def test_a_damaged_file_is_named_and_the_others_are_labelled(folder, tmp_path, c
     assert label(source, out, "--landmarks", "300", "--json") == 0  # mended: labelled by the same model
     printed = capsys.readouterr()
     assert len(read(out)) == 1200
-    assert "the model was made without the labels of 'part-02.parquet': begin anew" in " ".join(printed.err.split())
+    assert "the model was made without the labels of 'part-02.parquet': start over" in " ".join(printed.err.split())
     low, high = json.loads(printed.out)["expected_error_range"]
     assert 0 <= low < high < 0.5
 
@@ -254,13 +265,14 @@ def test_categories_first_seen_later_and_files_without_rows_are_handled(folder, 
         return frame.iloc[:0] if number == 1 else frame.assign(size="XXL") if number == 3 else frame
 
     assert label(folder(LENGTHS, change=change), tmp_path / "out", "--landmarks", "100") == 0
-    assert "without rows, and left out: 'part-01.parquet'" in message(capsys)
+    assert "skipped, no rows: 'part-01.parquet'" in message(capsys)
     assert len(read(tmp_path / "out")) == 1199
 
 
 def test_a_saved_model_labels_a_folder_as_it_labels_its_files(folder, tmp_path, capsys):
     source, out, model = folder(LENGTHS), tmp_path / "out", tmp_path / "trees.model"
-    assert label(source, tmp_path / "first", "--landmarks", "300", "--save", str(model)) == 0
+    less = ["--abstain-below", "0.9"]  # rows that come later get a label all the same
+    assert label(source, tmp_path / "first", "--landmarks", "300", "--save", str(model), *less) == 0
     assert main(["predict", str(model), str(source / "*.parquet"), "-o", str(out), "--json", "--jobs", "1"]) == 0
     assert json.loads(capsys.readouterr().out)["files"] == 4
     single = tmp_path / "single.parquet"
@@ -295,6 +307,7 @@ def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsy
     ("arguments", "words"),
     [
         (["--corrections", "c.csv"], "--corrections is for one file"),
+        (["--votes", "size"], "--votes is for one file: new rows are predicted without votes"),
         (["--method", "otp-paper"], "--method otp-paper labels one file; a folder is labelled by otp."),
         (["--landmarks", "1"], "--landmarks 1: give a number of rows, at least 2."),
         (["--target", "kin"], "did you mean 'kind'"),
@@ -387,12 +400,9 @@ def test_one_file_is_labelled_without_dask(folder, tmp_path):
 
 
 def test_a_missing_extra_is_one_clear_line(monkeypatch):
-    from otprop.dask import _optional
-
-    monkeypatch.setattr(_optional, "find_spec", lambda name: None)
+    monkeypatch.setattr(otprop.dask, "find_spec", lambda name: None)
     with pytest.raises(ImportError, match=r"needs dask and distributed: pip install '\.\[dask\]'"):
-        _optional.require_dask()
-    assert Path(_optional.__file__).exists()
+        otprop.dask.require_dask()
 
 
 def change_after_the_fit(monkeypatch, change):
@@ -468,7 +478,7 @@ def test_no_link_is_followed_in_the_state_of_a_run(folder, tmp_path, capsys, nam
     link.parent.mkdir(parents=True)
     link.symlink_to(mine)
     assert label(source, out, *more) == 2
-    assert "is a link, which no run has made; remove it." in message(capsys)
+    assert "is a link; a run makes files and folders only; remove it." in message(capsys)
     assert (mine / "settings.json" if is_folder else mine).read_text() == "mine"
     assert not (out / "part-00.parquet").exists()
 
@@ -549,7 +559,7 @@ def test_links_to_folders_are_not_followed_by_two_stars_and_a_file_is_labelled_o
     assert names_of(tmp_path / "in" / "**") == (["a.csv", "deep/b.csv"], [])
     assert names_of(tmp_path / "**" / "in" / "**" / "*.csv") == (["a.csv", "deep/b.csv"], [])
     (tmp_path / "in" / "0.csv").symlink_to("a.csv")
-    assert names_of(tmp_path / "in") == (["a.csv"], ["left out, links to other inputs: '0.csv'"])
+    assert names_of(tmp_path / "in") == (["a.csv"], ["skipped, links to other inputs: '0.csv'"])
     assert names_of(tmp_path / "in" / "*" / "*.csv")[0] == ["again/a.csv", "deep/b.csv"]
 
 
@@ -569,7 +579,7 @@ def test_links_that_lead_nowhere_are_named_and_the_others_are_labelled(tmp_path)
     (tmp_path / "a.csv").write_text("x\n1\n")
     (tmp_path / "loop.csv").symlink_to("loop.csv")
     (tmp_path / "lost.csv").symlink_to("nowhere.csv")
-    notes = ["left out, links that lead nowhere: 'loop.csv', 'lost.csv'"]
+    notes = ["skipped, broken links: 'loop.csv', 'lost.csv'"]
     assert names_of(tmp_path) == (["a.csv"], notes)
     assert names_of(tmp_path / "*.csv") == (["a.csv"], notes)
 
@@ -589,7 +599,7 @@ def test_files_of_a_folder_that_hold_nothing_are_left_out(folder, tmp_path, caps
     (source / "part-01.csv").write_text("")
     (source / "part-02.csv").write_text(header + "\n")
     assert label(source, tmp_path / "out", "--landmarks", "300") == 0
-    assert "without rows, and left out: 'part-01.csv', 'part-02.csv'" in message(capsys)
+    assert "skipped, no rows: 'part-01.csv', 'part-02.csv'" in message(capsys)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -638,7 +648,7 @@ def damage(**changes):
         (damage(codes={"ash": 7}), "its entry 'codes' is damaged"),
         (damage(classes="ash"), "its entry 'classes' is damaged"),
         (damage(expected=float("nan")), "its entry 'expected' is damaged"),
-        (damage(n_hidden=True), "its entry 'n_hidden' is damaged"),
+        (damage(n_held_out=True), "its entry 'n_held_out' is damaged"),
         (damage(concentration="1"), "its entry 'concentration' is damaged"),
         (damage(version="0\n1"), "its entry 'version' is damaged"),
     ],
@@ -652,7 +662,7 @@ def test_a_damaged_manifest_is_refused_in_one_line(folder, labelled, capsys, cha
         assert label(source, out, "--landmarks", "300") == 2
     finally:
         manifest.write_text(whole)
-    assert f"manifest.json cannot be read ({reason}); remove it to begin anew." in message(capsys)
+    assert f"manifest.json cannot be read ({reason}); remove it to start over." in message(capsys)
 
 
 @pytest.mark.parametrize("text", ["[]", "3", "{}", "{", "[" * 10**5, '{"bytes": 1, "rows": 2, "tally": []}'])

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from otprop.dask._tally import Tally
+from otprop.labelling.outcome import RowLabels
 from otprop.propagation.calibration import coverage_table
 from otprop.propagation.error import ErrorEstimate
 
@@ -23,10 +24,11 @@ def rows():
 
 def test_counts_of_parts_add_up_whatever_the_parts(rows):
     codes, given, confidence = rows
-    whole = Tally.of(codes, given, confidence, 4)
+    whole = Tally.of(RowLabels(codes=codes, given=given, confidence=confidence), 4)
     for size in (1700, 313):
         parts = [slice(at, at + size) for at in range(0, 5000, size)]
-        found = Tally.total([Tally.of(codes[p], given[p], confidence[p], 4) for p in reversed(parts)], 4)
+        labels = [RowLabels(codes=codes[p], given=given[p], confidence=confidence[p]) for p in reversed(parts)]
+        found = Tally.total([Tally.of(one, 4) for one in labels], 4)
         assert found == whole
     assert Tally.from_json(json.loads(json.dumps(whole.to_json())), 4) == whole
     assert whole.n_rows == 5000
@@ -37,7 +39,7 @@ def test_the_coverage_is_that_of_the_rows_up_to_a_thousandth_of_confidence(rows)
     codes, given, confidence = rows
     error = ErrorEstimate(0.1, 50.0, int((~given).sum()))
     exact = {line.share: line for line in coverage_table(confidence[~given], error)}
-    found = Tally.of(codes, given, confidence, 4).coverage(error)
+    found = Tally.of(RowLabels(codes=codes, given=given, confidence=confidence), 4).coverage(error)
     assert found[0].n_rows == int((~given).sum())
     assert found[0].expected_error == pytest.approx(exact[1.0].expected_error, abs=1e-6)
     for line in found:
@@ -49,6 +51,6 @@ def test_the_coverage_is_that_of_the_rows_up_to_a_thousandth_of_confidence(rows)
 
 
 def test_without_open_rows_there_is_nothing_to_cover():
-    tally = Tally.of(np.array([0, 1]), np.array([True, True]), np.ones(2), 2)
+    tally = Tally.of(RowLabels(codes=np.array([0, 1]), given=np.ones(2, dtype=bool), confidence=np.ones(2)), 2)
     assert tally.coverage(None) == []
     assert tally.expected_error() is None

@@ -63,12 +63,3 @@ def test_a_figure_typed_by_hand_is_found() -> None:
     assert figures(text) == ["0.712", "29 s", "4.3 times", "12 %"]
     assert figures("<!-- figures: mixed-tables-range -->91.5 %<!-- /figures --> of runs") == []
     assert figures("```python\nalpha = 0.5\n```\n") == []
-
-
-def test_results_of_version_0_1_are_marked_as_such() -> None:
-    text = (DOCS / "results.md").read_text(encoding="utf-8")
-    note = text.index("of version 0.1 and were not measured again")
-    old = ("many-rows", "label-file")
-    assert all(text.index(f"<!-- figures: {figure} -->") > note for figure in old)
-    new = ("mixed-tables", "paper-experiment", "mnist", "mnist-speed", "many-classes")
-    assert all(text.index(f"<!-- figures: {figure} -->") < note for figure in new)

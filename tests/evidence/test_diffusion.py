@@ -49,6 +49,7 @@ def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
     X, truth = clouds(100)
     codes = np.where(np.arange(100) < n_labels, truth, -1)
     weights = np.random.default_rng(0).uniform(0.5, 1.0, 100)
+    weights /= weights[codes >= 0].max()
     hidden = make_folds(codes, 2, 0)
     assert hidden.leave_one_out == (n_labels == 12)
     source = source_of(X, (6, 0.9))
@@ -61,7 +62,7 @@ def test_a_hidden_label_is_answered_for_as_if_it_had_never_been_given(n_labels):
         shown[fold] = -1
         values = spread[row] @ masses_of(shown, weights)
         values *= counts / np.bincount(shown[shown >= 0])  # what is left of a class speaks for all of it
-        expected = np.log(powered(values[None], source.settings[0].power)[0])
+        expected = np.log(source.settings[0].probabilities(values[None])[0])
         np.testing.assert_allclose(says.held_out[place], expected, atol=1e-6)
 
 
@@ -71,13 +72,26 @@ def test_every_row_is_answered_for_by_the_mixture_of_all_settings():
     source = source_of(X, (5, 0.8), (5, 0.95), (9, 0.8))
     says = source.fit(codes, np.ones(60), make_folds(codes, 2, 0))
     parts = [
-        setting.weight * powered(inverse(setting) @ masses_of(codes, np.ones(60)), setting.power)
+        setting.weight * powered(inverse(setting) @ masses_of(codes, np.ones(60)) + setting.background, setting.power)
         for setting in source.settings
     ]
     assert sum(setting.weight for setting in source.settings) == pytest.approx(1)
     np.testing.assert_allclose(np.exp(says.rows), sum(parts), atol=1e-5)
     np.testing.assert_allclose(np.exp(says.rows).sum(axis=1), 1, rtol=1e-5)
     np.testing.assert_allclose(np.exp(says.held_out).sum(axis=1), 1)
+
+
+def test_a_row_that_labels_hardly_reach_is_undecided():
+    n_rows = 200
+    path = sp.diags_array([np.ones(n_rows - 1)] * 2, offsets=[-1, 1])  # a chain: the mass fades with every step
+    codes = np.full(n_rows, -1)
+    codes[:2], codes[20:22] = 0, 1
+    source = DiffusionSource([Setting(DiffusionGraph(sp.csr_array(path)), None, 0.9)], 2, 1)
+    rows = np.exp(source.fit(codes, np.ones(n_rows), make_folds(codes, 2, 0)).rows)
+    np.testing.assert_allclose(rows[150:], 0.5, atol=1e-3)
+    assert rows[0, 0] > 0.9
+    assert rows[30, 1] > 0.9
+    assert source.reached().all()
 
 
 def test_rounds_that_build_on_one_another_end_where_one_alone_does():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.evidence import held_out as module
-from otprop.evidence.held_out import MAX_LEAVE_ONE_OUT, N_FOLDS, make_folds
+from otprop.evidence.held_out import GROUP_CORRELATION, MAX_LEAVE_ONE_OUT, N_FOLDS, label_correlation, make_folds
 
 
 @settings(deadline=None)
@@ -89,3 +89,26 @@ def test_with_many_classes_of_few_labels_a_sample_of_the_labels_is_left_out_one_
     assert len(np.unique(hidden.codes)) > 30  # from all over the classes
     np.testing.assert_array_equal(hidden.counts, 5)
     np.testing.assert_array_equal(hidden.rows, make_folds(codes, 40, 0).rows)
+
+
+def test_labels_of_repeated_measurements_are_worth_one_label_per_group():
+    groups = np.repeat(np.arange(12), 8)
+    same = np.repeat(np.arange(12) % 2, 8)
+    mixed = np.random.default_rng(0).integers(0, 2, 96)
+    assert label_correlation(same, groups) == pytest.approx(1.0)
+    assert label_correlation(mixed, groups) == GROUP_CORRELATION
+    assert make_folds(same, 2, 0, groups=groups).worth == pytest.approx(1 / 8)
+    assert make_folds(same, 2, 0).worth == 1.0
+
+
+def test_label_correlation_is_that_of_the_analysis_of_variance():
+    rng = np.random.default_rng(1)
+    groups = rng.integers(0, 9, 80)
+    codes = (rng.random(80) < rng.random(9)[groups]).astype(int)
+    sizes = np.bincount(groups)
+    means = np.bincount(groups, codes) / sizes
+    between = sizes @ (means - codes.mean()) ** 2 / 8
+    within = ((codes - means[groups]) ** 2).sum() / 71
+    size = (80 - sizes @ sizes / 80) / 8
+    expected = (between - within) / (between + (size - 1) * within)
+    assert label_correlation(codes, groups) == pytest.approx(max(expected, GROUP_CORRELATION))

@@ -7,10 +7,12 @@ import os
 import stat
 import subprocess
 import sys
+from threading import Thread
 
 import pytest
 
 from otprop.files import TableError, check_output, read_table, write_atomic
+from otprop.files.atomic import record_writes
 
 WRITER = """
 import sys
@@ -202,18 +204,21 @@ def test_a_temporary_file_is_private_while_it_is_written(tmp_path):
 
 
 def test_only_the_writer_whose_file_is_in_place_has_written_it(tmp_path):
-    written = []
-    write_atomic(tmp_path / "first", b"", written=written)
+    written = record_writes()
+    write_atomic(tmp_path / "first", b"")
     assert written == [tmp_path / "first"]
 
     def lose(handle):
-        write_atomic(tmp_path / "race", b"the winner's")
+        winner = Thread(target=write_atomic, args=(tmp_path / "race", b"the winner's"))
+        winner.start()
+        winner.join()
 
     with pytest.raises(TableError, match="another process"):
-        write_atomic(tmp_path / "race", lose, written=written)
+        write_atomic(tmp_path / "race", lose)
     assert written == [tmp_path / "first"]
-    read_table(io.BytesIO(b"a\n1\n")).write(tmp_path / "t.csv", {}, written=written)
+    read_table(io.BytesIO(b"a\n1\n")).write(tmp_path / "t.csv", {})
     assert written == [tmp_path / "first", tmp_path / "t.csv"]
+    assert record_writes() == []
 
 
 TERMINATED = """

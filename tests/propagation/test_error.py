@@ -16,6 +16,7 @@ from otprop.evidence.held_out import make_folds
 from otprop.evidence.mixture import fit_mixture, mix
 from otprop.evidence.weights import cross_fitted_sum, fit_weights
 from otprop.propagation.error import (
+    NOISE_QUANTILE,
     ErrorEstimate,
     ErrorEvidence,
     ErrorPrior,
@@ -26,6 +27,7 @@ from otprop.propagation.error import (
     unseen_share,
     weighted_error,
     without_chosen,
+    wrong_label_share,
 )
 
 JUDGED = ErrorEvidence(held_out=0.2, doubt=0.1, unseen=0.0, n_labels=50, n_classes=2, n_rows=1000)
@@ -120,6 +122,7 @@ def test_settings_of_the_diffusion_are_mixed_without_the_group_that_they_judge()
         setting.values = fresh._diffuse(setting, masses, 1)
         unseen.append(fresh._held_out_values(setting, masses, hidden, 1))
     crossed = fresh.fit(codes, np.ones(120), hidden).cross_fitted
+    unseen = [values + setting.background for values, setting in zip(unseen, fresh.settings, strict=True)]
     here = hidden.group == 2
     parts = {name: getattr(hidden, name)[~here] for name in ("rows", "fold", "codes", "drawn", "weights")}
     others = fit_mixture([values[~here] for values in unseen], replace(hidden, **parts), diffusion.POWERS)
@@ -351,3 +354,47 @@ def test_what_is_no_word_on_each_row_is_refused(chosen, kind, message):
     X = np.array([[0.0], [0.1], [0.2], [1.0], [1.1], [1.2]])
     with pytest.raises(kind, match=message):
         OTP().fit(X, [0, 0, -1, 1, 1, -1], chosen=chosen)
+
+
+# wrong labels
+
+
+def noisy(n_contradicted, n_surest=40, n_by_chance=20.0, **more):
+    return replace(JUDGED, n_surest=n_surest, n_contradicted=n_contradicted, n_by_chance=n_by_chance, **more)
+
+
+def test_labels_that_contradict_the_surest_probabilities_are_subtracted_from_the_error():
+    clean, some, many = (estimate_error(noisy(n)) for n in (0, 5, 10))
+    assert clean.expected == estimate_error(JUDGED).expected
+    assert clean.interval == estimate_error(JUDGED).interval
+    assert many.expected < some.expected < clean.expected
+    assert many.interval[0] < many.expected < many.interval[1]
+
+
+def test_how_many_labels_are_wrong_is_uncertain_and_widens_the_interval():
+    (low, high), (clean_low, clean_high) = (estimate_error(noisy(n)).interval for n in (8, 0))
+    assert high - low > clean_high - clean_low
+
+
+def test_an_error_shows_through_wrong_labels_as_the_formula_says():
+    share = wrong_label_share(noisy(8), NOISE_QUANTILE)
+    real = 0.1
+    shown = real + share * (1.0 - real * 2)  # two classes
+    found = estimate_error(noisy(8, held_out=shown, doubt=shown))
+    assert found.expected == pytest.approx(estimate_error(replace(JUDGED, held_out=real, doubt=real)).expected)
+
+
+def test_few_sure_labels_do_not_show_that_labels_are_wrong():
+    assert wrong_label_share(noisy(5, n_surest=9), 0.2) == 0.0
+    assert wrong_label_share(noisy(1), 0.2) == 0.0  # one of forty is a hard row
+    assert wrong_label_share(noisy(40, n_by_chance=60.0), 0.2) < 0.5  # two classes: at a half nothing can be learnt
+
+
+def test_columns_that_tell_nothing_do_not_show_that_labels_are_wrong():
+    assert wrong_label_share(noisy(8, n_by_chance=8.0), 0.2) == 0.0
+    assert wrong_label_share(noisy(8, n_by_chance=20.0), 0.2) > 0.0
+
+
+def test_all_probabilities_stay_in_range_where_labels_are_random():
+    found = estimate_error(noisy(40, n_by_chance=60.0, held_out=0.01, doubt=0.0))
+    assert 0.0 <= found.interval[0] <= found.expected <= found.interval[1] <= 1.0

@@ -60,7 +60,7 @@ def made_outcome(
         confidence=sure if confidence else None,
         round=np.where(given, 0, done),
         n_rounds=n_rounds,
-        n_hidden=40 if confidence else 0,
+        n_held_out=40 if confidence else 0,
         error=error if confidence else None,
         coverage=coverage_table(sure[~given], error) if confidence else [],
         sources=[("diffusion", 0.77, 0.917), ("forest", 0.5, float("nan"))] if confidence else [],

@@ -54,7 +54,7 @@ def test_a_saved_model_reads_pictures_beside_the_new_table(photos, tmp_path):
     names = write_pictures(tmp_path / "later" / "new", 6)
     pd.DataFrame({"photo": [f"new/{name}" for name in names]}).to_csv(tmp_path / "later" / "t.csv", index=False)
     model = load_model(tmp_path / "kind.model")
-    codes = predict_table(model, model.frame(open_table(tmp_path / "later" / "t.csv")))[0]
+    codes = predict_table(model, model.frame(open_table(tmp_path / "later" / "t.csv"))).codes
     assert [model.classes[code] for code in codes] == truth(6)
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from otprop.files import TableError
-from otprop.labelling.model import ModelError, load_model, predict_table, save_model
+from otprop.labelling.model import ModelError, SavedModel, load_model, predict_table, save_model
 from otprop.table import text_model
 from otprop.table.errors import RequestError
 from otprop.table.features import Features
@@ -160,12 +160,12 @@ def test_another_model_has_another_cache(local, cache):
 
 def test_a_saved_model_asks_for_its_text_model_again(local, tmp_path):
     job = _labelled(local.folder)
-    save_model(tmp_path / "a.model", job)
+    save_model(tmp_path / "a.model", SavedModel.of_job(job))
     table = frame().drop(columns="x").assign(x=0.5)
     with pytest.raises(RequestError, match=r"text_model is needed: name .* again \('model' with the sha256 \w{16}"):
         load_model(tmp_path / "a.model")
     moved = local.folder.rename(tmp_path / "elsewhere")
-    codes, *_ = predict_table(load_model(tmp_path / "a.model", text_model=moved), table)
+    codes = predict_table(load_model(tmp_path / "a.model", text_model=moved), table).codes
     assert len(codes) == 60
     opened = load_model(tmp_path / "a.model", text_model=str(moved))
     (moved / "weights").write_bytes(b"other")
@@ -178,13 +178,13 @@ def test_a_saved_model_asks_for_its_text_model_again(local, tmp_path):
 
 
 def test_a_model_file_holds_no_path_of_its_text_model(local, tmp_path):
-    save_model(tmp_path / "a.model", _labelled(local.folder))
+    save_model(tmp_path / "a.model", SavedModel.of_job(_labelled(local.folder)))
     with zipfile.ZipFile(tmp_path / "a.model") as archive:
         assert str(tmp_path) not in archive.read("model.json").decode()
 
 
 def test_a_model_cannot_choose_what_is_opened_as_its_text_model(local, tmp_path):
-    save_model(tmp_path / "a.model", _labelled(local.folder))
+    save_model(tmp_path / "a.model", SavedModel.of_job(_labelled(local.folder)))
     trap = tmp_path / "trap"
     trap.mkdir()
     (trap / "modules.json").write_text("[1]")
@@ -204,7 +204,7 @@ def test_a_model_cannot_choose_what_is_opened_as_its_text_model(local, tmp_path)
 
 @pytest.mark.parametrize("digest", ["../victim", "a" * 63, "A" * 64, "a" * 64 + "\n", 7, None, ["a" * 64]])
 def test_a_model_with_a_digest_that_is_none_is_refused_and_writes_nothing(digest, local, cache, tmp_path):
-    save_model(tmp_path / "a.model", _labelled(local.folder))
+    save_model(tmp_path / "a.model", SavedModel.of_job(_labelled(local.folder)))
     victim = cache.parent / "victim.npz"
     victim.write_bytes(b"kept")
     _edited(tmp_path / "a.model", {"digest": digest})
@@ -266,7 +266,7 @@ def test_a_text_model_for_a_model_without_one_is_named_as_without_effect(local, 
 
 def test_a_model_with_a_function_cannot_be_saved(tmp_path):
     with pytest.raises(ModelError, match="this model cannot be saved: it holds a builtins"):
-        save_model(tmp_path / "a.model", _labelled(lengths))
+        save_model(tmp_path / "a.model", SavedModel.of_job(_labelled(lengths)))
     assert not (tmp_path / "a.model").exists()
 
 

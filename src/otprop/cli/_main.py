@@ -100,7 +100,7 @@ def _parse(given: list[str]) -> argparse.Namespace:
         parser.error(f"there is no command {name!r}{near(name, list(commands))}")
     options, more = parser.parse_known_args(given)
     if more:
-        commands[options.command].error(f"there is no place for {' '.join(more)}; --help says what it takes.")
+        commands[options.command].error(f"unexpected argument: {' '.join(more)}; see --help.")
     return options
 
 
@@ -115,8 +115,8 @@ def _stopped(options: argparse.Namespace, error: KeyboardInterrupt) -> int:
 
 def _written(options: argparse.Namespace) -> str:
     """The files that a command wrote before it failed, as a sentence."""
-    paths = getattr(options, "output_paths", None)
-    return paths.written_sentence() if paths is not None else ""
+    written = getattr(options, "written", [])
+    return f"Written before that: {', '.join(map(str, written))}." if written else ""
 
 
 def _one_line(error: Exception) -> str:
@@ -125,4 +125,4 @@ def _one_line(error: Exception) -> str:
     text = " ".join((error_text(error) if isinstance(error, OtpropError) else str(error)).split())
     if isinstance(error, (ValueError, TypeError, OSError, ImportError)) and text:
         return text
-    return f"{type(error).__name__}: {text or 'no more is known'}. --debug shows where it happened."
+    return f"{type(error).__name__}: {text or 'unexpected error'}. Run again with --debug to see where it happened."

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable
 from dataclasses import fields
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.cli._command import unmarked
-from otprop.cli._doors import add_door_options, door_options
+from otprop.cli._command import UsageError, add_command, unmarked
 from otprop.cli._flags import flag
 from otprop.cli._streams import standard_input
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
 FILES_HELP = f"{FILE_HELP}; or a folder, or a pattern in quotes"
-OUTPUT_HELP = "default: FILE with .labelled before its ending, beside it; of a folder, a folder"
+OUTPUT_HELP = "default: NAME.labelled.EXT next to FILE; for a folder, a folder"
 INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
@@ -30,24 +31,60 @@ _PASSED_ON = (  # to the next command, so that it sees the same labels and colum
 )
 
 
+def add_table_command(
+    commands: Any,
+    name: str,
+    run: Callable[[argparse.Namespace, list[str]], int],
+    *,
+    usage: str,
+    text: str,
+    target: str,
+    files: bool = False,
+) -> argparse.ArgumentParser:
+    """Add a command about a table with a target; its own options follow, then those of `add_table_options`.
+
+    `target` is the help of that option; `files`: it takes a folder of files, too. The rest is as in `add_command`.
+    """
+    parser = add_command(commands, name, run, usage=usage, text=text, interrupted=INTERRUPTED)
+    parser.add_argument("file", metavar="FILE", help=FILES_HELP if files else FILE_HELP)
+    parser.add_argument("--target", metavar="COLUMN", help=target)
+    return parser
+
+
+def add_table_options(parser: argparse.ArgumentParser) -> None:
+    """The options that all commands about a table with a target have."""
+    add_target_options(parser)
+    add_votes_option(parser)
+    add_reading_options(parser)
+    add_writing_options(parser)
+    add_verbosity_options(parser)
+
+
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How a file is read, where it cannot be detected."""
     add = parser.add_argument
     add("--format", choices=FORMATS, metavar="NAME", help=f"{', '.join(FORMATS)}; default: by the file name")
-    add("--delimiter", metavar="C", help="of the cells; this and the next three where they are not found out")
+    add("--delimiter", metavar="C", help="cell delimiter; this and the next three are detected by default")
     add("--quote", metavar="C")
     add("--encoding", metavar="NAME")
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
     add("--sheet", metavar="NAME", help="sheet of an Excel file; default: the first")
     add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
-    add_door_options(parser)
+    add("--labels", metavar="FILE", help="labels of a folder of pictures: a table of paths and labels")
+    add("--use-rep", metavar="NAME", help="the vectors of the cells of an .h5ad file; default: X_pca")
+    add("--vectors", metavar="FILE", help="a .npy file with a vector for each row of the table")
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
     """Which labels and columns of the file are used."""
     add = parser.add_argument
     add(
-        "--unlabeled", action="append", type=unmarked, default=[], metavar="WORD", help="such a cell is unlabelled, too"
+        "--unlabeled",
+        action="append",
+        type=unmarked,
+        default=[],
+        metavar="WORD",
+        help="extra value that means unlabelled",
     )
     add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
     add("--numeric-classes", action="store_true", help="numbers that look like measurements are classes")
@@ -63,9 +100,9 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     add("--groups", metavar="COLUMN", help="patient, site, ...: rows of a group were labelled together")
     add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
     add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
-    add("--embedding", metavar="PREFIX", help="columns that start so are one vector")
+    add("--embedding", metavar="PREFIX", help="prefix of columns that are one vector")
     add("--image-model", metavar="PATH", help="vectors of pictures by a local .onnx or TorchScript file")
-    add("--metric", metavar="NAME", help="what rows are near by: euclidean, cosine, manhattan, ...")
+    add("--metric", metavar="NAME", help="distance between rows: euclidean, cosine, manhattan, ...")
     add("--seed", type=int, default=0, metavar="N")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
 
@@ -127,10 +164,39 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
     from otprop.table.opening import open_table
 
     more = {"target": getattr(options, "target", None), "progress": progress, **door_options(options)}
-    source = standard_input() if options.file == "-" else options.file
-    table = open_table(source, **more, **reading_options(options))
+    file = standard_input() if options.file == "-" else options.file
+    table = open_table(file, **more, **reading_options(options))
     if table.kind not in ("csv", "tsv"):
         useless = [f"--{name}" for name in _OF_TEXT if getattr(options, name) is not None]
         if useless:
             table.notes.append(f"without effect: {', '.join(useless)}; {table.origin} is not a text file")
     return table
+
+
+def door_options(options: argparse.Namespace) -> dict[str, Any]:
+    """The parameters of `open_table` that the command names."""
+    return {
+        name: value for name in ("labels", "use_rep", "vectors") if (value := getattr(options, name, None)) is not None
+    }
+
+
+def is_one_table(options: argparse.Namespace) -> bool:
+    """Whether the file of a command is a folder that is one table."""
+    from otprop.table.opening import is_one_table
+
+    return options.file != "-" and is_one_table(options.file, getattr(options, "labels", None))
+
+
+def settle_target(options: argparse.Namespace) -> None:
+    """Find the target where the command names none; refuse where nothing says what it is."""
+    if options.target is not None:
+        return
+    from otprop.files import format_of_name
+    from otprop.table.opening import default_target
+
+    options.target = default_target(options.file, options.labels) if options.file != "-" else None
+    folder = Path(options.file)
+    if options.target is None and folder.is_dir() and not any(format_of_name(path) for path in folder.iterdir()):
+        raise UsageError(f"{options.file} has neither tables nor pictures.")
+    if options.target is None:
+        raise UsageError("the following arguments are required: --target.")

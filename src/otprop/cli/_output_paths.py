@@ -5,12 +5,12 @@ from __future__ import annotations
 import argparse
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 from otprop.cli._command import UsageError
-from otprop.cli._doors import is_one_table
+from otprop.cli._options import is_one_table
 from otprop.cli._streams import standard_output
 
 if TYPE_CHECKING:
@@ -25,13 +25,11 @@ class OutputPaths:
     ----------
     table : str, "-" for standard output
     report, model : path or None
-    written : list of path, those that are in place by now
     """
 
     table: str
     report: Path | None = None
     model: Path | None = None
-    written: list[Path] = field(default_factory=list)
 
     @property
     def files(self) -> list[Path]:
@@ -42,14 +40,11 @@ class OutputPaths:
         """What the table is written to."""
         return standard_output() if self.table == "-" else self.table
 
-    def written_sentence(self) -> str:
-        """Which files are in place by now; empty where none is."""
-        return f"Written before that: {', '.join(map(str, self.written))}." if self.written else ""
-
 
 def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
     """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
     from otprop.files import TableError, check_ending, check_output, refuse_url
+    from otprop.files.atomic import record_writes
 
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
@@ -72,7 +67,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         check_ending(paths.table, options.file)
     for path in paths.files:
         check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
-    options.output_paths = paths  # for the sentence on a command that fails half-way
+    options.written = record_writes()  # for the sentence on a command that fails half-way
     return paths
 
 
@@ -86,7 +81,6 @@ def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table
         force=options.force,
         excel_safe=options.excel_safe,
         mode_like=table.path,
-        written=paths.written,
     )
 
 

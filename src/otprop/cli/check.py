@@ -6,20 +6,8 @@ import argparse
 from typing import Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import add_command
-from otprop.cli._doors import settle_target
 from otprop.cli._flags import hint_text
-from otprop.cli._options import (
-    FILE_HELP,
-    INTERRUPTED,
-    add_reading_options,
-    add_target_options,
-    add_verbosity_options,
-    add_votes_option,
-    add_writing_options,
-    make_request,
-    read_input,
-)
+from otprop.cli._options import add_table_command, add_table_options, make_request, read_input, settle_target
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
@@ -37,38 +25,28 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
-    parser = add_command(
-        commands,
-        "check",
-        run_command,
-        usage="check FILE --target COLUMN [-o OUT] [options]",
-        text=_EXAMPLE,
-        interrupted=INTERRUPTED,
-    )
-    add = parser.add_argument
-    add("file", metavar="FILE", help=FILE_HELP)
-    add("--target", metavar="COLUMN", help="the column with the labels")
-    add("-o", "--output", metavar="OUT", help="write the list: CSV, Excel, ...; - for standard output")
-    add_target_options(parser)
-    add_votes_option(parser)
-    add_reading_options(parser)
-    add_writing_options(parser)
-    add_verbosity_options(parser)
+    usage = "check FILE --target COLUMN [-o OUT] [options]"
+    target = "the column with the labels"
+    parser = add_table_command(commands, "check", run_command, usage=usage, text=_EXAMPLE, target=target)
+    output = "write the list: CSV, Excel, ...; - for standard output"
+    parser.add_argument("-o", "--output", metavar="OUT", help=output)
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, judge the labels, write and print the list; returns the exit status."""
     settle_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop._label import check_table
-    from otprop.cli.console import Messages, issue_list
+    from otprop.cli._summaries import issue_list
+    from otprop.cli.console import Messages
     from otprop.labelling.corrections import issues_to_correct
+    from otprop.labelling.job import prepare
 
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)
-        result = check_table(table, make_request(options), progress=progress)
-        job, outcome = result.job, result.outcome
+        job = prepare(table, make_request(options), allow_complete=True)
+        outcome = job.run(progress)
         if paths is not None:
             write_rows(issues_to_correct(outcome.label_issues, table), paths, options, table)
     messages = Messages(quiet=options.quiet)

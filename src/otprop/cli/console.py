@@ -1,22 +1,29 @@
-"""The messages of `otprop label` and `otprop predict` on the terminal, and the summary for scripts."""
+"""The messages of the commands on the terminal."""
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
-from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from otprop._errors import install_command
 from otprop.cli._flags import flag, hint_text
-from otprop.cli._rich import Console, RichTable, Text
 from otprop.cli._streams import printable
 from otprop.labelling.next_rows import best_classes, label_name
+from otprop.labelling.outcome import counted, error_text
 from otprop.loop.label_issues import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
 from otprop.report.formatting import format_threshold
+
+try:  # rich, which only the commands need; `import otprop` works without it
+    from rich.console import Console
+    from rich.table import Table as RichTable
+    from rich.text import Text
+except ImportError:
+    raise ImportError(f"this command needs rich: {install_command('files')}") from None
 
 if TYPE_CHECKING:
     from otprop._votes import Voter
@@ -27,11 +34,10 @@ if TYPE_CHECKING:
     from otprop.labelling.outcome import Outcome
     from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
-    from otprop.propagation.class_errors import ClassErrors
 
-MOST_CLASSES = 12  # lines of the table; the rest are summed up
-MOST_LEFT_OUT = 6
-MOST_ISSUES = 20
+MAX_CLASSES = 12  # lines of the table; the rest are summed up
+MAX_LEFT_OUT = 6
+MAX_ISSUES = 20
 
 
 class Messages:
@@ -92,7 +98,7 @@ class Messages:
     def predicted(self, model: SavedModel, codes: np.ndarray, paths: OutputPaths) -> None:
         """What a saved model said of new rows."""
         counts = np.bincount(codes, minlength=len(model.classes))
-        order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
+        order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
         named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
         self._line(f"{counted(len(codes), 'row')}: {named}.")
         if paths.table != "-":
@@ -108,15 +114,12 @@ class Messages:
         text += f", by {landmarks} landmarks" if landmarks else ""
         self._line(f"{text}, {result.seconds:.1f} s.")
         counts = np.array(tally.given) + np.array(tally.labeled)
-        order = np.argsort(-counts, kind="stable")[:MOST_CLASSES]
-        more = f" and {len(counts) - MOST_CLASSES} more classes" if len(counts) > MOST_CLASSES else ""
+        order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
+        more = f" and {len(counts) - MAX_CLASSES} more classes" if len(counts) > MAX_CLASSES else ""
         self._line(", ".join(f"{counts[code]} {result.classes[code]}" for code in order) + f"{more}.")
         if result.expected_error is not None:
-            low, high = result.error_range or (0.0, 1.0)
-            self._line(
-                f"Expected error of the new labels: {result.expected_error:.1%} (likely {low:.1%} to {high:.1%}), "
-                f"learnt from {result.summary['n_hidden']} labels hidden on purpose."
-            )
+            text = error_text(result.expected_error, result.error_range)
+            self._line(_expected_error(text, result.summary["n_held_out"]))
         written = [f"{output} (the tables)", f"{result.state.folder} (the state of the run)", *others]
         self._line(f"written: {', '.join(written)}")
 
@@ -176,12 +179,12 @@ class Messages:
             table.add_column("given", overflow="fold")
             table.add_column("suggested", overflow="fold")
             table.add_column("wrong with probability", justify="right")
-            for issue in issues[:MOST_ISSUES]:
+            for issue in issues[:MAX_ISSUES]:
                 names = [Text(printable(str(name))) for name in (issue.given, issue.suggested)]
                 table.add_row(str(issue.row + 1), *names, f"{issue.probability:.3f}")
             self._console.print(table)
-            if len(issues) > MOST_ISSUES:
-                self._line(f"and {len(issues) - MOST_ISSUES} more")
+            if len(issues) > MAX_ISSUES:
+                self._line(f"and {len(issues) - MAX_ISSUES} more")
         if output is not None and output != "-":
             self._line(f"written: {output}")
 
@@ -198,16 +201,11 @@ class Messages:
             if use.left_out:
                 reasons.setdefault(use.why, []).append(use.name)
         for why, names in reasons.items():
-            more = f" and {len(names) - MOST_LEFT_OUT} more" if len(names) > MOST_LEFT_OUT else ""
-            self._line(f"left out: {', '.join(names[:MOST_LEFT_OUT])}{more} ({why})")
+            more = f" and {len(names) - MAX_LEFT_OUT} more" if len(names) > MAX_LEFT_OUT else ""
+            self._line(f"left out: {', '.join(names[:MAX_LEFT_OUT])}{more} ({why})")
 
     def _line(self, text: str) -> None:
         self._console.print(Text(printable(text)))
-
-
-def counted(number: int, what: str, several: str = "") -> str:
-    """A number of things: "1 row", "2 rows"."""
-    return f"{number} {what if number == 1 else several or f'{what}s'}"
 
 
 def _classes(outcome: Outcome) -> RichTable:
@@ -220,11 +218,11 @@ def _classes(outcome: Outcome) -> RichTable:
     new = ~outcome.given & (outcome.codes >= 0)
     order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
     errors = {one.label: one for one in outcome.class_errors}
-    shown = [outcome.classes[code] for code in order[:MOST_CLASSES]]
-    groups = [(Text(printable(outcome.classes[code])), outcome.codes == code) for code in order[:MOST_CLASSES]]
-    if len(order) > MOST_CLASSES:
-        rest = np.isin(outcome.codes, order[MOST_CLASSES:])
-        groups.append((Text(f"{len(order) - MOST_CLASSES} more classes"), rest))
+    shown = [outcome.classes[code] for code in order[:MAX_CLASSES]]
+    groups = [(Text(printable(outcome.classes[code])), outcome.codes == code) for code in order[:MAX_CLASSES]]
+    if len(order) > MAX_CLASSES:
+        rest = np.isin(outcome.codes, order[MAX_CLASSES:])
+        groups.append((Text(f"{len(order) - MAX_CLASSES} more classes"), rest))
     if (outcome.codes < 0).any():
         groups.append((Text("left unlabelled"), outcome.codes < 0))
     for place, (name, rows) in enumerate(groups):
@@ -262,14 +260,17 @@ def _expectation(outcome: Outcome, expected: float) -> str:
             f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), by the votes alone: it cannot be "
             "checked without labels of rows drawn at random (otprop suggest --random-share 1)."
         )
-    if outcome.n_hidden == 0:
-        why = "there are no labels drawn at random" if outcome.n_judged else "no class has two labels"
-        return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), a guess: {why} to hide one of."
-    low, high = outcome.error_range or (0.0, 1.0)
-    text = f"Expected error of the new labels: {expected:.1%} (likely {low:.1%} to {high:.1%})"
+    if outcome.n_held_out == 0:
+        why = "no label was drawn at random" if outcome.n_judged else "no class has two labels"
+        return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), unknown: {why} to hold one out."
+    text = error_text(expected, outcome.error_range)
     if outcome.shifted:
-        return f"{text}, a rough estimate: the labelled rows differ from the others."
-    return f"{text}, learnt from {outcome.n_hidden} labels hidden on purpose."
+        return f"Expected error of the new labels: {text}, a rough estimate: the labelled rows differ from the others."
+    return _expected_error(text, outcome.n_held_out)
+
+
+def _expected_error(text: str, n_held_out: int) -> str:
+    return f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}."
 
 
 def _cost(outcome: Outcome, expected: float) -> str:
@@ -281,132 +282,5 @@ def _cost(outcome: Outcome, expected: float) -> str:
 def _offer(offer: Coverage) -> str:
     return (
         f"{flag('abstain_below', format_threshold(offer.confidence))} would label {offer.share:.0%} of the rows "
-        f"at an expected error of {offer.expected_error:.1%} (likely {offer.low:.1%} to {offer.high:.1%})."
+        f"at an expected error of {error_text(offer.expected_error, (offer.low, offer.high))}."
     )
-
-
-def planned(job: Job, paths: OutputPaths) -> dict[str, Any]:
-    """What would be done, for scripts: a dict that JSON can hold; the features of the job are fitted."""
-    target = job.target
-    counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
-    return {
-        **_setting(job, paths),
-        "dry_run": True,
-        "rows": job.table.n_rows,
-        "given": int(target.given.sum()),
-        "to_label": int((~target.given).sum()),
-        "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
-        "columns": _columns(job),
-        "notes": [hint_text(note) for note in job.notes],
-    }
-
-
-def _setting(job: Job, paths: OutputPaths) -> dict[str, Any]:
-    from otprop import __version__
-
-    return {
-        "version": __version__,
-        "input": job.table.origin,
-        "output": str(paths.table),
-        "report": None if paths.report is None else os.fspath(paths.report),
-        "model": None if paths.model is None else os.fspath(paths.model),
-        "target": job.request.target,
-        "method": job.request.method,
-        "parameters": job.parameters,
-    }
-
-
-def _columns(job: Job) -> list[dict[str, Any]]:
-    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
-
-
-def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
-    """What was done, for scripts: a dict that JSON can hold."""
-    new = ~outcome.given & (outcome.codes >= 0)
-    errors = {one.label: one for one in outcome.class_errors}
-    counts = {
-        name: {
-            "given": int((outcome.given & (outcome.codes == code)).sum()),
-            "labelled": int((new & (outcome.codes == code)).sum()),
-            **(_class_errors(errors[name]) if name in errors else {}),
-        }
-        for code, name in enumerate(outcome.classes)
-    }
-    return {
-        **_setting(job, paths),
-        "rows": job.table.n_rows,
-        "given": int(outcome.given.sum()),
-        "corrected": 0 if outcome.corrected is None else int(outcome.corrected.sum()),
-        "labelled": int(new.sum()),
-        "abstained": int((outcome.codes < 0).sum()),
-        "rounds": outcome.n_rounds,
-        "seconds": round(outcome.seconds, 3),
-        "expected_error": outcome.expected_error,
-        "expected_error_range": outcome.error_range,
-        "expected_cost": outcome.expected_cost,
-        "hidden_labels": outcome.n_hidden,
-        "classes": counts,
-        "columns": _columns(job),
-        "coverage": coverage_list(outcome.coverage),
-        "label_issues": issue_list(outcome),
-        "sources": [
-            {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
-            for name, weight, accuracy in outcome.sources
-        ],
-        "voters": [voter_summary(voter, outcome.classes) for voter in outcome.voters],
-        "notes": [hint_text(note) for note in job.notes],
-    }
-
-
-def voter_summary(voter: Voter, classes: Sequence[str]) -> dict[str, Any]:
-    """How often a voter is right, for scripts."""
-    found: dict[str, Any] = {
-        "name": voter.name,
-        "accuracy": None if np.isnan(voter.accuracy) else voter.accuracy,
-        "low": voter.low,
-        "high": voter.high,
-        "judged": voter.n_judged,
-        "votes": voter.n_votes,
-    }
-    if voter.by_class:
-        found["classes"] = {classes[code]: voter_summary(one, classes) for code, one in voter.by_class.items()}
-    return found
-
-
-def _class_errors(one: ClassErrors) -> dict[str, Any]:
-    """Precision and recall of a class, for scripts: None where there is none."""
-    found = {name: getattr(one, name) for name in ("precision", "recall")}
-    return {
-        "expected": one.n_expected,
-        **{name: None if np.isnan(value) else value for name, value in found.items()},
-        "precision_range": one.precision_range,
-        "recall_range": one.recall_range,
-    }
-
-
-def coverage_list(coverage: Iterable[Coverage]) -> list[dict[str, Any]]:
-    """The expected error at each share of the rows, for scripts."""
-    return [
-        {
-            "share": line.share,
-            "rows": line.n_rows,
-            "abstain_below": line.confidence,
-            "expected_error": line.expected_error,
-            "low": line.low,
-            "high": line.high,
-        }
-        for line in coverage
-    ]
-
-
-def issue_list(outcome: Outcome) -> list[dict[str, Any]]:
-    """The contradicted labels for scripts, rows counted from 1."""
-    return [
-        {
-            "row": issue.row + 1,
-            "given": str(issue.given),
-            "suggested": str(issue.suggested),
-            "probability": round(issue.probability, 6),
-        }
-        for issue in outcome.label_issues
-    ]

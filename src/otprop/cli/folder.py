@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 from otprop.cli._bar import bar
 from otprop.cli._command import FAILED, UsageError
-from otprop.cli._doors import is_one_table
 from otprop.cli._flags import error_text
-from otprop.cli._options import reading_options
+from otprop.cli._options import is_one_table, reading_options
 from otprop.cli._streams import write_error, write_json
 
 if TYPE_CHECKING:
@@ -26,7 +25,7 @@ SCHEDULER_HELP = "of a Dask cluster that labels the folder; default: processes o
 
 
 def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> None:
-    """Options of which a single file has no use."""
+    """Options for folders only."""
     parser.add_argument("--scheduler", metavar="ADDRESS", help=SCHEDULER_HELP)
     if landmarks:
         help_text = "rows of a folder that the fit uses, beside the labelled ones; default: 200000"
@@ -61,7 +60,7 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     if options.corrections:
         raise UsageError("--corrections is for one file: its rows are counted in it; put the labels into the files.")
     if options.votes:
-        raise UsageError("--votes is for one file; put the files of the folder into one first.")
+        raise UsageError("--votes is for one file: new rows are predicted without votes. Put the files into one first.")
     if options.method != "otp":
         raise UsageError(f"--method {options.method} labels one file; a folder is labelled by otp.")
     landmarks = LANDMARKS if options.landmarks is None else options.landmarks
@@ -125,7 +124,7 @@ def _folder(options: argparse.Namespace, fill: bool = False) -> FolderRequest:
 @contextmanager
 def _client(options: argparse.Namespace) -> Iterator[Any]:
     """A client of the cluster that was named, or of a new one of this machine's processes, which ends with it."""
-    from otprop.dask._optional import require_dask
+    from otprop.dask import require_dask
 
     require_dask()
     from otprop.dask._cluster import close_client, connect, local_client
@@ -166,7 +165,7 @@ def _report(result: FolderResult, options: argparse.Namespace) -> int:
 
 
 def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any]:
-    from otprop.cli.console import coverage_list
+    from otprop.cli._summaries import coverage_list
 
     tally = result.tally
     each = zip(result.classes, tally.given, tally.labeled, strict=True)

@@ -12,20 +12,15 @@ from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
 from otprop.cli._bar import bar
-from otprop.cli._command import UsageError, add_command
-from otprop.cli._doors import settle_target
+from otprop.cli._command import UsageError
 from otprop.cli._options import (
-    FILES_HELP,
-    INTERRUPTED,
     OUTPUT_HELP,
-    add_reading_options,
-    add_target_options,
-    add_verbosity_options,
-    add_votes_option,
-    add_writing_options,
+    add_table_command,
+    add_table_options,
     make_request,
     read_input,
     same_input,
+    settle_target,
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
@@ -54,25 +49,15 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
-    parser = add_command(
-        commands,
-        "label",
-        run_command,
-        usage="label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]",
-        text=_EXAMPLE,
-        interrupted=INTERRUPTED,
-    )
+    usage, target = "label FILE --target COLUMN [-o OUT] [--report PAGE.html] [options]", "the column with the labels"
+    parser = add_table_command(commands, "label", run_command, usage=usage, text=_EXAMPLE, target=target, files=True)
     add = parser.add_argument
-    add("file", metavar="FILE", help=FILES_HELP)
-    add("--target", metavar="COLUMN", help="the column with the labels")
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")
     add("--save", type=Path, metavar="MODEL", help="keep the model, for otprop predict")
     add("--fill", action="store_true", help="write the labels into the target column itself")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
-    add_target_options(parser)
-    add_votes_option(parser)
     add("--text-model", metavar="PATH", help="vectors of text by a local sentence-transformers folder or .onnx file")
     add("--method", default="otp", metavar="NAME", help="otp, or otp-paper: the paper's algorithm; default: otp")
     add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
@@ -81,11 +66,9 @@ def add_parser(commands: Any) -> None:
     add("--objective", metavar="NAME", help="which errors count: accuracy, or balanced, which finds rare classes")
     add("--cost", nargs="+", dest="costs", metavar="TRUE:LABEL=COST", help="what errors cost, as in yes:no=10; else 1")
     add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
-    add_reading_options(parser)
-    add_writing_options(parser)
     add("--dry-run", action="store_true", help="say what would be done")
     add_folder_options(parser, landmarks=True)
-    add_verbosity_options(parser)
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -96,21 +79,23 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         return run_folder(options, arguments, _request(options))
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
-    from otprop._label import prepare_job, run_job
-    from otprop.cli import console
+    from otprop._label_result import LabelResult
+    from otprop.cli._summaries import planned, summary
+    from otprop.cli.console import Messages
+    from otprop.labelling.job import prepare
     from otprop.labelling.output_columns import OutputColumns
 
-    messages = console.Messages(quiet=options.quiet)
+    messages = Messages(quiet=options.quiet)
     output = OutputColumns(options.prefix, options.fill, options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)
-        job = prepare_job(table, _request(options), output)
+        job = prepare(table, _request(options), output=output, call=shlex.join(["otprop", *arguments]))
         table.check_writable(paths.table)
         if options.dry_run:
             job.fit_features()
         else:
-            result = run_job(job, output, progress, shlex.join(["otprop", *arguments]))
+            result = LabelResult(job, job.run(progress))
             progress(1, 1, "writing")
             result.write_files(
                 paths.table_target(),
@@ -119,7 +104,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
                 map=options.map or "pca",
                 force=options.force,
                 excel_safe=options.excel_safe,
-                written=paths.written,
             )
     messages.notes(job.notes)
     if options.dry_run:
@@ -127,7 +111,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     else:
         messages.outcome(job, result.outcome, paths, check_command(options))
     if options.json:
-        write_json(console.planned(job, paths) if options.dry_run else console.summary(job, result.outcome, paths))
+        write_json(planned(job, paths) if options.dry_run else summary(job, result.outcome, paths))
     return 0
 
 

@@ -65,8 +65,9 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         raise UsageError(f"--jobs is for a folder or a pattern of files; {options.file} is one file.")
     paths = check_output_paths(options, [options.model])
     from otprop._predict import Model
-    from otprop.cli.console import Messages, counted
+    from otprop.cli.console import Messages
     from otprop.labelling.model import load_model
+    from otprop.labelling.outcome import counted
     from otprop.labelling.output_columns import OutputColumns
 
     messages = Messages(quiet=options.quiet)
@@ -82,11 +83,10 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         progress(0, 0, f"labelling {counted(table.n_rows, 'row')}")
         found = model.predict_table(table, output)
         progress(1, 1, "writing")
-        options_of_file = {"force": options.force, "excel_safe": options.excel_safe, "written": paths.written}
-        table.write(paths.table_target(), found.columns, **options_of_file)
+        table.write(paths.table_target(), found.columns, force=options.force, excel_safe=options.excel_safe)
     messages.notes([*model.notes, *table.notes, *found.notes])
-    messages.predicted(saved, found.codes, paths)
+    messages.predicted(saved, found.labels.codes, paths)
     if options.json:
-        counts = {name: int((found.codes == code).sum()) for code, name in enumerate(saved.classes)}
+        counts = {name: int((found.labels.codes == code).sum()) for code, name in enumerate(saved.classes)}
         write_json({"input": table.origin, "output": paths.table, "rows": table.n_rows, "labelled": counts})
     return 0

@@ -11,9 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
 from otprop.cli._command import UsageError, add_command
-from otprop.cli._doors import door_options, settle_target
 from otprop.cli._flags import hint_text
-from otprop.cli._options import add_reading_options, add_target_options, make_request
+from otprop.cli._options import (
+    add_reading_options,
+    add_target_options,
+    door_options,
+    make_request,
+    reading_options,
+    settle_target,
+)
 
 if TYPE_CHECKING:
     from otprop.studio.source import Source
@@ -94,16 +100,13 @@ def _tell(url: str, session: Path, *, browser: bool) -> None:
 
 def _source(options: argparse.Namespace) -> Source:
     """The file and how to read it."""
-    from otprop.files import check_reading
     from otprop.studio.source import Source
 
     if options.file == "-":
-        raise UsageError("the studio needs a file of its own, beside which it saves; standard input is none.")
+        raise UsageError("the studio needs a file of its own, beside which it saves; it cannot read standard input.")
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise UsageError(f"--port {options.port}: give a number from 1 to 65535, or 0 for any.")
     if options.sample is not None and options.sample < 3:
         raise UsageError(f"--sample {options.sample}: give the number of rows, at least 3.")
-    reading = {name: getattr(options, name) for name in ("format", "delimiter", "quote", "encoding", "decimal")}
-    check_reading(**{name: reading[name] for name in ("delimiter", "quote", "encoding")})
-    reading |= {"max_bytes": options.max_bytes, "sheet": options.sheet, **door_options(options)}
+    reading = {**reading_options(options), **door_options(options)}
     return Source(options.file, make_request(options), reading, options.sample)

@@ -6,20 +6,14 @@ import argparse
 from typing import Any
 
 from otprop.cli._bar import bar
-from otprop.cli._command import add_command
-from otprop.cli._doors import settle_target
 from otprop.cli._flags import hint_text
 from otprop.cli._options import (
-    FILE_HELP,
-    INTERRUPTED,
-    add_reading_options,
-    add_target_options,
-    add_verbosity_options,
-    add_votes_option,
-    add_writing_options,
+    add_table_command,
+    add_table_options,
     make_request,
     read_input,
     same_input,
+    settle_target,
 )
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
@@ -38,48 +32,34 @@ Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader o
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
-    parser = add_command(
-        commands,
-        "suggest",
-        run_command,
-        usage="suggest FILE --target COLUMN [-n N] [-o OUT] [--goal E] [options]",
-        text=_EXAMPLE,
-        interrupted=INTERRUPTED,
-    )
+    usage = "suggest FILE --target COLUMN [-n N] [-o OUT] [--goal E] [options]"
+    target = "the column with the labels, or the one that will have them"
+    parser = add_table_command(commands, "suggest", run_command, usage=usage, text=_EXAMPLE, target=target)
     add = parser.add_argument
-    add("file", metavar="FILE", help=FILE_HELP)
-    add("--target", metavar="COLUMN", help="the column with the labels, or the one that will have them")
     add("-n", type=int, default=20, metavar="N", help="how many rows; default: 20")
-    add(
-        "-o",
-        "--output",
-        metavar="OUT",
-        help="write these rows, to be filled in: CSV, Excel, ...; - for standard output",
-    )
+    output = "write these rows, to be filled in: CSV, Excel, ...; - for standard output"
+    add("-o", "--output", metavar="OUT", help=output)
     add("--random-share", type=float, default=0.2, metavar="P", help="share of the rows drawn at random; default: 0.2")
     add("--goal", type=float, metavar="E", help="say how many more labels an expected error of E takes: 0.02, ...")
-    add_target_options(parser)
-    add_votes_option(parser)
-    add_reading_options(parser)
-    add_writing_options(parser)
-    add_verbosity_options(parser)
+    add_table_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, find the rows, write and print them; returns the exit status."""
     settle_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop._label import suggest_table
     from otprop._validation import check_number
     from otprop.cli.console import Messages
-    from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in
+    from otprop.labelling.job import prepare
+    from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in, suggest_next
 
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         table, share = read_input(options, progress), options.random_share
         if options.goal is not None:
             check_number("goal", options.goal, above=0, below=1)
-        job, found = suggest_table(table, make_request(options), options.n, random_share=share, progress=progress)
+        job = prepare(table, make_request(options), allow_few=True, allow_complete=True)
+        found = suggest_next(job, options.n, random_share=share, progress=progress)
         fitted = len(job.target.classes) > 1
         needed = needed_for(job, options.goal) if options.goal is not None and fitted else None
         if paths is not None:

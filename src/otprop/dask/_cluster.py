@@ -14,7 +14,7 @@ from typing import Any
 import otprop
 from otprop._errors import OtpropError
 from otprop._validation import ParameterError
-from otprop.dask._optional import require_dask
+from otprop.dask import require_dask
 
 CONNECT_SECONDS = 10
 START_TIMEOUT = "120s"  # of processes of this machine, which may be busy

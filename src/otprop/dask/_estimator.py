@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
-from otprop._validation import ParameterError, check_count, forget_fit
+from otprop._validation import ParameterError, check_count, did_you_mean, forget_fit
 from otprop._warnings import warn
 from otprop.dask._cluster import (
     SHORT_OF_MEMORY,
@@ -28,13 +28,13 @@ from otprop.dask._cluster import (
     threads_for_fit,
 )
 from otprop.dask._landmarks import FAN_IN, LandmarkRule, Sample, make_sample, merge_samples
-from otprop.dask._model import LandmarkModel, RowLabels, slim
+from otprop.dask._model import LandmarkModel, slim
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
 from otprop.dask._tally import Tally
+from otprop.labelling.outcome import RowLabels
 from otprop.propagation.calibration import Coverage
 
-OTP_PARAMETERS = tuple(name for name in OTP().get_params(deep=False) if name not in ("callback", "warm_start"))
-
+OF_ONE_PROCESS = {"callback": None, "warm_start": False}  # parameters of OTP without effect here
 IN_A_SCRIPT = (
     'put the calls of a script under `if __name__ == "__main__":`, since a new process imports the script that starts '
     f"it; else {SHORT_OF_MEMORY}"
@@ -53,24 +53,22 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
 
     Parameters
     ----------
-    cost, evidence, marginal_strength, epsilon, alpha, class_prior, metric : as in OTP
-        The costs "graph" and "precomputed" are refused.
-    n_neighbors, diffusion : as in OTP
-    abstain_below, label_noise, objective, max_rounds, min_round_share, tol, max_iter : as in OTP
-    unlabeled, random_state, verbose : as in OTP
-    n_jobs : int or None, default=None
-        Threads for the fit on the landmarks. None: those of the worker it runs on.
+    estimator : OTP or None, default=None
+        Fitted on the landmarks, as a copy; None for ``OTP()``. The costs "graph" and "precomputed" are refused, and
+        ``callback`` and ``warm_start`` have no effect. ``n_jobs=None``: the threads of the worker that it runs on.
     landmarks : int, default=200_000
         How many unlabelled rows the fit uses at most, and how many labelled ones; of more labelled rows, the largest
         classes are cut to a common size. More landmarks are more accurate.
     client : dask.distributed.Client or None, default=None
         None: the running client, else a new cluster of this machine's processes, which stays open until `close`. Each
         of them imports the script that starts it: have it call `fit` under ``if __name__ == "__main__":`` only.
+    **old_parameters : object
+        Parameters of `OTP`, which were those of this class in 0.2; with a FutureWarning.
 
     Attributes
     ----------
     transduction_, confidence_, certainty_ : lazy, partitioned as X: a series for a frame, else a Dask array
-    label_distributions_ : lazy, a frame with a column a class, or a Dask array of shape (n_rows, n_classes)
+    label_distributions_ : lazy, a frame with one column per class, or a Dask array of shape (n_rows, n_classes)
     classes_ : ndarray of shape (n_classes,)
     class_prior_ : ndarray of shape (n_classes,), the classes' shares of all rows, as inferred from the landmarks
     evidence_ : list of Contribution, as in OTP
@@ -100,50 +98,13 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        cost: Any = "diffusion",
+        estimator: OTP | None = None,
         *,
-        evidence: str | Sequence[Any] | None = "auto",
-        marginal_strength: float | str = "auto",
-        epsilon: float | str = "auto",
-        alpha: float | str = "auto",
-        class_prior: Any = None,
-        metric: Any = "euclidean",
-        n_neighbors: int | str = "auto",
-        diffusion: float | str = "auto",
-        abstain_below: float | None = None,
-        label_noise: str | None = None,
-        objective: Any = "accuracy",
-        max_rounds: int | str | None = "auto",
-        min_round_share: float = 0.0,
-        tol: float = 1e-6,
-        max_iter: int = 20_000,
-        unlabeled: Any = "auto",
-        random_state: Any = 0,
-        n_jobs: int | None = None,
-        verbose: int | bool = 0,
         landmarks: int = 200_000,
         client: Any = None,
+        **old_parameters: Any,
     ) -> None:
-        self.cost = cost
-        self.evidence = evidence
-        self.marginal_strength = marginal_strength
-        self.epsilon = epsilon
-        self.alpha = alpha
-        self.class_prior = class_prior
-        self.metric = metric
-        self.n_neighbors = n_neighbors
-        self.diffusion = diffusion
-        self.abstain_below = abstain_below
-        self.label_noise = label_noise
-        self.objective = objective
-        self.max_rounds = max_rounds
-        self.min_round_share = min_round_share
-        self.tol = tol
-        self.max_iter = max_iter
-        self.unlabeled = unlabeled
-        self.random_state = random_state
-        self.n_jobs = n_jobs
-        self.verbose = verbose
+        self.estimator = estimator_of(estimator, old_parameters)
         self.landmarks = landmarks
         self.client = client
 
@@ -164,14 +125,15 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         self
         """
         forget_fit(self, (*_OF_FIT, "_local", "_columns", "_tally"))
-        params = self._check_parameters()
+        estimator = self._checked_estimator()
         client = self._client()
         parts = read_parts(X, y, gathering(client))
         if parts.n_rows < 2:
             raise ParameterError("X", f"has {parts.n_rows} rows; at least 2 are needed.")
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
-        sample = self._sample(client, parts, LandmarkRule(int(self.landmarks), seed).with_limit_for(parts.n_rows))
-        model = client.submit(fit_sample, sample, params, parts.n_rows, pure=False)
+        seed = int(check_random_state(estimator.random_state).randint(2**31 - 1))
+        rule = LandmarkRule(int(self.landmarks), seed).with_limit_for(parts.n_rows)
+        sample = self._sample(client, parts, estimator.unlabeled, rule)
+        model = client.submit(fit_sample, sample, estimator, parts.n_rows, pure=False)
         fitted: LandmarkModel
         fitted, messages = model.result()
         for message, category in messages:
@@ -183,14 +145,16 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         self._set_lazy(parts, model, fitted)
         return self
 
-    def _check_parameters(self) -> dict[str, Any]:
-        """The parameters of the `OTP` to fit; refuse what has no meaning here."""
+    def _checked_estimator(self) -> OTP:
+        """The `OTP` to fit, as a copy; refuse what has no meaning here."""
         check_count("landmarks", self.landmarks, least=2)
-        params = {name: getattr(self, name) for name in OTP_PARAMETERS}
-        OTP(**params).check_parameters()
-        if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
-            raise ParameterError("cost", f"={self.cost!r} needs a matrix between all rows; use OTP.")
-        return params
+        if self.estimator is not None and not isinstance(self.estimator, OTP):
+            raise ParameterError("estimator", f"must be an OTP or None; got {self.estimator!r}.")
+        estimator = OTP() if self.estimator is None else clone(self.estimator)
+        estimator.set_params(**OF_ONE_PROCESS).check_parameters()
+        if isinstance(estimator.cost, str) and estimator.cost in ("graph", "precomputed"):
+            raise ParameterError("cost", f"={estimator.cost!r} needs a matrix between all rows; use OTP.")
+        return estimator
 
     def _client(self) -> Any:
         """The client that was given, else the one started here, else the running one, else a new one."""
@@ -200,11 +164,11 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             client = self._own_client = local_client(advice=IN_A_SCRIPT)
         return check_client(client)
 
-    def _sample(self, client: Any, parts: Parts, choice: LandmarkRule) -> Any:
+    def _sample(self, client: Any, parts: Parts, unlabeled: Any, choice: LandmarkRule) -> Any:
         """The landmarks as a future: each partition sends a few rows, which are merged as a tree."""
         while True:
             found = [
-                delayed(sample_part)(rows, labels, first, self.unlabeled, choice)
+                delayed(sample_part)(rows, labels, first, unlabeled, choice)
                 for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
             ]
             while len(found) > 1:
@@ -234,7 +198,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
     def _set_lazy(self, parts: Parts, model: Any, fitted: LandmarkModel) -> None:
         shared = delayed(model)
         self._labels = [
-            delayed(label_part)(shared, rows, labels, first, self.unlabeled)
+            delayed(label_part)(shared, rows, labels, first)
             for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
         ]
         names = [delayed(label_names)(shared, one) for one in self._labels]
@@ -261,8 +225,9 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
                 raise ParameterError(
                     "client", "that fit used is closed: call coverage() before, or fit again with a running one."
                 )
-            tallies = client.gather(client.compute([delayed(RowLabels.tally)(one) for one in self._labels]))
-            self._tally = Tally.total(tallies, len(self.classes_))
+            n_classes = len(self.classes_)
+            tallies = client.gather(client.compute([delayed(Tally.of)(one, n_classes) for one in self._labels]))
+            self._tally = Tally.total(tallies, n_classes)
         return self._tally.coverage(self.error_)
 
     def predict(self, X: Any) -> Any:
@@ -334,7 +299,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
         return self._local
 
     def close(self) -> None:
-        """Close the cluster that was started for want of a running client; lazy attributes need it."""
+        """Close the cluster that `fit` started, if there was no running client; lazy attributes need it."""
         client = self.__dict__.pop("_own_client", None)
         if client is not None:
             close_client(client)
@@ -372,24 +337,39 @@ def sample_part(rows: Any, labels: Any, first_row: int, unlabeled: Any, choice: 
     return make_sample(first_row, keys, (rows, values), choice)
 
 
-def fit_sample(
-    sample: Sample, params: dict[str, Any], n_rows: int
-) -> tuple[LandmarkModel, list[tuple[str, type[Warning]]]]:
+def estimator_of(estimator: Any, old_parameters: dict[str, Any]) -> Any:
+    """The estimator that was given, or one with parameters as in 0.2; refuse others."""
+    if not old_parameters:
+        return estimator
+    known = [name for name in OTP().get_params(deep=False) if name not in OF_ONE_PROCESS]
+    for name in old_parameters:
+        if name not in known:
+            near = did_you_mean(name, ["estimator", "landmarks", "client", *known])
+            raise TypeError(f"unexpected argument {name!r}{near or '.'}")
+    names = ", ".join(f"{name}=..." for name in old_parameters)
+    if estimator is not None:
+        raise TypeError(f"parameters of the estimator belong to it: DaskOTP(OTP({names})).")
+    message = f"pass the estimator itself: DaskOTP(OTP({names})); its parameters go from here with version 0.4."
+    warnings.warn(message, FutureWarning, stacklevel=3)
+    return OTP(**old_parameters)
+
+
+def fit_sample(sample: Sample, estimator: OTP, n_rows: int) -> tuple[LandmarkModel, list[tuple[str, type[Warning]]]]:
     """Fit on the landmarks, with the threads of this worker unless `n_jobs` says otherwise; and the warnings."""
     rows, labels = sample.parts
-    with threads_for_fit(params["n_jobs"]) as n_jobs, warnings.catch_warnings(record=True) as caught:
+    with threads_for_fit(estimator.n_jobs) as n_jobs, warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        estimator = OTP(**{**params, "n_jobs": n_jobs}).fit(rows, labels)
-        marker = encode_labels(labels, params["unlabeled"]).marker
+        fitted = clone(estimator).set_params(n_jobs=n_jobs).fit(rows, labels)
+        marker = encode_labels(labels, estimator.unlabeled).marker
     messages = [(str(one.message), one.category) for one in caught if issubclass(one.category, UserWarning)]
-    model = LandmarkModel(slim(estimator, n_rows), sample.numbers, sample.n_unlabeled, marker)
+    model = LandmarkModel(slim(fitted, n_rows), sample.numbers, sample.n_unlabeled, marker)
     return model, list(dict.fromkeys(messages))
 
 
-def label_part(fitted: tuple[LandmarkModel, Any], rows: Any, labels: Any, first_row: int, unlabeled: Any) -> RowLabels:
+def label_part(fitted: tuple[LandmarkModel, Any], rows: Any, labels: Any, first_row: int) -> RowLabels:
     """Label the rows of a partition."""
     model = fitted[0]
-    values, missing = find_unlabeled(labels, unlabeled)
+    values, missing = find_unlabeled(labels, model.estimator.unlabeled)
     codes = np.full(len(values), UNLABELED, dtype=np.intp)
     codes[~missing] = class_numbers(values[~missing], model.estimator.classes_)
     return model.label(rows, codes, first_row)

@@ -146,9 +146,18 @@ def label_folder(
         if manifest is None:
             choice = LandmarkRule(landmarks, request.seed).with_limit_for(run.n_rows)
             sample, starts = _sample(run, columns, target, choice)
-            out, readings = str(run.state.out), run.files[0].readings
             task = FitTask(
-                folder.pattern, request, target, folder.output, out, run.n_rows, jobs, readings, report, map, call
+                origin=folder.pattern,
+                request=request,
+                target=target,
+                output=folder.output,
+                out=str(run.state.out),
+                n_rows=run.n_rows,
+                jobs=jobs,
+                readings=run.files[0].readings,
+                report=report,
+                map=map,
+                call=call,
             )
             run.state.set_mode(file.mode for file in run.files)
             manifest = Manifest(otprop.__version__, options, run.stamps | unreadable, starts, **_fit(run, sample, task))
@@ -157,22 +166,22 @@ def label_folder(
         else:
             _begin(run, folder)
             if report is not None and not os.path.exists(report):
-                run.notes.append("the page is made with the model, which is there already: begin anew to have one")
+                run.notes.append("no page was written: it is made with the model, which exists; start over to have one")
             late = [file.name for file in run.files if file.name not in manifest.starts]
             if late:
-                run.notes.append(f"the model was made without the labels of {listed(late)}: begin anew to use them")
+                run.notes.append(f"the model was made without the labels of {listed(late)}: start over to use them")
         label = LabelTask(
-            str(run.state.out),
-            str(run.state.model),
-            manifest.model_digest,
-            folder.output,
-            run.n_rows,
-            str(run.state.landmarks),
-            manifest.landmarks_digest,
-            target,
-            manifest.codes,
-            folder.excel_safe,
-            _absolute(request.text_model),
+            out=str(run.state.out),
+            model=str(run.state.model),
+            model_digest=manifest.model_digest,
+            output=folder.output,
+            n_rows=run.n_rows,
+            landmarks=str(run.state.landmarks),
+            landmarks_digest=manifest.landmarks_digest,
+            target=target,
+            codes=manifest.codes,
+            excel_safe=folder.excel_safe,
+            text_model=_absolute(request.text_model),
         )
         summary = manifest.summary
         counts = _label_files(run, label, manifest.starts, summary["classes"])
@@ -207,11 +216,11 @@ def predict_folder(
             starts = dict.fromkeys(run.stamps, 0)
             Manifest(otprop.__version__, options, run.stamps | unreadable, starts, digest).write(run.state)
         task = LabelTask(
-            str(run.state.out),
-            os.path.abspath(model),
-            digest,
-            folder.output,
-            run.n_rows,
+            out=str(run.state.out),
+            model=os.path.abspath(model),
+            model_digest=digest,
+            output=folder.output,
+            n_rows=run.n_rows,
             excel_safe=folder.excel_safe,
             text_model=_absolute(text_model),
         )
@@ -262,7 +271,9 @@ def _inspect(run: _Run, folder: FolderRequest) -> dict[str, list[Any]]:
     found: dict[int, InputFile] = {}
     calls = [(path, name, folder.reading) for path, name in paths]
     if run.client is None:
-        results: Iterator[tuple[int, Any]] = ((number, _Here(inspect_file, call)) for number, call in enumerate(calls))
+        results: Iterator[tuple[int, Any]] = (
+            (number, _LocalFuture(inspect_file, call)) for number, call in enumerate(calls)
+        )
     else:
         results = run_each(run.client, inspect_file, calls)
     for number, future in results:
@@ -275,14 +286,14 @@ def _inspect(run: _Run, folder: FolderRequest) -> dict[str, list[Any]]:
     run.files = [found[number] for number in sorted(found) if found[number].n_rows]
     empty = [found[number].name for number in sorted(found) if not found[number].n_rows]
     if empty:
-        run.notes.append(f"without rows, and left out: {listed(empty)}")
+        run.notes.append(f"skipped, no rows: {listed(empty)}")
     if not run.files:
         name, reason = next(iter(run.failures.items()), (folder.pattern, "no file has rows"))
         raise TableError(f"no file of {folder.pattern} can be labelled: {name}: {reason}", file=folder.pattern)
     return {paths[number][1]: [paths[number][1], 0, 0] for number in range(len(paths)) if number not in found}
 
 
-class _Here:
+class _LocalFuture:
     """The result of a call in this process, as a future has it."""
 
     def __init__(self, function: Any, arguments: tuple[Any, ...]) -> None:
@@ -301,7 +312,7 @@ class _Here:
 
 def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
     """The columns to read, and how the target is read."""
-    columns = check_schemas(run.files, request.target, request.features, request.ignore, request.chosen)
+    columns = check_schemas(run.files, request)
     without = [file.name for file in run.files if request.target not in file.kinds]
     if without:
         run.notes.append(
@@ -383,7 +394,7 @@ def _refuse_changes(run: _Run, manifest: Manifest, options: dict[str, Any], foun
         what = f"another {listed(other)}" if other else f"otprop {manifest.version}"
         raise TableError(
             f"{out} holds the results of a run with {what}",
-            "choose another output, or pass {} to begin anew",
+            "choose another output, or pass {} to start over",
             file=out,
             arguments=[("force", True)],
         )
@@ -394,7 +405,7 @@ def _refuse_changes(run: _Run, manifest: Manifest, options: dict[str, Any], foun
     if change:
         raise TableError(
             f"{out} holds the results of a run over other files: {change}",
-            f"choose another output, pass {{}} to begin anew, or label new files by {run.state.model} (otprop predict)",
+            f"choose another output, pass {{}} to start over, or label new files by {run.state.model} (otprop predict)",
             file=out,
             arguments=[("force", True)],
         )

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from otprop.files import (
     FORMATS,
@@ -23,6 +23,9 @@ from otprop.files import (
 )
 from otprop.table.errors import RequestError, unknown_name
 from otprop.table.pictures import is_picture_name
+
+if TYPE_CHECKING:
+    from otprop.labelling.job import Request
 
 STATE_FOLDER = "_otprop"  # in the output folder; readers of Parquet folders skip names that start so
 
@@ -82,7 +85,7 @@ class InputFile:
         if (found.st_size, found.st_mtime_ns, found.st_ctime_ns) != (self.size, self.changed, self.touched):
             raise TableError(
                 f"{self.path} has changed since the run began",
-                "wait until nothing writes to it, and begin anew with {}",
+                "wait until nothing writes to it, and start over with {}",
                 file=self.path,
                 arguments=[("force", True)],
             )
@@ -134,9 +137,9 @@ def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str,
     paths = sorted(os.path.abspath(path) for path in known)
     top = os.path.commonpath([os.path.dirname(path) for path in paths])
     broken = [path for path in shown if os.path.islink(path) and not os.path.exists(path)]
-    notes = [f"left out, no tables by their names: {listed(others)}"] if others else []
-    notes += [f"left out, links that lead nowhere: {listed(map(os.path.basename, broken))}"] if broken else []
-    notes += [f"left out, links to other inputs: {listed(map(os.path.basename, again))}"] if again else []
+    notes = [f"skipped, unknown extension: {listed(others)}"] if others else []
+    notes += [f"skipped, broken links: {listed(map(os.path.basename, broken))}"] if broken else []
+    notes += [f"skipped, links to other inputs: {listed(map(os.path.basename, again))}"] if again else []
     return [(path, Path(os.path.relpath(path, top)).as_posix()) for path in paths], notes
 
 
@@ -223,10 +226,9 @@ def _kind(kind: Any) -> str:
     return "" if types.is_null(kind) else str(kind)
 
 
-def check_schemas(
-    files: Sequence[InputFile], target: str, features: Sequence[str] | None, ignore: Sequence[str], chosen: Any
-) -> list[str]:
+def check_schemas(files: Sequence[InputFile], request: Request) -> list[str]:
     """Refuse files whose columns do not fit together, by name; returns the columns to read beside the target."""
+    target, features, ignore = request.target, request.features, request.ignore
     names = list(dict.fromkeys(name for file in files for name in file.kinds))
     with_target = [file for file in files if target in file.kinds]
     if not with_target:
@@ -238,7 +240,8 @@ def check_schemas(
             raise RequestError(parameter, unknown_name("column", unknown[0], names), unknown[0])
     wanted = [name for name in names if name != target and name not in ignore]
     if features is not None:
-        wanted = [name for name in wanted if name in features or name == chosen]
+        needed = {*features, *(name for name in (request.chosen, request.groups) if isinstance(name, str))}
+        wanted = [name for name in wanted if name in needed]
     for name in wanted:
         without = [file for file in files if name not in file.kinds]
         if without:

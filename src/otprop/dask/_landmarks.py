@@ -29,7 +29,7 @@ class Sample:
     ----------
     numbers : ndarray of int64, their numbers among all rows
     keys : list, the label of each row as something hashable, None where it is unlabelled
-    parts : tuple of arrays, frames or sparse matrices, with an entry a row
+    parts : tuple of arrays, frames or sparse matrices, with one entry per row
     n_labeled, n_unlabeled : int, of all rows that were looked at
     """
 

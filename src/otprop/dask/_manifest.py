@@ -67,7 +67,7 @@ class Manifest:
             reason = "entries are missing"
         except (OSError, ValueError) as error:
             reason = str(error).splitlines()[0][:200]
-        raise TableError(f"{state.manifest} cannot be read ({reason})", "remove it to begin anew", file=state.manifest)
+        raise TableError(f"{state.manifest} cannot be read ({reason})", "remove it to start over", file=state.manifest)
 
     def _check(self, fitted: bool) -> None:
         """Raise a ValueError that names the first entry that no run has written."""
@@ -87,7 +87,7 @@ class Manifest:
         for name in ("classes", "notes"):
             texts = summary.get(name)
             _require(isinstance(texts, list) and all(isinstance(text, str) for text in texts), name)
-        for name in ("landmarks", "n_unlabeled", "n_hidden"):
+        for name in ("landmarks", "n_unlabeled", "n_held_out"):
             _require(is_count(summary.get(name)), name)
         _require(_is_number(summary.get("expected"), 1.0), "expected")
         known = summary.get("concentration", "")
@@ -190,8 +190,8 @@ class State:
             except OSError as error:
                 raise TableError(f"cannot read {path}: {error.strerror}", file=path) from error
             if not stat.S_ISDIR(mode) and not stat.S_ISREG(mode):
-                what = "a link" if stat.S_ISLNK(mode) else "no file"
-                raise TableError(f"{path} is {what}, which no run has made", "remove it", file=path)
+                what = "a link" if stat.S_ISLNK(mode) else "not a regular file"
+                raise TableError(f"{path} is {what}; a run makes files and folders only", "remove it", file=path)
 
     def begin(self, names: list[str]) -> None:
         """Make the folders that the outputs go to."""
@@ -201,7 +201,7 @@ class State:
             folder.mkdir(parents=True, exist_ok=True)
 
     def forget(self) -> None:
-        """Remove the manifest and the records of an earlier run, so that everything is done anew."""
+        """Remove the manifest and the records of an earlier run, so that everything is done again."""
         self.refuse_links()
         self.manifest.unlink(missing_ok=True)
         for record in (self.folder / "done").rglob("*.json"):

@@ -12,35 +12,12 @@ import numpy as np
 from otprop._labels import Labels
 from otprop._otp import OTP
 from otprop.dask._cluster import keep_freed_memory
-from otprop.dask._tally import Tally
 from otprop.geometry.parallel import row_blocks
+from otprop.labelling.outcome import RowLabels
 from otprop.propagation.pseudo_labels import take_rows
 from otprop.propagation.rounds import certainty
 
 ROWS_AT_ONCE = 2**17  # rows predicted at once: bounds the memory, and has no effect on the result
-
-
-@dataclass(frozen=True)
-class RowLabels:
-    """What was found for the rows of a partition.
-
-    Attributes
-    ----------
-    codes : ndarray of int, the class number of each row, -1 for none
-    given : ndarray of bool, the label was given
-    distributions : ndarray of shape (n_rows, n_classes)
-    certainty, confidence : ndarray of float
-    """
-
-    codes: np.ndarray
-    given: np.ndarray
-    distributions: np.ndarray
-    certainty: np.ndarray
-    confidence: np.ndarray
-
-    def tally(self) -> Tally:
-        """The counts."""
-        return Tally.of(self.codes, self.given, self.confidence, self.distributions.shape[1])
 
 
 @dataclass(frozen=True)
@@ -80,13 +57,14 @@ class LandmarkModel:
         labels = Labels(codes, self.estimator.classes_, self.marker).decode(codes)
         return np.asarray(labels, dtype=self.label_type)
 
-    def label(self, X: Any, given_codes: np.ndarray, first_row: int | None) -> RowLabels:
+    def label(self, X: Any, given_codes: np.ndarray | None, first_row: int | None) -> RowLabels:
         """Label the rows of a partition.
 
         Parameters
         ----------
         X : array, frame or sparse matrix of shape (n_rows, n_features)
-        given_codes : ndarray of int, the class number of each row, -1 where it is unlabelled
+        given_codes : ndarray of int, the class number of each row, -1 where it is unlabelled; None for rows that come
+            later, all of which get a label
         first_row : int or None, the number of its first row; None for rows that no landmark is among
 
         Landmarks keep what the fit gave them, and given labels stay. The others are predicted, each alone: how rows
@@ -96,7 +74,7 @@ class LandmarkModel:
         fitted, n_rows, n_classes = self.estimator, X.shape[0], len(self.estimator.classes_)
         distributions = np.zeros((n_rows, n_classes))
         row_certainty, confidence = np.ones(n_rows), np.ones(n_rows)
-        codes = np.array(given_codes, dtype=np.intp)
+        codes = np.full(n_rows, -1) if given_codes is None else np.array(given_codes, dtype=np.intp)
         given, todo = codes >= 0, codes < 0
         distributions[np.flatnonzero(given), codes[given]] = 1.0
         if first_row is not None:
@@ -113,8 +91,15 @@ class LandmarkModel:
             rows = others[block]
             codes[rows], distributions[rows], found = fitted.predict_all(take_rows(X, rows))
             confidence[rows], row_certainty[rows] = found, certainty(distributions[rows])
-        codes = self._without_abstentions(codes, confidence, given)
-        return RowLabels(codes, given, distributions, row_certainty, confidence)
+        if given_codes is not None:
+            codes = self._without_abstentions(codes, confidence, given)
+        return RowLabels(
+            codes=codes,
+            given=None if given_codes is None else given,
+            distributions=distributions,
+            certainty=row_certainty,
+            confidence=confidence,
+        )
 
     def _without_abstentions(self, codes: np.ndarray, confidence: np.ndarray, given: np.ndarray) -> np.ndarray:
         """The class numbers, -1 where a row that was not given is less confident than ``abstain_below``."""

@@ -95,7 +95,7 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
     got = type(X).__name__
     if isinstance(X, (list, tuple)):
         place = next((number for number, one in enumerate(X) if not _is_pair(one)), None)
-        got = f"an empty {got}" if place is None else f"a {got} whose entry {place} is no pair of delayed objects"
+        got = f"an empty {got}" if place is None else f"a {got} whose entry {place} is not a pair of delayed objects"
     raise ParameterError("X", f"must be {ACCEPTED}; got {got}.")
 
 
@@ -131,7 +131,7 @@ def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
     if y not in names:
         known = [str(name) for name in names]
         hint = did_you_mean(str(y), known) or f"; there are {listed(known)}."
-        raise ParameterError("y", f"={y!r} is no column of X{hint}")
+        raise ParameterError("y", f"={y!r} is not a column of X{hint}")
     if len(names) < 2:
         raise ParameterError("X", f"has no column beside the target {y!r}.")
     whole = X.to_delayed(optimize_graph=False)  # optimised, it may have other partitions than X
@@ -149,11 +149,11 @@ def _of_array(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
     elif not isinstance(y, Array):
         y = np.asarray(y) if not isinstance(y, (str, type(None))) else y
         if not isinstance(y, np.ndarray) or y.ndim != 1:
-            raise ParameterError("y", "must be a vector of labels, one a row of X.")
+            raise ParameterError("y", "must be a vector of labels, one per row of X.")
     if isinstance(y, Array) and np.isnan(np.sum(y.shape)):
         y = y.compute_chunk_sizes()
     if y.shape != (sum(lengths),):
-        raise ParameterError("y", f"has shape {y.shape}, expected ({sum(lengths)},): one label a row of X.")
+        raise ParameterError("y", f"has shape {y.shape}, expected ({sum(lengths)},): one label per row of X.")
     cut = tuple(lengths)
     vector = y.rechunk((cut,)) if isinstance(y, Array) else from_array(y, chunks=(cut,))
     return Parts(rows, list(vector.to_delayed().ravel()), lengths)

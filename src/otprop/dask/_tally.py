@@ -8,7 +8,8 @@ from typing import Any, Self
 
 import numpy as np
 
-from otprop.propagation.calibration import SHARES, Coverage
+from otprop.labelling.outcome import RowLabels
+from otprop.propagation.calibration import Coverage, coverage_of_groups
 from otprop.propagation.error import ErrorEstimate
 
 N_BINS = 1000
@@ -36,8 +37,11 @@ class Tally:
     doubts: dict[int, int]
 
     @classmethod
-    def of(cls, codes: np.ndarray, given: np.ndarray, confidence: np.ndarray, n_classes: int) -> Self:
-        """Count rows: their class, -1 for none, whether it was given, and the confidence."""
+    def of(cls, labels: RowLabels, n_classes: int) -> Self:
+        """Count rows: by class, by whether the label was given, and by confidence."""
+        codes, n_rows = labels.codes, len(labels.codes)
+        given = np.zeros(n_rows, dtype=bool) if labels.given is None else labels.given
+        confidence = np.ones(n_rows) if labels.confidence is None else labels.confidence
         found = ~given & (codes >= 0)
         open_rows = confidence[~given]
         bins = np.clip(np.searchsorted(EDGES, open_rows, side="right") - 1, 0, N_BINS - 1)
@@ -80,24 +84,12 @@ class Tally:
         doubt = sum(sum_ for place, sum_ in self.doubts.items() if place >= first)
         return doubt / UNIT / n_rows if n_rows else None
 
-    def coverage(self, error: ErrorEstimate | None, shares: tuple[float, ...] = SHARES) -> list[Coverage]:
+    def coverage(self, error: ErrorEstimate | None) -> list[Coverage]:
         """As `otprop.propagation.calibration.coverage_table`, with rows of one thousandth kept together."""
         places = sorted(self.bins, reverse=True)
         counts = np.cumsum([self.bins[place] for place in places])
-        doubts = np.cumsum([self.doubts[place] for place in places])
-        table: list[Coverage] = []
-        for share in shares if places else ():
-            wanted = round(share * int(counts[-1]))
-            if not wanted:
-                continue
-            last = int(np.searchsorted(counts, wanted))
-            n_rows = int(counts[last])
-            if table and n_rows >= table[-1].n_rows:
-                continue
-            expected = float(doubts[last]) / UNIT / n_rows
-            low, high = error.of_part(expected, n_rows).interval if error is not None else (0.0, 1.0)
-            table.append(Coverage(n_rows / int(counts[-1]), n_rows, float(EDGES[places[last]]), expected, low, high))
-        return table
+        doubts = np.cumsum([self.doubts[place] for place in places]) / UNIT
+        return coverage_of_groups(EDGES[places], counts, doubts, error)
 
     def to_json(self) -> dict[str, Any]:
         """As JSON can hold it."""
@@ -118,7 +110,7 @@ class Tally:
         sound = sound and all(isinstance(doubt, int) and 0 <= doubt <= count * UNIT for _, count, doubt in bins)
         sound = sound and len(set(places)) == len(places) and max(places, default=0) < N_BINS
         if not sound or sum(labeled) + abstained != sum(count for _, count, _ in bins):
-            raise ValueError("counts that no run has made")
+            raise ValueError("the counts do not add up")
         doubts = {place: doubt for place, _, doubt in bins}
         return cls(list(given), list(labeled), abstained, {place: count for place, count, _ in bins}, doubts)
 

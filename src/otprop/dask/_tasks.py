@@ -16,17 +16,18 @@ from otprop.dask._cluster import threads_for_fit
 from otprop.dask._inputs import InputFile
 from otprop.dask._landmarks import LandmarkRule, Sample, make_sample
 from otprop.dask._manifest import State, digest_of
-from otprop.dask._model import LandmarkModel, RowLabels, slim
+from otprop.dask._model import LandmarkModel, slim
 from otprop.dask._tally import Tally
-from otprop.files import Reading, Table, TableError, read_table, write_atomic
+from otprop.files import Reading, Table, TableError, write_atomic
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
-from otprop.labelling.output_columns import OutputColumns, predicted_columns, refuse_taken
+from otprop.labelling.outcome import RowLabels
+from otprop.labelling.output_columns import OutputColumns, refuse_taken
 from otprop.table.errors import ColumnError
-from otprop.table.features import Features
-from otprop.table.frame import table_of_frame
-from otprop.table.target import Target, read_target
+from otprop.table.frame import table_of_arrow, table_of_frame
+from otprop.table.target import read_target
 
+PARTS = ("certainty", "confidence", "source")  # columns of a file of a folder, beside the label
 _LOADING = Lock()
 
 
@@ -88,7 +89,7 @@ def _target_cells(file: InputFile, table: Table | None, target: TargetCells) -> 
     """The cells of the target; all empty where the file has no such column."""
     if target.name not in file.kinds:
         return np.full(file.n_rows, None, dtype=object)
-    table = _arrow_table(_read_parquet(file, [target.name])) if table is None else table
+    table = table_of_arrow(_read_parquet(file, [target.name])) if table is None else table
     return table.cells(target.name)
 
 
@@ -99,7 +100,7 @@ def _some_rows(
     if table is not None:
         return table.frame(list(columns), like=like).iloc[places].reset_index(drop=True)
     read = places if len(places) else np.arange(1)  # at least the types of the columns
-    return _arrow_table(_read_parquet(file, list(columns), read)).frame(list(columns)).iloc[: len(places)]
+    return table_of_arrow(_read_parquet(file, list(columns), read)).frame(list(columns)).iloc[: len(places)]
 
 
 def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None = None) -> Any:
@@ -127,19 +128,7 @@ def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None
         raise TableError(f"{file.path} is cut short or damaged ({text[:200]})", file=file.path) from error
 
 
-def _arrow_table(table: Any) -> Table:
-    """An Arrow table as what `otprop.files` reads, for its cells and frames."""
-    from io import BytesIO
-
-    from pyarrow import feather
-
-    buffer = BytesIO()
-    feather.write_feather(table, buffer, compression="uncompressed")
-    buffer.seek(0)
-    return read_table(buffer, format="feather")
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class FitTask:
     """What the fit on the landmarks needs to know.
 
@@ -171,25 +160,6 @@ class FitTask:
     call: str = ""
 
 
-@dataclass
-class _Fitted:
-    """What `save_model` takes; the table is asked how its columns are parsed."""
-
-    features: Features
-    target: Target
-    estimator: Any
-    table: Any
-
-
-@dataclass(frozen=True)
-class _Readings:
-    found: dict[str, Reading]
-    path: Path  # with the permissions of the inputs
-
-    def readings(self, names: Sequence[str]) -> dict[str, Reading]:
-        return {name: self.found[name] for name in names if name in self.found}
-
-
 def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     """Fit on the landmarks and write the model, the landmarks and the page; returns what the manifest holds."""
     frame, cells = sample.parts
@@ -201,30 +171,30 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     if not any(key is not None for key in sample.keys):
         name = task.target.name
         raise ColumnError(name, f"no file of {task.origin} has a label in its column {name!r}: label some rows.")
-    job = prepare(table, replace(task.request, ignore=[name for name in task.request.ignore if name in table.names]))
-    names = label_column_names(job.target.name, job.target.classes, task.output)
-    refuse_taken(table, names, task.target.name)
+    request = replace(task.request, ignore=[name for name in task.request.ignore if name in table.names])
+    job = prepare(table, request, call=task.call)
+    refuse_taken(table, task.output.names(job.target.name, job.target.classes, PARTS), task.target.name)
     with threads_for_fit(task.jobs) as n_jobs:
         job.estimator.set_params(n_jobs=n_jobs)
         outcome = job.run()
     if task.report is not None:
-        result = LabelResult(job, outcome, task.output, task.call)
-        result.write_files(report=task.report, map=task.map, force=True)
-    estimator = slim(job.estimator, task.n_rows)
-    readings = task.readings or table.readings(job.features.wanted)
-    fitted = _Fitted(job.features, job.target, estimator, _Readings(readings, state.mode))
+        LabelResult(job, outcome).report(task.report, map=task.map, force=True)
+    saved = replace(SavedModel.of_job(job), estimator=slim(job.estimator, task.n_rows))
+    if task.readings:  # of text, whose cells the landmarks do not have any more
+        wanted = [name for name in job.features.wanted if name in task.readings]
+        saved = replace(saved, readings={name: task.readings[name] for name in wanted})
     for path in (state.model, state.landmarks):  # a file that is replaced keeps its permissions
         path.unlink(missing_ok=True)
-    save_model(state.model, fitted)
+    save_model(state.model, saved, made_from=state.mode)
     write_atomic(state.landmarks, lambda file: np.save(file, sample.numbers), mode_like=state.mode)
     codes = {str(key): int(code) for key, code in zip(sample.keys, job.target.codes, strict=True) if key is not None}
-    error = estimator.error_
+    error = saved.estimator.error_
     summary = {
         "classes": list(job.target.classes),
         "landmarks": len(sample.numbers),
         "n_labeled": sample.n_labeled,
         "n_unlabeled": sample.n_unlabeled,
-        "n_hidden": outcome.n_hidden,
+        "n_held_out": outcome.n_held_out,
         "expected": error.expected,
         "concentration": error.concentration if np.isfinite(error.concentration) else None,
         "sources": [[name, weight] for name, weight, _ in outcome.sources],
@@ -240,13 +210,7 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
     }
 
 
-def label_column_names(target: str, classes: Sequence[str], output: OutputColumns) -> list[str]:
-    """The names of the columns that are added to the files of a folder, in order."""
-    parts = [*([] if output.fill else ["label"]), "certainty", "confidence", "source"]
-    return output.names(target, parts, classes)
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class LabelTask:
     """How the files of a folder are labelled.
 
@@ -282,12 +246,14 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
     saved, model = _load(task)
     table = file.read()
     saved.check_columns(table.names)
-    added, fill, tally = _columns(table, saved, model, first_row, task)
+    labels = _labels(table, saved, model, first_row, task)
+    added, fill = task.output.written(labels, table, saved.target, saved.classes, saved.values)
+    refuse_taken(table, list(added), saved.target)
     if not state.may_replace(file.name):
         raise TableError(f"{state.out / file.name} was written by somebody else in the meantime", "move it away")
     state.claim(file)  # a second attempt may replace what the first one wrote
     table.write(state.out / file.name, added, fill, force=True, excel_safe=task.excel_safe)
-    return state.finish(file, tally)
+    return state.finish(file, Tally.of(labels, len(saved.classes)))
 
 
 def _load(task: LabelTask) -> tuple[SavedModel, LandmarkModel | None]:
@@ -303,7 +269,7 @@ def _load_once(
 ) -> tuple[SavedModel, LandmarkModel | None]:
     for path, digest in ((model, model_digest), (landmarks, landmarks_digest)):
         if path and digest_of(path) != digest:
-            raise TableError(f"{path} is not the one that this run began with", "begin anew with {}", file=path,
+            raise TableError(f"{path} is not the one that this run began with", "start over with {}", file=path,
                              arguments=[("force", True)])  # fmt: skip
     saved = load_model(model, text_model=text_model)
     if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
@@ -321,31 +287,14 @@ def _load_once(
     return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64))
 
 
-def _columns(
+def _labels(
     table: Table, saved: SavedModel, model: LandmarkModel | None, first_row: int | None, task: LabelTask
-) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None, Tally]:
-    """The columns to add, what to fill into the target, and the counts."""
-    n_classes = len(saved.classes)
-    if model is None or task.target is None:
-        if model is None:
-            codes, distributions, confidence = predict_table(saved, saved.frame(table))
-        else:
-            vectors = saved.features.transform(saved.frame(table))
-            found = model.label(vectors, np.full(table.n_rows, -1), None)
-            codes, distributions, confidence = found.codes, found.distributions, found.confidence
-        added = predicted_columns(saved, codes, distributions, confidence, task.output)
-        refuse_taken(table, list(added), saved.target)
-        known = np.ones(table.n_rows) if confidence is None else confidence
-        return added, None, Tally.of(codes, np.zeros(table.n_rows, dtype=bool), known, n_classes)
+) -> RowLabels:
+    """The labels of the rows of a file."""
+    if model is None:
+        return predict_table(saved, saved.frame(table))
     vectors = saved.features.transform(saved.frame(table))
-    found = model.label(vectors, _given_codes(table, task), first_row)
-    names = label_column_names(saved.target, saved.classes, task.output)
-    refuse_taken(table, names, saved.target)
-    values, fill = _output(saved, found, task.output)
-    added = dict(zip(names, values, strict=True))
-    if fill is not None and saved.target not in table.names:
-        added, fill = {saved.target: fill[1], **added}, None
-    return added, fill, found.tally()
+    return model.label(vectors, None if task.target is None else _given_codes(table, task), first_row)
 
 
 def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
@@ -357,25 +306,9 @@ def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
     if unknown is not None:
         raise TableError(
             f"{table.origin} has the label {unknown!r}, which no file had when the model was made",
-            "begin anew with {}",
+            "start over with {}",
             file=table.origin,
             column=task.target.name,
             arguments=[("force", True)],
         )
     return np.array([-1 if key is None else task.codes[str(key)] for key in keys], dtype=np.intp)
-
-
-def _output(
-    saved: SavedModel, found: RowLabels, output: OutputColumns
-) -> tuple[list[Any], tuple[str, np.ndarray] | None]:
-    """The values of the columns to add, and what to fill into the target."""
-    values = np.empty(len(saved.values) + 1, dtype=object)
-    values[:-1] = list(saved.values)
-    labels = values[found.codes]  # -1 is the last one, None
-    source = np.where(found.given, "given", np.where(found.codes >= 0, "propagated", "abstained")).astype(object)
-    columns = [np.round(found.certainty, 6), np.round(found.confidence, 6), source]
-    columns += [np.round(column, 6) for column in found.distributions.T] if output.probabilities else []
-    if not output.fill:
-        return [labels, *columns], None
-    labels[found.given] = None
-    return columns, (saved.target, labels)

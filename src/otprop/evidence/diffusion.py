@@ -19,6 +19,7 @@ from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_th
 POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
 TOL = 3e-2  # of the values relative to their row; an upper bound, most values are far more accurate
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
+BACKGROUND = 1e-3  # of the mean mass per row, shared by all classes: a row that labels hardly reach is undecided
 MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, not mass of other labels
 _FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
@@ -37,6 +38,7 @@ class Setting:
     power : float, to which the values are raised
     likelihood : float, log-likelihood per held-out label
     weight : float, in the mixture of all settings
+    background : float, mass added to every class of every row
     values : ndarray of shape (n_rows, n_classes), the diffused label mass
     """
 
@@ -46,7 +48,12 @@ class Setting:
     power: float = POWERS.start
     likelihood: float = float("nan")
     weight: float = 1.0
+    background: float = 0.0
     values: np.ndarray | None = field(default=None, repr=False)
+
+    def probabilities(self, values: np.ndarray) -> np.ndarray:
+        """Class probabilities of rows with these masses, times the weight of the setting."""
+        return self.weight * powered(values + self.background, self.power)
 
 
 @saved_as("evidence.diffusion")
@@ -67,11 +74,14 @@ class DiffusionSource:
 
         def fit(setting: Setting, n_jobs: int | None) -> np.ndarray:
             setting.values = self._diffuse(setting, masses, n_jobs, tol=tol)
+            mean_mass = masses.sum() / self._n_rows / (1.0 - setting.strength)
+            setting.background = float(BACKGROUND * mean_mass / self._n_classes)
             return self._held_out_values(setting, masses, held_out, n_jobs)
 
         values = self._of_each_setting(fit)
         self._measure_reach(values, held_out)
-        mixture = fit_mixture(values, held_out, POWERS)
+        with_background = [found + one.background for found, one in zip(values, self.settings, strict=True)]
+        mixture = fit_mixture(with_background, held_out, POWERS)
         kept = [found.any(axis=1) for found, weight in zip(values, mixture.weights, strict=True) if weight > 0]
         self.held_out_reached = np.any(kept, axis=0)
         for number, setting in enumerate(self.settings):
@@ -124,7 +134,7 @@ class DiffusionSource:
         for setting in self.settings:
             assert setting.values is not None
             values = setting.graph.extend(neighbors, setting.values)
-            total = total + setting.weight * powered(values, setting.power)
+            total = total + setting.probabilities(values)
             reached = reached | values.any(axis=1, keepdims=True)
         return np.where(reached, np.log(total), -np.inf)
 
@@ -199,9 +209,8 @@ class DiffusionSource:
     def _mixture(self) -> np.ndarray:
         found = np.empty((self._n_rows, self._n_classes), dtype=np.float32)
         for block in row_blocks(self._n_rows, rows_per_block(self._n_classes, BLOCK_ENTRIES)):
-            values = [setting.values[block] for setting in self.settings if setting.values is not None]
-            parts = zip(self.settings, values, strict=True)
-            found[block] = np.log(sum(setting.weight * powered(each, setting.power) for setting, each in parts))
+            settings = [setting for setting in self.settings if setting.values is not None]
+            found[block] = np.log(sum(setting.probabilities(setting.values[block]) for setting in settings))
         return found
 
 

@@ -10,7 +10,7 @@ from otprop._saving import saved_as
 
 MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
-GROUP_CORRELATION = 0.3  # assumed between the labels of a group, for their weight when sources are weighted
+GROUP_CORRELATION = 0.3  # assumed at least between the labels of a group, for what they are worth
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # from this many labels on, two folds of five are enough
 MIN_DRAWN = 20  # with this many random labels, chosen ones are ignored for weights and shares
@@ -37,6 +37,7 @@ class HeldOut:
         None if a fold holds out only its own rows.
     groups : ndarray of int of shape (n_all_rows,) or None, the group of each row; None: each row is its own
     all_codes : ndarray of int of shape (n_all_rows,) or None, the class number of every row; set with `groups`
+    worth : float, how many independent labels each label is worth: below 1 with `groups`
     """
 
     rows: np.ndarray
@@ -49,6 +50,7 @@ class HeldOut:
     hidden_fold: np.ndarray | None = None
     groups: np.ndarray | None = None
     all_codes: np.ndarray | None = None
+    worth: float = 1.0
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -178,10 +180,28 @@ def _fold_groups(
     if len(rows) > MAX_HELD_OUT:
         rows = np.sort(np.random.default_rng(seed).choice(rows, MAX_HELD_OUT, replace=False))
     n_folds = int(hidden_fold.max(initial=-1)) + 1
-    counted = weights[rows] / design_effect(groups[rows], GROUP_CORRELATION)
-    return HeldOut(
-        rows, hidden_fold[rows], codes[rows], n_folds, counts, ~chosen[rows], counted, hidden_fold, groups, codes
-    )
+    worth = 1.0 / design_effect(groups[rows], label_correlation(codes[labeled], number))
+    fold, counted = hidden_fold[rows], worth * weights[rows]
+    return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows], counted, hidden_fold, groups, codes, worth)
+
+
+def label_correlation(codes: np.ndarray, groups: np.ndarray) -> float:
+    """Correlation of the labels of a group (one-way analysis of variance), at least `GROUP_CORRELATION`.
+
+    Near 1 if the rows of a group nearly always have the same class, as repeated measurements do.
+    """
+    sizes = np.bincount(groups)
+    n_groups, n_labels = len(sizes), len(codes)
+    if not 1 < n_groups < n_labels:
+        return GROUP_CORRELATION
+    counts = np.zeros((n_groups, codes.max() + 1))
+    np.add.at(counts, (groups, codes), 1.0)
+    within = n_labels - (counts**2 / sizes[:, None]).sum()
+    between = (counts**2 / sizes[:, None]).sum() - (counts.sum(axis=0) ** 2).sum() / n_labels
+    within, between = within / (n_labels - n_groups), between / (n_groups - 1)
+    size = (n_labels - float(sizes @ sizes) / n_labels) / (n_groups - 1)
+    total = between + (size - 1.0) * within
+    return float(max((between - within) / total, GROUP_CORRELATION)) if total > 0 else GROUP_CORRELATION
 
 
 def design_effect(groups: np.ndarray, correlation: float) -> float:

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from scipy.cluster.hierarchy import fcluster, linkage
 from scipy.spatial.distance import cdist
 from scipy.stats import wasserstein_distance
 from sklearn.tree import DecisionTreeClassifier
@@ -119,6 +118,8 @@ def matched_groups(scaled: ScaledRows, codes: np.ndarray, importance: np.ndarray
     apart = cdist(here, here)
     np.fill_diagonal(apart, np.inf)
     best, distance = None, wasserstein_distance(apart.min(axis=1), wanted)
+    from scipy.cluster.hierarchy import fcluster, linkage  # few fits need it
+
     tree = linkage(here, "average")
     for n_clusters in np.unique(np.geomspace(3, max(0.9 * len(kept), 3), N_CUTS).round().astype(int))[::-1]:
         clusters = fcluster(tree, n_clusters, "maxclust")

@@ -19,7 +19,6 @@ def write_output(
     inputs: Iterable[str | Path] = (),
     *,
     mode_like: str | Path | None = None,
-    written: list[Path] | None = None,
 ) -> None:
     """Write to a stream, or to a file in one step; the other arguments are those of `write_atomic`."""
     if not isinstance(out, (str, Path)):
@@ -32,7 +31,7 @@ def write_output(
         with compressed_stream(handle, codec) as stream:
             write(stream)
 
-    write_atomic(out, packed, force, inputs, mode_like=mode_like, written=written)
+    write_atomic(out, packed, force, inputs, mode_like=mode_like)
 
 
 def write_arrow(
@@ -42,7 +41,6 @@ def write_arrow(
     force: bool = False,
     excel_safe: bool = False,
     mode_like: str | Path | None = None,
-    written: list[Path] | None = None,
 ) -> None:
     """Write an Arrow table, which may have no rows, in the format of the name; else and to a stream as CSV.
 
@@ -58,9 +56,7 @@ def write_arrow(
         In CSV and TSV, no text cell starts a formula, as in `Table.write`.
     mode_like : str, path or None
         A file whose permissions a new output does not exceed: the one that the rows are from.
-    written : list of path or None
-        The path of the output is appended to it as soon as the file is in place.
     """
     format = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
     write = arrow_writer(whole, format or "csv", excel_safe)
-    write_output(out, write, force, mode_like=mode_like, written=written)
+    write_output(out, write, force, mode_like=mode_like)

@@ -184,7 +184,6 @@ class Table(ABC):
         format: str | None = None,
         force: bool = False,
         excel_safe: bool = False,
-        written: list[Path] | None = None,
     ) -> None:
         """Write the table with columns added and everything else unchanged.
 
@@ -209,8 +208,6 @@ class Table(ABC):
         excel_safe : bool
             In CSV and TSV, put an apostrophe before every text cell, new or not, that begins with `=`, `+`, `-`, `@`,
             a tab or a line break and is no number, so that spreadsheets do not take it for a formula.
-        written : list of path or None
-            The path of the output is appended to it as soon as the file is in place.
         """
         if str(out) == "-":
             out = sys.stdout.buffer
@@ -219,7 +216,7 @@ class Table(ABC):
             refuse_url(path)
         write = self._output(path, self._check_added(added), self._check_fill(fill), format, excel_safe)
         inputs = [] if self.path is None else [self.path]
-        write_output(out, write, force, inputs, mode_like=self.path, written=written)
+        write_output(out, write, force, inputs, mode_like=self.path)
 
     def _output(
         self,

@@ -10,6 +10,7 @@ import secrets
 import stat
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -17,6 +18,7 @@ from otprop.files._errors import TableError, one_line
 from otprop.files._formats import refuse_url
 
 Content = bytes | str | Callable[[BinaryIO], object]
+_RECORD: ContextVar[list[Path] | None] = ContextVar("record", default=None)
 _NAME_BYTES = 200  # of a file name that fit into its temporary name
 
 
@@ -63,6 +65,16 @@ def check_output(path: str | Path, force: bool = False, inputs: Iterable[str | P
             pass
 
 
+def record_writes() -> list[Path]:
+    """A list to which `write_atomic` appends each path in this thread from now on, as soon as the file is in place.
+
+    What is not in it was not written here: another process may have written a file of that name meanwhile.
+    """
+    record: list[Path] = []
+    _RECORD.set(record)
+    return record
+
+
 def write_atomic(
     path: str | Path,
     content: Content,
@@ -70,7 +82,6 @@ def write_atomic(
     inputs: Iterable[str | Path] = (),
     *,
     mode_like: str | Path | None = None,
-    written: list[Path] | None = None,
 ) -> None:
     """Write a temporary file and move it to its path in one step.
 
@@ -90,8 +101,6 @@ def write_atomic(
         Files that must not be written, even with `force`.
     mode_like : str, path or None
         A file whose permissions a new output does not exceed: the input that it is made from.
-    written : list of path or None
-        `path` is appended to it as soon as the file is in place: if not, another process wrote what is there.
 
     Raises
     ------
@@ -129,8 +138,8 @@ def write_atomic(
             os.chmod(part, _final_mode(target, mode_like))
             os.fsync(handle.fileno())
             _move(part, target, path, force)
-            if written is not None:
-                written.append(Path(path))
+            if (record := _RECORD.get()) is not None:
+                record.append(Path(path))
         _sync_folder(target.parent)
 
 

@@ -131,7 +131,7 @@ class _Writer:
                 node, value = {**node, "wide": True}, half
         self._n_arrays += 1
         with self._archive.open(ZipInfo(f"{node['array']}.npy"), "w", force_zip64=True) as member:
-            npy.write_array(member, value, allow_pickle=False)
+            npy.write_array(member, _without_padding(value), allow_pickle=False)
         return node
 
     def _object(self, value: Any) -> dict[str, Any]:
@@ -327,6 +327,16 @@ def _refuse_not_finite(name: str, value: Any, saved: SavedClass) -> None:
         sound = ~np.isnan(array) if name in saved.infinite else np.isfinite(array)
         if not sound.all():
             raise ArchiveError(f"it holds {array[~sound].flat[0]} in {name} of a {saved.id}")
+
+
+def _without_padding(array: np.ndarray) -> np.ndarray:
+    """The array with zeros between its fields, where scikit-learn's trees have whatever was in memory."""
+    if array.dtype.names is None:
+        return array
+    clean = np.zeros(array.shape, array.dtype)
+    for name in array.dtype.names:
+        clean[name] = array[name]
+    return clean
 
 
 def _float_arrays(value: Any) -> Iterator[np.ndarray]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
 from pathlib import Path
@@ -12,7 +12,7 @@ import numpy as np
 
 from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
-from otprop.table.errors import Hint, RequestError, unknown_name
+from otprop.table.errors import Hint, RequestError
 from otprop.table.frame import is_frame, is_polars, table_of_frame
 from otprop.table.target import ClassNames, holds_no_label
 from otprop.table.values import shown
@@ -22,9 +22,6 @@ GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
 WITH_LABEL = {ROW, LABEL, WAS, GIVEN, SUGGESTED, PROBABILITY, DIGEST}  # of the page's corrections and of label issues
 RANDOM = "random"  # the reason of a row that was drawn, and not picked for what it is
 LISTED = 6
-_YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
-_YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
-_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
 
 
 @dataclass(frozen=True)
@@ -97,12 +94,12 @@ def read_corrections(
             raise _no_rows_named(parameter, given)
         rows = _rows_of(part, table, target, parameter, frame, notes)
         with_label = [one for one in rows if not holds_no_label(one[1], unlabeled)]
-        source = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
+        name = part if isinstance(part, (str, PathLike)) else f"the {type(part).__name__}"
         if rows and not with_label:
-            raise RequestError(parameter, f"hold no label: every label of {source} is empty. Fill them in first.")
+            raise RequestError(parameter, f"hold no label: every label of {name} is empty. Fill them in first.")
         if len(with_label) < len(rows):
             n_empty = len(rows) - len(with_label)
-            notes.append(f"{source}: {n_empty} of {len(rows)} rows have no label and are not used")
+            notes.append(f"{name}: {n_empty} of {len(rows)} rows have no label and are not used")
         counted = isinstance(part, (str, PathLike)) or ROW in getattr(part, "columns", ())
         for row, label, is_drawn in with_label:
             names[row] = _from_1(row) if counted else repr(frame.index[row]) if has_index(frame) else str(row)
@@ -122,21 +119,21 @@ def _rows_of(
     """Row from 0, label and whether it was drawn, for every label of a file, a DataFrame, a Series or a mapping."""
     if isinstance(part, (str, PathLike)):
         try:
-            source = read_table(Path(part))
+            given = read_table(Path(part))
         except NoRowsError:  # a list of issues where none was found
             notes.append(f"{part} has no rows: no labels are taken from it")
             return []
-        return _read_rows(source, None, table, target, parameter, frame, notes)
-    if is_polars(part) and not hasattr(part, "columns"):  # a Series of polars has no index: one label a row
+        return _read_rows(given, None, table, target, parameter, frame, notes)
+    if is_polars(part) and not hasattr(part, "columns"):  # a Series of polars has no index: one label per row
         if len(part) != table.n_rows:
             raise RequestError(
                 parameter, f"are a Series of {len(part)} labels; {table.origin} has {table.n_rows} rows."
             )
         return [(row, label, False) for row, label in enumerate(part.to_list())]
     if is_frame(part):
-        source = table_of_frame(part, f"the DataFrame of {parameter}")
+        given = table_of_frame(part, f"the DataFrame of {parameter}")
         named = has_index(part) and part.index.name == index_name(frame, table)
-        return _read_rows(source, list(part.index) if named else None, table, target, parameter, frame, notes)
+        return _read_rows(given, list(part.index) if named else None, table, target, parameter, frame, notes)
     if isinstance(part, Mapping):
         names, labels = list(part), list(part.values())
     elif hasattr(part, "iloc"):
@@ -162,55 +159,55 @@ def _no_rows_named(parameter: str, given: Any) -> RequestError:
     )
 
 
-def _label_column(source: Table, table: Table, target: str, parameter: str) -> str:
+def _label_column(given: Table, table: Table, target: str, parameter: str) -> str:
     """The column of a table of corrections that holds the labels."""
-    names = set(source.names)
+    names = set(given.names)
     if LABEL not in names or target not in names or target == LABEL:
         return LABEL if LABEL in names and target != ROW and target not in names else target
     if names <= WITH_LABEL:
         return LABEL
-    filled = [not all(holds_no_label(cell, ()) for cell in source.cells(name)) for name in (target, LABEL)]
+    filled = [not all(holds_no_label(cell, ()) for cell in given.cells(name)) for name in (target, LABEL)]
     if filled == [False, True]:
         if LABEL not in table.names:  # the user's own column, beside the target that was to be filled in
             return LABEL
         raise RequestError(
-            parameter, f"hold no label: {target!r} of {source.origin} is empty. Put the labels there, not in {LABEL!r}."
+            parameter, f"hold no label: {target!r} of {given.origin} is empty. Put the labels there, not in {LABEL!r}."
         )
     return target
 
 
 def _read_rows(
-    source: Table, index: list[Any] | None, table: Table, target: str, parameter: str, frame: Any, notes: list[str]
+    given: Table, index: list[Any] | None, table: Table, target: str, parameter: str, frame: Any, notes: list[str]
 ) -> list[tuple[int, Any, bool]]:
     """The same, for every row of a table of corrections; `index` names its rows, where it was a DataFrame."""
-    names, by_index = set(source.names), index_name(frame, table)
-    column = _label_column(source, table, target, parameter)
+    names, by_index = set(given.names), index_name(frame, table)
+    column = _label_column(given, table, target, parameter)
     known = ROW in names or index is not None or by_index in names
     if not known or column not in names or column == ROW:
         raise RequestError(
             parameter,
             f"must have their labels in {LABEL!r} or {target!r}, and a column {ROW!r} counted from 1 or an index "
-            f"{by_index!r}; {source.origin} has {listed(source.names)}.",
+            f"{by_index!r}; {given.origin} has {listed(given.names)}.",
         )
-    digests = {str(cell).strip() for cell in source.cells(DIGEST) if cell is not None} if DIGEST in names else set()
+    digests = {str(cell).strip() for cell in given.cells(DIGEST) if cell is not None} if DIGEST in names else set()
     if digests - {table.digest, ""}:
         raise RequestError(
             parameter,
-            f"do not belong here: {source.origin} was made from another file than {table.origin}, or from an earlier "
+            f"do not belong here: {given.origin} was made from another file than {table.origin}, or from an earlier "
             "state of it, for the contents differ. Give what was labelled, unchanged.",
         )
-    if not digests and source.path is not None:
-        notes.append(f"{source.origin} does not say which file it is for ({DIGEST} is missing): not checked")
-    reasons = source.cells(REASON) if REASON in names and column != REASON else [None] * source.n_rows
-    where = f" in {source.origin}" if source.path is not None else ""
+    if not digests and given.path is not None:
+        notes.append(f"{given.origin} does not say which file it is for ({DIGEST} is missing): not checked")
+    reasons = given.cells(REASON) if REASON in names and column != REASON else [None] * given.n_rows
+    where = f" in {given.origin}" if given.path is not None else ""
     if ROW in names:
-        rows = [_checked_row(cell, 1, table, parameter, where) for cell in source.cells(ROW)]
+        rows = [_checked_row(cell, 1, table, parameter, where) for cell in given.cells(ROW)]
     elif by_index in names:  # a file that was written with its index, or a frame of polars
-        rows = named_rows(source.cells(by_index).tolist(), frame, table, parameter)
+        rows = named_rows(given.cells(by_index).tolist(), frame, table, parameter)
     else:
         rows = named_rows(index or [], frame, table, parameter)
     drawn = [str(reason).strip() == RANDOM for reason in reasons]
-    return list(zip(rows, source.cells(column).tolist(), drawn, strict=True))
+    return list(zip(rows, given.cells(column).tolist(), drawn, strict=True))
 
 
 def has_index(frame: Any) -> bool:
@@ -358,26 +355,3 @@ def issues_to_correct(issues: Sequence[LabelIssue], table: Table, index: Any = N
         DIGEST: [table.digest] * len(issues),
     }
     return pd.DataFrame(columns, index=index)
-
-
-def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
-    """Which labels were picked: from truth values, one a row, or from a column that says so."""
-    named = isinstance(chosen, str)
-    if isinstance(chosen, str):
-        if chosen not in table.names:
-            raise RequestError("chosen", unknown_name("column", chosen, table.names), chosen)
-        cells: Iterable[Any] = table.cells(chosen)
-    else:
-        cells = chosen
-        if len(chosen) != table.n_rows:
-            raise RequestError("chosen", f"has {len(chosen)} values, {table.origin} has {table.n_rows} rows.")
-    texts = ["" if cell is None or cell != cell else str(cell).strip().lower() for cell in cells]
-    unknown = sorted(set(texts) - _YES - _NO)
-    if unknown:
-        where = f"the column {chosen!r}" if named else "it"
-        raise RequestError(
-            "chosen",
-            "must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
-            f"{where} holds {listed(unknown, LISTED)}.",
-        )
-    return np.array([text in _YES for text in texts])

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import pairwise_distances
 
-from otprop.labelling.job import Job, is_class_level
+from otprop.labelling.job import Job
+from otprop.labelling.methods import is_class_level
 from otprop.labelling.outcome import Outcome
 
 N_NEAREST = 5

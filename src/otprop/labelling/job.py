@@ -1,4 +1,7 @@
-"""The job of `otprop label`: the labels and vectors of a table, a fitted estimator, and its outcome."""
+"""The one road of a table: its target, features and labels, the fit, the outcome, and the columns of the result.
+
+A file, a DataFrame, the landmarks of a folder and the table of the studio are all a `Job` of `prepare`.
+"""
 
 from __future__ import annotations
 
@@ -11,31 +14,31 @@ from typing import Any
 
 import numpy as np
 
-from otprop._otp import OTP
 from otprop._progress import ProgressCallback, no_progress
 from otprop._validation import did_you_mean
 from otprop.files import Table
-from otprop.labelling.corrections import Corrections, chosen_rows, corrected_cells, read_corrections
-from otprop.labelling.methods import make_estimator
-from otprop.labelling.outcome import Outcome
-from otprop.labelling.previous_run import MADE_BY_PREVIOUS_RUN, previous_columns
-from otprop.labelling.sampling import group_values, sampling_notes
+from otprop.labelling.corrections import Corrections, corrected_cells, read_corrections
+from otprop.labelling.fit_notes import fit_notes
+from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
+from otprop.labelling.outcome import Outcome, RowLabels, outcome_of
+from otprop.labelling.output_columns import (
+    MADE_BY_PREVIOUS_RUN,
+    OutputColumns,
+    parts_of_file,
+    previous_columns,
+    refuse_taken,
+)
+from otprop.labelling.row_values import chosen_rows, group_values
 from otprop.labelling.votes import classes_by_votes, read_votes, vote_cells
-from otprop.propagation.class_errors import ClassErrors
 from otprop.propagation.geometry import Geometry
-from otprop.propagation.rounds import certainty
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.features import LEFT_OUT, ColumnUse, Features
 from otprop.table.images import with_folder
+from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
 from otprop.table.target import Target, read_target
 
 LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
-NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
-MOST_MISSED = 3  # classes named in a note as hardly found
-MOST_SHARES = 20  # classes whose shares are listed for a person
-_CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
-_WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
 
 
 @dataclass(frozen=True)
@@ -72,12 +75,15 @@ class Request:
 
 @dataclass
 class Job:
-    """A table, its labels, how its columns become vectors, and the estimator that will label it.
+    """A table, its labels, how its columns become vectors, the estimator that will label it, and what is added to it.
 
     Attributes
     ----------
     table : Table
     request : Request
+    output : OutputColumns, which columns are added
+    call : str, what repeats this
+    frame : DataFrame that the table was made from, whose index names the rows; None for a file
     target : Target
     features : Features
     estimator : estimator, fitted once `run` has returned
@@ -110,6 +116,9 @@ class Job:
     geometry: Geometry | None = None
     votes: Any = None
     earlier: list[tuple[int, float]] = field(default_factory=list)
+    output: OutputColumns = field(default_factory=OutputColumns)
+    call: str = ""
+    frame: Any = None
 
     @property
     def notes(self) -> list[str]:
@@ -129,13 +138,7 @@ class Job:
     @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the method as JSON can hold them: as used where the estimator chose, else as set."""
-        params = self.estimator.get_params(deep=False)
-        found = {name: _json_value(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
-        for name in _CHOSEN:
-            if name in found and hasattr(self.estimator, f"{name}_"):
-                found[name] = _json_value(getattr(self.estimator, f"{name}_"))
-        shares = _class_shares(self.estimator, self.target.classes)
-        return found | ({"class_prior": shares} if shares else {})
+        return parameters_used(self.estimator, self.target.classes)
 
     def fit_features(self) -> Any:
         """Fit the features on the frame of their columns, and return it."""
@@ -158,8 +161,16 @@ class Job:
     def with_labels(self, later: Corrections, parameter: str = "corrections", *, new_classes: bool = False) -> Job:
         """A job for the same table with more labels, which takes over the features and the geometry."""
         request = replace(self.request, new_classes=self.request.new_classes or new_classes)
-        corrections = self.corrections.updated(later)
-        job = prepare(self.table, request, corrections=corrections, parameter=parameter, features=self.features)
+        job = prepare(
+            self.table,
+            request,
+            corrections=self.corrections.updated(later),
+            parameter=parameter,
+            features=self.features,
+            output=self.output,
+            call=self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)",
+            frame=self.frame,
+        )
         job.vectors, job.geometry = self.vectors, self.geometry
         job.earlier = list(self.earlier)
         if hasattr(self.estimator, "expected_error_"):
@@ -190,95 +201,14 @@ class Job:
                 self.estimator.fit(self.vectors, self.target.codes, **more)
         messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
         self.warnings += dict.fromkeys(messages)
-        self.warnings += [*sampling_notes(self), *self._no_gain()]
-        outcome = self._outcome(perf_counter() - start)
-        self.warnings += self._hardly_found(outcome.class_errors)
+        outcome = outcome_of(self, perf_counter() - start)
+        self.warnings += fit_notes(self, outcome.class_errors)
         return outcome
 
-    def _no_gain(self) -> list[str]:
-        """A note where one class for all rows is expected to be as good as the labels."""
-        error, shares = getattr(self.estimator, "error_", None), getattr(self.estimator, "class_prior_", None)
-        if error is None or shares is None or not error.concentration or len(shares) < 2:
-            return []
-        largest = int(np.argmax(shares))
-        found = np.asarray(self.estimator.transduction_)[~self.target.given]
-        if error.expected < 1.0 - shares[largest]:
-            got = float(np.mean(found == largest)) if len(found) else 0.0
-            if got < NEARLY_ALL or shares[largest] > got - 0.05:
-                return []
-            return [
-                f"{got:.1%} of the rows without a label were labelled {self.target.classes[largest]!r}, though only "
-                f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
-                f"row. Label more rows of the others"
-            ]
-        return [
-            f"the labels are not expected to be better than {self.target.classes[largest]!r} for every row: expected "
-            f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "
-            f"columns that tell the classes apart"
-        ]
-
-    def _hardly_found(self, errors: Sequence[ClassErrors]) -> list[str]:
-        """A note for classes of which far fewer rows were labelled than are expected."""
-        missed = sorted((one for one in errors if one.hardly_found), key=lambda one: -one.n_expected)
-        if not missed:
-            return []
-        named = [
-            f"about {one.n_expected:.0f} rows are expected to be {one.label!r}, {one.n_labelled or 'none'} "
-            f"{'was' if one.n_labelled < 2 else 'were'} labelled so"
-            for one in missed[:MOST_MISSED]
-        ]
-        if len(missed) > MOST_MISSED:
-            named.append(f"and {len(missed) - MOST_MISSED} more classes")
-        text = "; ".join(named)
-        if self.request.abstain_below is not None:
-            return [text]
-        if self.request.objective is not None:
-            return [f"{text}: label more rows of {'this class' if len(missed) == 1 else 'these classes'}"]
-        return [Hint(f"{text}: ", "objective", "balanced", " finds more of them")]
-
-    def _class_errors(self) -> list[ClassErrors]:
-        """Precision and recall by the names of the classes; empty for other methods, and without unlabelled rows."""
-        if not is_class_level(self.estimator) or self.target.given.all():
-            return []
-        return [replace(one, label=self.target.classes[one.label]) for one in self.estimator.class_errors()]
-
-    def _outcome(self, seconds: float) -> Outcome:
-        fitted, target, n_rows = self.estimator, self.target, self.table.n_rows
-        distributions = fitted.label_distributions_
-        rounds = getattr(fitted, "round_", np.where(target.given, 0, 1))
-        confidence = getattr(fitted, "confidence_", None)
-        return Outcome(
-            target=self.request.target,
-            classes=target.classes,
-            codes=np.asarray(fitted.transduction_, dtype=np.intp).reshape(n_rows),
-            given=target.given,
-            distributions=distributions,
-            certainty=fitted.certainty_ if hasattr(fitted, "certainty_") else certainty(distributions),
-            confidence=confidence,
-            novelty=getattr(fitted, "novelty_", None),
-            shifted=_is_shifted(fitted),
-            round=np.asarray(rounds),
-            n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
-            n_hidden=int((~self.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
-            corrected=self.corrected,
-            confusion=_confusion(fitted, target),
-            shares=_class_shares(fitted, target.classes) if hasattr(fitted, "class_prior_") else None,
-            label_issues=[
-                replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
-                for issue in getattr(fitted, "label_issues_", [])
-                if not (self.in_table[issue.row] and issue.row in self.corrections.labels)  # somebody has looked at it
-            ],
-            error=getattr(fitted, "error_", None),
-            class_errors=self._class_errors(),
-            objective=getattr(fitted, "objective", "accuracy"),
-            expected_cost=getattr(fitted, "expected_cost_", None),
-            coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
-            sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
-            method=self.request.method,
-            params=_parameter_texts(fitted, target.classes),
-            seconds=seconds,
-            voters=getattr(fitted, "voters_", []),
-        )
+    def added(self, labels: RowLabels) -> tuple[dict[str, Any], tuple[str, np.ndarray] | None]:
+        """The columns that are added to the table for these labels, and the target with what to fill into it."""
+        target = self.target
+        return self.output.written(labels, self.table, target.name, target.classes, target.values)
 
 
 def prepare(
@@ -291,19 +221,23 @@ def prepare(
     parameter: str = "corrections",
     frame: Any = None,
     features: Features | None = None,
+    output: OutputColumns | None = None,
+    call: str = "",
 ) -> Job:
     """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError.
 
     `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
     `corrections`: instead of those of the request, `parameter` being where they came from; `frame`: the DataFrame that
     the table was made from, whose index names the rows of corrections; `features`: those of an earlier job for the
-    same request.
+    same request; `output`: the columns to add, refused where the table has them; `call`: what repeats this.
     """
     _check_lists(request)
     if corrections is None:
         corrections = read_corrections(
             request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled
         )
+    if not (allow_few or corrections.labels):
+        refuse_unlabelled(table, request.target)
     cells = vote_cells(request.votes, table, request.target, frame)
     with_few = allow_few or bool(cells)
     target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, with_few, allow_complete)
@@ -339,6 +273,9 @@ def prepare(
     if cells and not is_class_level(estimator):
         raise RequestError("votes", f"need the method otp; {request.method} does not take them.")
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
+    if output is not None:
+        parts = parts_of_file(confidence=is_class_level(estimator))
+        refuse_taken(table, output.names(request.target, target.classes, parts), request.target)
     return Job(
         table=table,
         request=request,
@@ -353,6 +290,9 @@ def prepare(
         previous=previous,
         warnings=[*empty, *notes],
         votes=votes,
+        output=output or OutputColumns(),
+        call=call,
+        frame=frame,
     )
 
 
@@ -423,58 +363,3 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
     finally:
         if reports:
             estimator.set_progress(None)
-
-
-def _is_shifted(fitted: Any) -> bool:
-    """Whether the labelled rows differ from the others, so that the expected error is a rough estimate."""
-    shift = getattr(fitted, "shift_", None)
-    return bool(shift is not None and shift.found)
-
-
-def is_class_level(estimator: Any) -> bool:
-    """Whether the estimator has confidence, suggestions and explanations."""
-    return isinstance(estimator, OTP)
-
-
-def _confusion(fitted: Any, target: Target) -> tuple[np.ndarray, list[str]] | None:
-    """Held-out labels by given class and by the class found; None where none was held out."""
-    rows = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
-    if len(rows) == 0:
-        return None
-    matrix = np.zeros((len(target.classes), len(target.classes)), dtype=np.intp)
-    np.add.at(matrix, (target.codes[rows], fitted.held_out_proba_.argmax(axis=1)), 1)
-    return matrix, list(target.classes)
-
-
-def _json_value(value: Any) -> Any:
-    """A value as JSON can hold it."""
-    if isinstance(value, (np.generic, np.ndarray)):
-        value = value.tolist()
-    if value is None or isinstance(value, (bool, int, float, str)):
-        return value
-    return [_json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
-
-
-def _class_shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
-    """The classes' shares by name, as used, or else as asked for."""
-    shares = getattr(estimator, "class_prior_", getattr(estimator, "class_prior", None))
-    if shares is None or isinstance(shares, str):
-        return None
-    return {name: float(share) for name, share in zip(classes, shares, strict=True)}
-
-
-def _parameter_texts(estimator: Any, classes: Sequence[str]) -> dict[str, str]:
-    """The parameters that decide the result, as set and as used, for a person."""
-    params = estimator.get_params(deep=False)
-    found = {name: str(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
-    for name in _CHOSEN:
-        if name in found and hasattr(estimator, f"{name}_"):
-            found[name] += f" (used: {float(getattr(estimator, f'{name}_')):.3g})"
-    shares = _class_shares(estimator, classes)
-    if shares:
-        named = [f"{name} {share:.3g}" for name, share in shares.items()]
-        more = f" and {len(named) - MOST_SHARES} more" if len(named) > MOST_SHARES else ""
-        asked = params["class_prior"]
-        how = f"{asked}, used: " if asked is None or isinstance(asked, str) else ""
-        found["class_prior"] = how + ", ".join(named[:MOST_SHARES]) + more
-    return found

@@ -1,4 +1,4 @@
-"""An estimator that is not fitted, by the name of its method and the parameters that were asked for."""
+"""The estimator of a job: made by the name of its method and the parameters asked for; its parameters as used."""
 
 from __future__ import annotations
 
@@ -18,10 +18,13 @@ from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.target import ClassNames
 
 METHODS: dict[str, Callable[[], Any]] = {"otp": OTP, "otp-paper": PaperOTP}
-MOST_SEED = 2**32 - 1
+MAX_SEED = 2**32 - 1
+MAX_SHARES = 20  # classes whose shares are listed for a person
 ROUNDED = 0.02  # by which shares that were rounded may miss 1
-_SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are no settings
-_NOT_FOR_TABLES = ("graph", "precomputed")  # costs for which X is no table
+_SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are not settings
+_NOT_FOR_TABLES = ("graph", "precomputed")  # costs for which X is not a table
+_CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may choose: it has the value used as NAME_
+_WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
 
 
 def make_estimator(
@@ -39,8 +42,8 @@ def make_estimator(
     """Make an estimator; the parameters are those of `otprop.label`, `classes` in the order of the class numbers."""
     if method not in METHODS:
         raise RequestError("method", unknown_name("method", method, METHODS), method)
-    if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MOST_SEED):
-        raise RequestError("random_state", f"give a whole number from 0 to {MOST_SEED}.", seed)
+    if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MAX_SEED):
+        raise RequestError("random_state", f"give a whole number from 0 to {MAX_SEED}.", seed)
     if jobs == 0:
         raise RequestError("n_jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
     if abstain_below is not None:
@@ -137,3 +140,53 @@ def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) ->
     if abs(total - 1.0) > ROUNDED and any(0 < share < 1 for share in shares.values()):
         raise RequestError("class_prior", f"has shares that add up to {total:.4g}, not 1; or give numbers of rows.")
     return [shares[name] / total for name in classes]
+
+
+def is_class_level(estimator: Any) -> bool:
+    """Whether the estimator has confidence, suggestions and explanations."""
+    return isinstance(estimator, OTP)
+
+
+def parameters_used(estimator: Any, classes: Sequence[str]) -> dict[str, Any]:
+    """The parameters of a method as JSON can hold them: as used where the estimator chose, else as set."""
+    params = estimator.get_params(deep=False)
+    found = {name: _json_value(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
+    for name in _CHOSEN:
+        if name in found and hasattr(estimator, f"{name}_"):
+            found[name] = _json_value(getattr(estimator, f"{name}_"))
+    shares = class_shares(estimator, classes)
+    return found | ({"class_prior": shares} if shares else {})
+
+
+def _json_value(value: Any) -> Any:
+    """A value as JSON can hold it."""
+    if isinstance(value, (np.generic, np.ndarray)):
+        value = value.tolist()
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    return [_json_value(each) for each in value] if isinstance(value, (list, tuple)) else str(value)
+
+
+def class_shares(estimator: Any, classes: Sequence[str]) -> dict[str, float] | None:
+    """The classes' shares by name, as used, or else as asked for."""
+    shares = getattr(estimator, "class_prior_", getattr(estimator, "class_prior", None))
+    if shares is None or isinstance(shares, str):
+        return None
+    return {name: float(share) for name, share in zip(classes, shares, strict=True)}
+
+
+def parameter_texts(estimator: Any, classes: Sequence[str]) -> dict[str, str]:
+    """The parameters that decide the result, as set and as used, for a person."""
+    params = estimator.get_params(deep=False)
+    found = {name: str(value) for name, value in params.items() if name not in _WITHOUT_EFFECT}
+    for name in _CHOSEN:
+        if name in found and hasattr(estimator, f"{name}_"):
+            found[name] += f" (used: {float(getattr(estimator, f'{name}_')):.3g})"
+    shares = class_shares(estimator, classes)
+    if shares:
+        named = [f"{name} {share:.3g}" for name, share in shares.items()]
+        more = f" and {len(named) - MAX_SHARES} more" if len(named) > MAX_SHARES else ""
+        asked = params["class_prior"]
+        how = f"{asked}, used: " if asked is None or isinstance(asked, str) else ""
+        found["class_prior"] = how + ", ".join(named[:MAX_SHARES]) + more
+    return found

@@ -12,7 +12,7 @@ from decimal import Decimal
 from importlib.metadata import PackageNotFoundError, version
 from os import PathLike
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, BinaryIO, Self
 from zipfile import BadZipFile, ZipFile
 from zoneinfo import ZoneInfo
 
@@ -21,12 +21,16 @@ import numpy as np
 from otprop._errors import OtpropError
 from otprop.files import Reading, Table, write_atomic
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
+from otprop.labelling.outcome import RowLabels
+from otprop.propagation.rounds import certainty
 from otprop.table.errors import ColumnError
 from otprop.table.features import Features
 from otprop.table.images import with_folder
-from otprop.table.target import Target
 from otprop.table.text_model import LocalTextModel
 from otprop.table.values import pandas
+
+if TYPE_CHECKING:
+    from otprop.labelling.job import Job
 
 OLDEST_FORMAT, FORMAT = 3, 3
 KIND = "otprop model"
@@ -38,17 +42,9 @@ class ModelError(OtpropError, ValueError):
     """Something is wrong with a model, or its file; the message is one line for the user."""
 
 
-class Fitted(Protocol):
-    """What a model is made of; where there is a `table` too, the model keeps how its columns were read."""
-
-    features: Features
-    target: Target
-    estimator: Any
-
-
 @dataclass(frozen=True)
 class SavedModel:
-    """A model from a file.
+    """A model for rows that come later, from a file or for one.
 
     Attributes
     ----------
@@ -71,6 +67,13 @@ class SavedModel:
     notes: list[str] = field(default_factory=list)
     readings: dict[str, Reading] = field(default_factory=dict)
 
+    @classmethod
+    def of_job(cls, job: Job, values: Sequence[Any] | None = None) -> Self:
+        """The model of a job that has run; `values` are its classes, where they are not those of the target."""
+        readings = job.table.readings(job.features.wanted)
+        target, classes = job.target, job.target.values if values is None else values
+        return cls(job.features, job.estimator, target.name, target.classes, list(classes), readings=readings)
+
     @property
     def has_confidence(self) -> bool:
         """Whether the method has a confidence."""
@@ -87,27 +90,27 @@ class SavedModel:
 
 
 def save_model(
-    out: str | Path | BinaryIO, fitted: Fitted, *, force: bool = False, written: list[Path] | None = None
+    out: str | Path | BinaryIO, model: SavedModel, *, force: bool = False, made_from: Path | None = None
 ) -> None:
     """Write a model to a file: a zip archive of JSON and NumPy arrays, without pickle.
 
     Parameters
     ----------
     out : str, path or binary file
-    fitted : object with `features`, `target` and `estimator`, such as a job that has run
+    model : SavedModel
     force : bool, an existing file may be replaced
-    written : list of path or None, `out` is appended to it as soon as the file is in place
+    made_from : path or None, the file of its table: never written, and the model can be read by no more people
     """
     header = {
         "kind": KIND,
         "format": FORMAT,
-        "target": fitted.target.name,
-        "classes": list(fitted.target.classes),
-        "values": [_to_json(value) for value in fitted.target.values],
-        "readings": _readings(fitted),
+        "target": model.target,
+        "classes": list(model.classes),
+        "values": [_to_json(value) for value in model.values],
+        "readings": {name: asdict(found) for name, found in model.readings.items()},
         "versions": _versions(),
     }
-    root = {"features": fitted.features, "estimator": fitted.estimator}
+    root = {"features": model.features, "estimator": model.estimator}
 
     def write(file: BinaryIO) -> None:
         try:
@@ -119,41 +122,40 @@ def save_model(
             ) from None
 
     if isinstance(out, (str, Path)):
-        path = getattr(getattr(fitted, "table", None), "path", None)
-        write_atomic(out, write, force, [] if path is None else [path], mode_like=path, written=written)
+        write_atomic(out, write, force, [] if made_from is None else [made_from], mode_like=made_from)
     else:
         write(out)
 
 
 def load_model(
-    source: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
+    file: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
 ) -> SavedModel:
     """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
     Parameters
     ----------
-    source : str, path or binary file
+    file : str, path or binary file
     text_model : path or None, the local text model that the model was made with, whose digest must be the same
 
     Returns
     -------
     SavedModel
     """
-    model = _load(source)
+    model = _load(file)
     model.notes.extend(model.features.use_text_model(text_model))
     return model
 
 
-def _load(source: str | Path | BinaryIO) -> SavedModel:
-    name = str(source) if isinstance(source, (str, Path)) else "the model"
-    if isinstance(source, (str, Path)) and Path(source).is_dir():
+def _load(file: str | Path | BinaryIO) -> SavedModel:
+    name = str(file) if isinstance(file, (str, Path)) else "the model"
+    if isinstance(file, (str, Path)) and Path(file).is_dir():
         raise ModelError(f"{name} is a folder; name the model file in it.")
-    if isinstance(source, (str, Path)) and not Path(source).exists():
+    if isinstance(file, (str, Path)) and not Path(file).exists():
         raise ModelError(f"there is no model file {name}.")
-    if isinstance(source, (str, Path)) and not Path(source).is_file():
+    if isinstance(file, (str, Path)) and not Path(file).is_file():
         raise ModelError(f"{name} is a device or a pipe; name a model file.")
     try:
-        with ZipFile(source) as archive:
+        with ZipFile(file) as archive:
             return _read(archive, name)
     except ModelError:
         raise
@@ -167,7 +169,7 @@ def _load(source: str | Path | BinaryIO) -> SavedModel:
         raise ModelError(f"{name} cannot be read ({error.strerror or error}).") from None
     except Exception as error:  # whatever the parts of a damaged file make zipfile, json and NumPy raise
         raise ModelError(
-            f"{name} is damaged or no model of otprop ({type(error).__name__} while reading it)."
+            f"{name} is damaged or not a model of otprop ({type(error).__name__} while reading it)."
         ) from None
 
 
@@ -177,7 +179,7 @@ def _read(archive: ZipFile, name: str) -> SavedModel:
     root = read_root(archive, header)
     features, estimator = (root.get("features"), root.get("estimator")) if isinstance(root, dict) else (None, None)
     if not isinstance(features, Features) or not hasattr(estimator, "predict_proba"):
-        raise ModelError(f"{name} holds no features and estimator: it is no model of otprop.")
+        raise ModelError(f"{name} holds no features and estimator: it is not a model of otprop.")
     features.check_fitted()
     versions = {str(package): str(number) for package, number in header["versions"].items()}
     return SavedModel(
@@ -192,8 +194,8 @@ def _read(archive: ZipFile, name: str) -> SavedModel:
     )
 
 
-def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray | None]:
-    """Label the rows of a table.
+def predict_table(model: SavedModel, frame: Any) -> RowLabels:
+    """Label rows that come later.
 
     Parameters
     ----------
@@ -202,15 +204,14 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
 
     Returns
     -------
-    codes : ndarray of int, shape (n_rows,), the number of the class of each row
-    distributions : ndarray of shape (n_rows, n_classes)
-    confidence : ndarray of shape (n_rows,) or None, where the method has none
+    RowLabels
     """
+    distributions = np.zeros((len(frame), len(model.classes)))
     if len(frame) == 0:
         confidence = np.empty(0) if model.has_confidence else None
-        return np.empty(0, dtype=np.intp), np.empty((0, len(model.classes))), confidence
+        none = np.empty(0, dtype=np.intp)
+        return RowLabels(codes=none, distributions=distributions, certainty=np.empty(0), confidence=confidence)
     model.features.check_frame(frame)
-    distributions = np.zeros((len(frame), len(model.classes)))
     try:
         with np.errstate(all="ignore"):  # what comes of numbers that a file made up is checked below
             vectors = model.features.transform(frame)
@@ -227,16 +228,17 @@ def predict_table(model: SavedModel, frame: Any) -> tuple[np.ndarray, np.ndarray
     except Exception as error:  # attributes that a file made up
         raise _damaged(error) from error
     _check_probabilities(distributions, confidence)
-    return codes, distributions, confidence
+    sure = certainty(distributions)
+    return RowLabels(codes=codes, distributions=distributions, certainty=sure, confidence=confidence)
 
 
 def _check_probabilities(distributions: np.ndarray, confidence: np.ndarray | None) -> None:
     """Refuse what only a damaged model gives."""
     sound = np.isfinite(distributions).all() and (distributions >= 0).all()
     if not sound or np.abs(distributions.sum(axis=1) - 1).max() > MAX_DEVIATION:
-        raise ModelError("the model is damaged: what it gives are no probabilities.")
+        raise ModelError("the model is damaged: its probabilities are invalid.")
     if confidence is not None and not ((confidence >= 0) & (confidence <= 1)).all():
-        raise ModelError("the model is damaged: its confidence is no probability.")
+        raise ModelError("the model is damaged: its confidence is invalid.")
 
 
 def _damaged(error: Exception) -> ModelError:
@@ -256,7 +258,7 @@ def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
     classes, values = header["classes"], header["values"]
     texts = isinstance(header["target"], str) and all(isinstance(text, str) for text in classes)
     if not texts or len(classes) != len(values) or not isinstance(header["versions"], dict):
-        raise ModelError(f"{name} is damaged: its classes are in disorder.")
+        raise ModelError(f"{name} is damaged: its classes are invalid.")
     return header
 
 
@@ -268,16 +270,9 @@ def _refuse_other_archive(members: list[str], name: str) -> None:
     raise ModelError(f"{name} is a ZIP archive, not a model that 'otprop label --save' wrote.")
 
 
-def _readings(fitted: Fitted) -> dict[str, dict[str, str]]:
-    table = getattr(fitted, "table", None)
-    if table is None:
-        return {}
-    return {name: asdict(found) for name, found in table.readings(fitted.features.wanted).items()}
-
-
 def _reading(found: dict[str, Any]) -> Reading:
     if not all(isinstance(part, str) for part in found.values()):
-        raise ArchiveError("how its columns were read is in disorder")
+        raise ArchiveError("how its columns were read is invalid")
     return Reading(**found)
 
 

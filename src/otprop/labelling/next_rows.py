@@ -13,7 +13,8 @@ from otprop._validation import check_count, check_number
 from otprop.geometry.affinity import local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.labelling.corrections import DIGEST, LABEL, REASON, ROW, has_index, index_name
-from otprop.labelling.job import Job, is_class_level
+from otprop.labelling.job import Job, Request
+from otprop.labelling.methods import is_class_level
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.loop.suggestions import Suggestion, suggest_rows
 from otprop.table.errors import RequestError
@@ -51,13 +52,13 @@ def suggest_next(
         n,
         distributions=distributions,
         labeled=np.flatnonzero(job.target.given),
-        typicality=_typicality(vectors, job.request),
+        typicality=typicality(vectors, job.request),
         random_share=random_share,
         seed=job.request.seed + len(candidates),
     )
 
 
-def _typicality(vectors: Any, request: Any) -> np.ndarray | None:
+def typicality(vectors: Any, request: Request) -> np.ndarray | None:
     """Larger in dense regions: minus the distance to a near neighbour."""
     k = min(N_NEIGHBORS, vectors.shape[0] - 1)
     if k < 1:
@@ -73,14 +74,14 @@ def needed_for(job: Job, error: float) -> LabelsNeeded:
     return job.estimator.labels_needed(error, job.earlier)
 
 
-def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], frame: Any = None, *, numbered: bool = True) -> Any:
+def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], *, numbered: bool = True) -> Any:
     """A DataFrame of the suggested rows with an empty target to fill in, in the shape that corrections have.
 
-    Columns `reason`, the target, the other columns of `frame` or else the cells of the table as they are in the file,
+    Columns `reason`, the target, the other columns of its frame or else the cells of the table as they are in the file,
     and `file_digest`. Rows are `numbered` from 1 in a column `row`, or else named by the index: that of the frame, or
     counted from 0.
     """
-    rows = [one.row for one in suggestions]
+    rows, frame = [one.row for one in suggestions], job.frame
     target = label_name(job)
     names = [name for name in job.table.names if name not in (*OWN_COLUMNS, job.request.target)]
     if frame is None:

@@ -1,47 +1,71 @@
-"""The outcome of labelling a table, in the order of its rows."""
+"""What was found for the rows of a table, in their order: of any rows, and of a whole table that was labelled."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from otprop._votes import Voter
+from otprop.labelling.methods import class_shares, is_class_level, parameter_texts
 from otprop.loop.label_issues import LOOKS_WRONG, LabelIssue
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.class_errors import ClassErrors
 from otprop.propagation.error import ErrorEstimate
+from otprop.propagation.rounds import certainty
+from otprop.table.target import Target
 
-LEAST_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
-LEAST_SHARE = 0.3  # of the rows; fewer are not suggested
-WIDEST = 0.99  # range of an error that says nothing
+if TYPE_CHECKING:
+    from otprop.labelling.job import Job
+
+MIN_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
+MIN_SHARE = 0.3  # of the rows; fewer are not suggested
+MAX_RANGE = 0.99  # range of an error that says nothing
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The label of every row, and how certain it is.
+@dataclass(frozen=True, kw_only=True)
+class RowLabels:
+    """Labels of rows: of a whole table, of one file of many, or of rows that come later.
+
+    Attributes
+    ----------
+    codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where it has none
+    given : ndarray of bool of shape (n_rows,) or None, whether the label was given; None for rows that come later
+    distributions : ndarray of shape (n_rows, n_classes) or None, rows sum to 1
+    certainty : ndarray of shape (n_rows,) or None, Eq. 12 of the paper
+    confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
+    novelty : ndarray of shape (n_rows,) or None, how unlike all labelled classes a row is; None for methods without
+    round : ndarray of int of shape (n_rows,) or None, the round in which the row was labelled, 0 = given
+    corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
+    """
+
+    codes: np.ndarray
+    given: np.ndarray | None = None
+    distributions: np.ndarray | None = None
+    certainty: np.ndarray | None = None
+    confidence: np.ndarray | None = None
+    novelty: np.ndarray | None = None
+    round: np.ndarray | None = None
+    corrected: np.ndarray | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome(RowLabels):
+    """The label of every row of a table, and how certain it is: the attributes of `RowLabels`, and those of the fit.
 
     Attributes
     ----------
     target : str, the column that was filled
     classes : list of str, the names of the classes
-    codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where none was given to it
-    given : ndarray of bool of shape (n_rows,), whether the label was in the file or in the corrections
-    distributions : ndarray of shape (n_rows, n_classes), rows sum to 1
-    certainty : ndarray of shape (n_rows,), Eq. 12 of the paper
-    confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
-    round : ndarray of int of shape (n_rows,), the round in which the row was labelled, 0 = given
     n_rounds : int
-    n_hidden : int, labels drawn at random that were held out to calibrate the confidence; 0 without confidence
+    n_held_out : int, labels drawn at random that were held out to calibrate the confidence; 0 without confidence
     error : ErrorEstimate or None, of all rows that were not given; None without confidence
     coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
     sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
     method : str
     params : dict of str to str, the parameters as used
     seconds : float
-    corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
-    novelty : ndarray of shape (n_rows,) or None, how unlike all labelled classes a row is; None for methods without
     shifted : bool, whether the labelled rows differ from the others: the expected error is then a rough estimate
     confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
     shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
@@ -55,22 +79,18 @@ class Outcome:
 
     target: str
     classes: list[str]
-    codes: np.ndarray
     given: np.ndarray
     distributions: np.ndarray
     certainty: np.ndarray
-    confidence: np.ndarray | None
     round: np.ndarray
     n_rounds: int
-    n_hidden: int
+    n_held_out: int
     error: ErrorEstimate | None
     coverage: list[Coverage]
     sources: list[tuple[str, float, float]]
     method: str
     params: dict[str, str]
     seconds: float
-    corrected: np.ndarray | None = None
-    novelty: np.ndarray | None = None
     shifted: bool = False
     confusion: tuple[np.ndarray, list[str]] | None = None
     shares: dict[str, float] | None = None
@@ -121,9 +141,83 @@ class Outcome:
     def half_error_coverage(self) -> Coverage | None:
         """The largest coverage at half the expected error of all rows; None where there is none."""
         whole = max(self.coverage, key=lambda one: one.share, default=None)
-        if whole is None or whole.expected_error < LEAST_ERROR:
+        if whole is None or whole.expected_error < MIN_ERROR:
             return None
         half = whole.expected_error / 2
-        known = (one for one in self.coverage if one.high - one.low < WIDEST)
-        offers = (one for one in known if one.expected_error <= half and one.share >= LEAST_SHARE)
+        known = (one for one in self.coverage if one.high - one.low < MAX_RANGE)
+        offers = (one for one in known if one.expected_error <= half and one.share >= MIN_SHARE)
         return max(offers, key=lambda one: one.share, default=None)
+
+
+def error_text(expected: float, interval: tuple[float, float] | None, more: str = "") -> str:
+    """An expected error with its 90 % interval, as all messages write it; `more` follows the interval."""
+    low, high = interval or (0.0, 1.0)
+    return f"{expected:.1%} (likely {low:.1%} to {high:.1%}{more})"
+
+
+def counted(number: int, what: str, several: str = "") -> str:
+    """A number of things: "1 row", "2 rows"."""
+    return f"{number} {what if number == 1 else several or f'{what}s'}"
+
+
+def outcome_of(job: Job, seconds: float) -> Outcome:
+    """The outcome of a job whose estimator is fitted, which took so many seconds."""
+    fitted, target, n_rows = job.estimator, job.target, job.table.n_rows
+    distributions = fitted.label_distributions_
+    rounds = getattr(fitted, "round_", np.where(target.given, 0, 1))
+    confidence = getattr(fitted, "confidence_", None)
+    return Outcome(
+        target=job.request.target,
+        classes=target.classes,
+        codes=np.asarray(fitted.transduction_, dtype=np.intp).reshape(n_rows),
+        given=target.given,
+        distributions=distributions,
+        certainty=fitted.certainty_ if hasattr(fitted, "certainty_") else certainty(distributions),
+        confidence=confidence,
+        novelty=getattr(fitted, "novelty_", None),
+        shifted=_is_shifted(fitted),
+        round=np.asarray(rounds),
+        n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
+        n_held_out=int((~job.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
+        corrected=job.corrected,
+        confusion=_confusion(fitted, target),
+        shares=class_shares(fitted, target.classes) if hasattr(fitted, "class_prior_") else None,
+        label_issues=[
+            replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
+            for issue in getattr(fitted, "label_issues_", [])
+            if not (job.in_table[issue.row] and issue.row in job.corrections.labels)  # somebody has looked at it
+        ],
+        error=getattr(fitted, "error_", None),
+        class_errors=_class_errors(job),
+        objective=getattr(fitted, "objective", "accuracy"),
+        expected_cost=getattr(fitted, "expected_cost_", None),
+        coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
+        sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
+        method=job.request.method,
+        params=parameter_texts(fitted, target.classes),
+        seconds=seconds,
+        voters=getattr(fitted, "voters_", []),
+    )
+
+
+def _class_errors(job: Job) -> list[ClassErrors]:
+    """Precision and recall by the names of the classes; empty for other methods, and without unlabelled rows."""
+    if not is_class_level(job.estimator) or job.target.given.all():
+        return []
+    return [replace(one, label=job.target.classes[one.label]) for one in job.estimator.class_errors()]
+
+
+def _is_shifted(fitted: Any) -> bool:
+    """Whether the labelled rows differ from the others, so that the expected error is a rough estimate."""
+    shift = getattr(fitted, "shift_", None)
+    return bool(shift is not None and shift.found)
+
+
+def _confusion(fitted: Any, target: Target) -> tuple[np.ndarray, list[str]] | None:
+    """Held-out labels by given class and by the class found; None where none was held out."""
+    rows = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
+    if len(rows) == 0:
+        return None
+    matrix = np.zeros((len(target.classes), len(target.classes)), dtype=np.intp)
+    np.add.at(matrix, (target.codes[rows], fitted.held_out_proba_.argmax(axis=1)), 1)
+    return matrix, list(target.classes)

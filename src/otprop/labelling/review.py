@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_matrix, issparse
 from sklearn.metrics import pairwise_distances
 
 from otprop._validation import check_count
+from otprop.geometry.row_matching import row_keys
 from otprop.labelling.outcome import Outcome
 
 POOL = 400  # how many of the least certain different rows are compared with each other
@@ -46,7 +46,7 @@ def _least_certain_different(X: Any, candidates: np.ndarray, sure: np.ndarray, s
     while True:
         order = _least(sure, asked)
         kept: dict[bytes, int] = {}
-        for number, key in zip(order, _keys(X[candidates[order]]), strict=True):
+        for number, key in zip(order, row_keys(X[candidates[order]]), strict=True):
             kept.setdefault(key, int(number))
         if len(kept) >= size or len(order) == len(sure):
             different = np.array(list(kept.values()))
@@ -63,17 +63,6 @@ def _least(values: np.ndarray, size: int) -> np.ndarray:
     ties = np.flatnonzero(values == limit)
     ties = ties[np.linspace(0, len(ties) - 1, size - len(below)).astype(int)]
     return np.concatenate([below[np.argsort(values[below], kind="stable")], ties])
-
-
-def _keys(rows: Any) -> list[bytes]:
-    """A key for each row; equal rows have equal keys."""
-    if not issparse(rows):
-        return [row.tobytes() for row in np.ascontiguousarray(rows) + 0.0]  # + 0.0: no negative zero
-    rows = csr_matrix(rows, copy=True)
-    rows.sum_duplicates()
-    rows.eliminate_zeros()
-    spans = zip(rows.indptr[:-1], rows.indptr[1:], strict=True)
-    return [rows.indices[start:stop].tobytes() + rows.data[start:stop].tobytes() for start, stop in spans]
 
 
 def _distances(rows: Any) -> np.ndarray:

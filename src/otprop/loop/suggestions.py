@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.random_projection import GaussianRandomProjection
 
@@ -147,6 +146,8 @@ def _pick(
     seed = int(rng.integers(2**31 - 1))
     rows = np.concatenate([candidates, labeled])
     n_regions = min(n + len(labeled), len(candidates))
+    from sklearn.cluster import KMeans  # a tenth of a second, which only suggestions need
+
     model = KMeans(n_regions, n_init=1, max_iter=50, random_state=seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ConvergenceWarning)  # fewer regions than requested, if rows are equal

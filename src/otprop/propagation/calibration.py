@@ -124,18 +124,42 @@ def coverage_table(
     list of Coverage
     """
     ordered = np.sort(confidence)[::-1]
-    errors = np.cumsum(1.0 - ordered) / np.arange(1, len(ordered) + 1)
+    last = np.flatnonzero(np.diff(ordered, append=-1.0))  # of each confidence
+    return coverage_of_groups(ordered[last], last + 1, np.cumsum(1.0 - ordered)[last], error, shares)
+
+
+def coverage_of_groups(
+    confidence: np.ndarray,
+    counts: np.ndarray,
+    doubts: np.ndarray,
+    error: ErrorEstimate | None = None,
+    shares: tuple[float, ...] = SHARES,
+) -> list[Coverage]:
+    """As `coverage_table`, of groups of rows that stay together, the most confident first.
+
+    Parameters
+    ----------
+    confidence : ndarray of shape (n_groups,), the lowest of each group
+    counts, doubts : ndarray of shape (n_groups,), rows up to the end of each group, and the sum of their ``1 -
+        confidence``
+    error, shares : as in `coverage_table`
+
+    Returns
+    -------
+    list of Coverage
+    """
     table: list[Coverage] = []
     for share in shares:
-        wanted = round(share * len(ordered))
+        wanted = round(share * int(counts[-1])) if len(counts) else 0
         if not wanted:
             continue
-        n_rows = int(np.searchsorted(-ordered, -ordered[wanted - 1], side="right"))
+        last = int(np.searchsorted(counts, wanted))
+        n_rows = int(counts[last])
         if not table or n_rows < table[-1].n_rows:
-            actual = share if n_rows == wanted else n_rows / len(ordered)
-            expected = float(errors[n_rows - 1])
+            actual = share if n_rows == wanted else n_rows / int(counts[-1])
+            expected = float(doubts[last] / n_rows)
             low, high = error.of_part(expected, n_rows).interval if error is not None else (0.0, 1.0)
-            table.append(Coverage(actual, n_rows, float(ordered[n_rows - 1]), expected, low, high))
+            table.append(Coverage(actual, n_rows, float(confidence[last]), expected, low, high))
     return table
 
 

@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 
-from otprop._labels import Labels
+from otprop._labels import Labels, surest_labels
 from otprop._progress import ProgressCallback, no_progress
 from otprop._votes import Votes
 from otprop.evidence.combined import Evidence
@@ -144,9 +144,10 @@ class ClassLevelFit:
                 shares = bound_shares(shares, self._mean_shares(logits, labels)[0], labeled_shares(drawn_counts))
         total = counts + len(labels.unlabeled) * shares
         self.prior = total / total.sum() if prior is None else prior
-        reached = self.evidence.iterative.reached()
+        reached, worth = self.evidence.iterative.reached(), self.evidence.held_out.worth
         self.epsilon = self._epsilon_used()
-        self.strength = auto_strength(drawn_counts) if config.marginal_strength is None else config.marginal_strength
+        strength = config.marginal_strength
+        self.strength = auto_strength(worth * drawn_counts) if strength is None else strength
         self.rounds = ClassLevelRounds(
             self.evidence,
             logits,
@@ -231,7 +232,7 @@ class ClassLevelFit:
         n_left = len(labels.unlabeled)
         told = counts_without_chosen(drawn_counts, counts - drawn_counts, n_left) if enough else counts
         shown = softmax(tempered(self.evidence.held_out_log_proba[used], self.temperature), axis=1)
-        inferred = infer_shares(mean, n_reached, shown, held_out.codes[used], told)
+        inferred = infer_shares(mean, n_reached, shown, held_out.codes[used], told, held_out.worth)
         return inferred if enough else (inferred + mean) / 2.0
 
     def _measure_shift(self, X: Any, codes: np.ndarray, shares: np.ndarray) -> None:
@@ -275,6 +276,9 @@ class ClassLevelFit:
         n_once = 0 if classes_complete else int(np.count_nonzero((drawn_counts == 1) & (held_out.counts == 1)))
         sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
         design = self._design_effect(1.0 - right, drawn)
+        self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
+        surest = np.flatnonzero(drawn)[surest_labels(self.held_out_probabilities[drawn])]
+        sure_class = self.held_out_probabilities[surest].argmax(axis=1)
         self.error_evidence = ErrorEvidence(
             held_out=error,
             doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
@@ -286,9 +290,11 @@ class ClassLevelFit:
             grouped=held_out.groups is not None,
             shifted=self.shift is not None and self.shift.found and not named_groups,
             novel=self.novelty.share > 0,
+            n_surest=len(surest),
+            n_contradicted=int(np.count_nonzero(sure_class != held_out.codes[surest])),
+            n_by_chance=float((1.0 - self.prior[sure_class]).sum()),
         )
         self.error = estimate_error(self.error_evidence)
-        self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
         self.calibration = Calibration()
         if drawn.any():
             unreached = 1.0 - float(self.evidence.iterative.held_out_reached[drawn].mean())

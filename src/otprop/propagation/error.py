@@ -1,15 +1,17 @@
 """Error rate of the propagated labels: estimate and 90 % interval.
 
-The error on held-out labels is a biased estimate of the error on the unlabelled rows, for four reasons:
+The error on held-out labels is a biased estimate of the error on the unlabelled rows, for five reasons:
 
 - weights, powers and settings are chosen on the held-out labels; each label is therefore judged by choices made
   without its group (cross-fitting);
 - rows of classes without any label all get a wrong label; their share is estimated by the share of the labels whose
   class was seen once (Good and Turing);
+- a right answer to a wrong label counts as an error; the share of wrong labels is estimated by the labels that
+  contradict the surest probabilities;
 - with few labels, held-out labels look easier than the rows;
 - the fit varies with the draw of the labels, so the error varies more than independent trials would.
 
-The first two are computed. The last two are constants learnt on development tables (benchmarks/error_prior.py).
+The first three are computed. The last two are constants learnt on development tables (benchmarks/error_prior.py).
 """
 
 from __future__ import annotations
@@ -67,6 +69,11 @@ class ApartPrior:
 
 GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held out in the user's groups
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
+MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
+HARD_SHARE = 0.04  # of the surest labels may contradict the probabilities without being wrong
+MAX_OF_CHANCE = 0.7  # if more of them contradict, relative to a guess by class shares, the columns tell too little
+NOISE_QUANTILE, NOISE_RANGE = 0.2, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
+MAX_NOISE = 0.4  # share of wrong labels, relative to that of random labels
 CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
 
 
@@ -87,6 +94,8 @@ class ErrorEvidence:
     grouped : bool, whether labels were held out in whole groups
     shifted : bool, whether labelled and unlabelled rows differ by more than chance
     novel : bool, whether rows of classes without a label were found; they are part of `unseen`
+    n_surest, n_contradicted : int, labels with the surest probabilities, and how many of them contradict these
+    n_by_chance : float, how many of them would contradict a guess by the class shares
     """
 
     held_out: float
@@ -99,6 +108,9 @@ class ErrorEvidence:
     grouped: bool = False
     shifted: bool = False
     novel: bool = False
+    n_surest: int = 0
+    n_contradicted: int = 0
+    n_by_chance: float = 0.0
 
 
 @saved_as("otp.error_estimate", infinite=("concentration",))
@@ -197,19 +209,42 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
-    expected = expected_error(
-        evidence.held_out,
-        evidence.doubt,
-        evidence.unseen,
-        evidence.n_labels,
-        evidence.n_classes,
-        evidence.n_chosen,
-        prior=prior,
-    )
+    expected = _expected_with_noise(evidence, NOISE_QUANTILE, prior)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
     if evidence.novel and concentration > 0:
         concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
-    return ErrorEstimate(float(expected), concentration, evidence.n_rows, evidence)
+    if wrong_label_share(evidence, NOISE_QUANTILE) > 0:
+        high, low = (_expected_with_noise(evidence, quantile, prior) for quantile in NOISE_RANGE)
+        spread = expected * (1.0 - expected)
+        concentration = max(spread / (spread / (concentration + 1.0) + ((high - low) / 2.0) ** 2) - 1.0, 0.0)
+    return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)
+
+
+def wrong_label_share(evidence: ErrorEvidence, quantile: float) -> float:
+    """A quantile of the share of wrong labels, from the labels that contradict the surest class probabilities.
+
+    0 if these are hardly better than a guess: wrong labels then look like columns that tell nothing.
+    """
+    n, n_wrong = evidence.n_surest, evidence.n_contradicted
+    if n < MIN_SUREST or n_wrong > MAX_OF_CHANCE * evidence.n_by_chance:
+        return 0.0
+    found = float(betaincinv(n_wrong + 0.5, n - n_wrong + 0.5, quantile)) - HARD_SHARE
+    return min(max(found, 0.0), MAX_NOISE * (1.0 - 1.0 / evidence.n_classes))
+
+
+def _expected_with_noise(evidence: ErrorEvidence, quantile: float, prior: ErrorPrior) -> float:
+    """Expected error, given a quantile of the share of wrong labels.
+
+    Held-out labels count a right answer to a wrong label as an error, and the probabilities were fitted to wrong
+    labels. With a share r of wrong labels, each of any other class, an error e shows as ``e + r (1 - e K / (K - 1))``.
+    """
+    share = wrong_label_share(evidence, quantile)
+    others = evidence.n_classes / max(evidence.n_classes - 1.0, 1.0)
+    held_out, doubt = (
+        min(max((each - share) / (1.0 - share * others), 0.0), 1.0) for each in (evidence.held_out, evidence.doubt)
+    )
+    n_labels, n_chosen = evidence.n_labels, evidence.n_chosen
+    return float(expected_error(held_out, doubt, evidence.unseen, n_labels, evidence.n_classes, n_chosen, prior=prior))
 
 
 def _estimate_apart(evidence: ErrorEvidence, apart: ApartPrior, worth: float) -> ErrorEstimate:

@@ -43,7 +43,12 @@ def counts_without_chosen(drawn: np.ndarray, chosen: np.ndarray, n_left: int) ->
 
 
 def infer_shares(
-    mean: np.ndarray, n_rows: int, held_out: np.ndarray, codes: np.ndarray, counts: np.ndarray
+    mean: np.ndarray,
+    n_rows: int,
+    held_out: np.ndarray,
+    codes: np.ndarray,
+    counts: np.ndarray,
+    worth: float = 1.0,
 ) -> np.ndarray:
     """The classes' shares among the unlabelled rows, from their class probabilities and from the labels.
 
@@ -60,15 +65,16 @@ def infer_shares(
     held_out : ndarray of shape (n_held_out, n_classes), the probabilities of labelled rows whose label was held out
     codes : ndarray of int of shape (n_held_out,), their classes
     counts : ndarray of shape (n_classes,), the number of labels of each class
+    worth : float, how many independent labels each label is worth: below 1 for labels in groups
 
     Returns
     -------
     ndarray of shape (n_classes,), summing to one
     """
-    n_classes = len(mean)
+    n_classes, counts = len(mean), worth * counts
     if n_rows == 0 or len(codes) == 0 or n_classes == 1:
         return labeled_shares(counts)
-    confusion, variance = _confusion(held_out, codes, mean)
+    confusion, variance = _confusion(held_out, codes, mean, worth)
     variance += (np.diag(mean) - np.outer(mean, mean)) / n_rows
     precision = np.linalg.inv(variance + MIN_VARIANCE * np.eye(n_classes))
     draws = (np.ones(n_classes), counts + SMOOTHING, STRATIFIED_FACTOR * counts + SMOOTHING)
@@ -104,13 +110,15 @@ def _equal_numbers_penalty(counts: np.ndarray) -> float:
     return min(log_probability(EQUAL_CONCENTRATION) - log_probability(1.0), 0.0)
 
 
-def _confusion(held_out: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _confusion(
+    held_out: np.ndarray, codes: np.ndarray, shares: np.ndarray, worth: float
+) -> tuple[np.ndarray, np.ndarray]:
     """Mean probabilities of the rows of each class (one row per class), and the covariance of their weighted sum.
 
     A class with few held-out labels is shrunk towards the average: equally well separated, with average confusions.
     """
     n_classes = held_out.shape[1]
-    counts = np.bincount(codes, minlength=n_classes).astype(np.float64)
+    counts = worth * np.bincount(codes, minlength=n_classes)
     own = held_out[np.arange(len(codes)), codes].mean()
     typical = np.tile(held_out.mean(axis=0), (n_classes, 1))
     np.fill_diagonal(typical, 0.0)
@@ -118,10 +126,10 @@ def _confusion(held_out: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> t
     np.fill_diagonal(typical, own)
     total = np.zeros((n_classes, n_classes))
     np.add.at(total, codes, held_out)
-    means = (total + CONFUSION_PRIOR * typical) / (counts + CONFUSION_PRIOR)[:, None]
+    means = (worth * total + CONFUSION_PRIOR * typical) / (counts + CONFUSION_PRIOR)[:, None]
     most = 1.0 - (means[codes] ** 2).sum() / len(codes)  # the variance if every probability were 0 or 1
     part = (((held_out - means[codes]) ** 2).sum() + 1.0) / (len(codes) * most + 1.0)
-    each = min(part, 1.0) * shares**2 / np.maximum(counts, 1.0)
+    each = min(part, 1.0) * shares**2 / np.maximum(counts, worth)
     return means, np.diag(each @ means) - (means.T * each) @ means
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,8 +11,8 @@ import numpy as np
 from otprop._label_result import LabelResult
 from otprop.files import write_arrow
 from otprop.labelling.corrections import DIGEST, LABEL, RANDOM, REASON, ROW
-from otprop.labelling.output_columns import OutputColumns
-from otprop.labelling.previous_run import free_prefix
+from otprop.labelling.outcome import RowLabels
+from otprop.labelling.output_columns import OutputColumns, free_prefix
 from otprop.studio.propagator import Labels, Propagator, class_ids, class_values
 from otprop.studio.source import Source
 from otprop.table.target import Target
@@ -47,7 +48,7 @@ def _result(propagator: Propagator) -> LabelResult:
     assert propagator.fitted is not None
     job, outcome, _, _ = propagator.fitted
     call = f"otprop studio {Path(propagator.source.path).name} --target {job.request.target}"
-    return LabelResult(job, outcome, _columns(propagator), call)
+    return LabelResult(replace(job, output=_columns(propagator), call=call), outcome)
 
 
 def _columns(propagator: Propagator) -> OutputColumns:
@@ -100,8 +101,6 @@ def _write_labels(propagator: Propagator, labels: Labels, what: str, path: Path)
     if what not in ("csv", SPREADSHEET, "parquet"):
         raise ValueError("labels of two classes are needed first: there is no propagation to write yet.")
     job, _ = propagator.job(labels)
-    names = np.array([*job.target.values, None], dtype=object)
-    source = np.where(job.corrected, "corrected", np.where(job.target.given, "given", "abstained")).astype(object)
-    prefix = _columns(propagator).prefix or f"{job.request.target}_"
-    columns = {f"{prefix}label": names[job.target.codes], f"{prefix}source": source}
+    found = RowLabels(codes=job.target.codes, given=job.target.given, corrected=job.corrected)
+    columns, _ = replace(job, output=_columns(propagator)).added(found)
     job.table.write(path, columns, force=True, excel_safe=what == SPREADSHEET)

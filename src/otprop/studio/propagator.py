@@ -10,12 +10,10 @@ import numpy as np
 from sklearn.base import clone
 
 from otprop._progress import FitCancelledError, ProgressCallback
-from otprop.geometry.affinity import local_scales
-from otprop.geometry.neighbors import NeighborIndex
 from otprop.labelling.corrections import Corrections
 from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
-from otprop.labelling.next_rows import N_NEIGHBORS, suggest_next
+from otprop.labelling.next_rows import suggest_next, typicality
 from otprop.labelling.outcome import Outcome
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
@@ -171,11 +169,9 @@ class Propagator:
             candidates = np.sort(rng.choice(candidates, MAX_CLUSTERED, replace=False))
         if len(candidates) < 2:
             return [(int(row), "typical") for row in candidates]
-        vectors, metric = self.base.vectors[candidates], self.source.request.metric or "euclidean"
-        index = NeighborIndex(vectors, metric, n_jobs=self.source.request.jobs)
-        scales = local_scales(index.graph(min(N_NEIGHBORS, len(candidates) - 1)))
-        rows = np.arange(len(candidates))
-        found = suggest_rows(vectors, rows, N_SUGGESTED, typicality=-scales, seed=seed)
+        vectors, rows = self.base.vectors[candidates], np.arange(len(candidates))
+        dense = typicality(vectors, self.source.request)
+        found = suggest_rows(vectors, rows, N_SUGGESTED, typicality=dense, seed=seed)
         return [(int(candidates[one.row]), one.reason) for one in found]
 
     def explain(self, rows: Sequence[int], labels: Labels) -> dict[int, dict[str, Any]]:

@@ -29,20 +29,24 @@ def table_of_frame(data: Any, origin: str = "the DataFrame", *, parse_text: bool
 
     `parse_text`: columns of text are read as the cells of a file are: numbers, dates, yes and no.
     """
-    from pyarrow import feather
-
     if is_polars(data) and not hasattr(data, "to_arrow"):
         raise RequestError("data", f"is a {type(data).__name__}; call collect() on it first.")
     notes: list[str] = []
-    arrow = _from_polars(data) if is_polars(data) else _from_pandas(data, notes)
-    buffer = BytesIO()
-    feather.write_feather(arrow, buffer, compression="uncompressed")
-    buffer.seek(0)
-    table: Any = read_table(buffer, format="feather", origin=origin)
+    table: Any = table_of_arrow(_from_polars(data) if is_polars(data) else _from_pandas(data, notes), origin)
     if parse_text:
         table.parse_text()
     table.notes += notes
     return cast(Table, table)
+
+
+def table_of_arrow(data: Any, origin: str = "the Arrow table") -> Table:
+    """An Arrow table as a table, called `origin`."""
+    from pyarrow import feather
+
+    buffer = BytesIO()
+    feather.write_feather(data, buffer, compression="uncompressed")
+    buffer.seek(0)
+    return read_table(buffer, format="feather", origin=origin)
 
 
 def arrow_of_frame(data: Any) -> Any:
@@ -57,13 +61,12 @@ def write_frame(
     force: bool = False,
     excel_safe: bool = False,
     mode_like: Path | None = None,
-    written: list[Path] | None = None,
 ) -> None:
     """Write a frame of pandas, which may have no rows, in the format of the name, else and to a stream as CSV.
 
     A new file can be read by no more people than `mode_like`, the file that the rows are from.
     """
-    write_arrow(_from_pandas(data, []), out, force=force, excel_safe=excel_safe, mode_like=mode_like, written=written)
+    write_arrow(_from_pandas(data, []), out, force=force, excel_safe=excel_safe, mode_like=mode_like)
 
 
 def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:

@@ -1,17 +1,22 @@
-"""Notes on how the labels were drawn: labelled rows that differ from the others, groups, first rows, new classes."""
+"""Notes on a fit: how its labels were drawn, new classes, labels that help little, classes that are hardly found."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import gammaln
 
 from otprop.evidence.shift import Shift
 from otprop.files import listed
-from otprop.table.errors import Hint, RequestError, unknown_name
+from otprop.propagation.class_errors import ClassErrors
+from otprop.propagation.error import NOISE_QUANTILE, wrong_label_share
+from otprop.table.errors import Hint
 from otprop.table.features import ColumnUse
+
+if TYPE_CHECKING:
+    from otprop.labelling.job import Job
 
 MIN_IMPORTANCE = 0.15  # of a column for telling labelled from unlabelled rows, to be named
 MAX_NAMED = 3  # columns
@@ -22,10 +27,12 @@ MIN_ROWS_PER_VALUE = 2.0
 MIN_BLOCK = 0.95  # share of the labels that are consecutive rows, to be called so
 RANDOM_LABELS = 30  # that settle how large the error is
 FEW_GROUPS = 2
+NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
+MAX_MISSED = 3  # classes named in a note as hardly found
 
 
-def sampling_notes(job: Any) -> list[str]:
-    """What a user should know of how the labels were drawn, once the estimator of the job is fitted."""
+def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
+    """What a user should know of a job that has run, `errors` being the expected ones of its classes."""
     fitted = job.estimator
     shift: Shift | None = getattr(fitted, "shift_", None)
     notes: list[str] = []
@@ -33,41 +40,11 @@ def sampling_notes(job: Any) -> list[str]:
         notes += _note_on_groups(job.groups, job.target.given)
     elif shift is not None and shift.found:
         notes += _note_on_shift(job, shift)
-    notes += _note_on_novelty(fitted)
-    return notes
+    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
+    return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
 
 
-def group_values(groups: str | Sequence[Any], table: Any, target: str, given: np.ndarray) -> np.ndarray:
-    """The group of each row, from a column or from a value per row."""
-    if isinstance(groups, str):
-        if groups == target:
-            raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
-        if groups not in table.names:
-            raise RequestError("groups", unknown_name("column", groups, table.names), groups)
-        values = np.asarray(table.cells(groups), dtype=object)
-    else:
-        if not hasattr(groups, "__len__") or isinstance(groups, (bytes, dict)):
-            what = type(groups).__name__
-            raise RequestError("groups", f"must name a column, or be a list with the group of each row; got {what}.")
-        values = np.empty(len(groups), dtype=object)
-        values[:] = list(groups)
-        if len(values) != table.n_rows:
-            raise RequestError("groups", f"has {len(values)} values, {table.origin} has {table.n_rows} rows.")
-    where = f"the column {groups!r}" if isinstance(groups, str) else "it"
-    missing = [row for row in np.flatnonzero(given) if values[row] is None or values[row] != values[row]]
-    if missing:
-        raise RequestError(
-            "groups",
-            f"names the group of every labelled row; {where} is empty in {len(missing)} of them, the first being row "
-            f"{missing[0] + 1}. Fill them: a row that belongs to no group gets a group of its own.",
-        )
-    names = [str(value) for value in values]
-    if len(set(names)) == 1:
-        raise RequestError("groups", f"must tell groups apart; {where} has one value, {names[0]!r}, for all rows.")
-    return np.array(names, dtype=object)
-
-
-def _note_on_shift(job: Any, shift: Shift) -> list[str]:
+def _note_on_shift(job: Job, shift: Shift) -> list[str]:
     given, columns = job.target.given, important_columns(job.columns, shift.importance)
     where = f", most of all in {listed(columns, MAX_NAMED)}" if columns else ""
     rows = _consecutive_rows(np.flatnonzero(given), job.table.n_rows)
@@ -106,6 +83,60 @@ def _note_on_novelty(fitted: Any) -> list[str]:
         f"about {share:.0%} of the rows without a label ({low:.0%} to {high:.0%}) look like no class that has one, and "
         f"count as wrong in the expected error. Look at the rows with the highest novelty, and label some"
     ]
+
+
+def _note_on_wrong_labels(fitted: Any) -> list[str]:
+    evidence = getattr(getattr(fitted, "error_", None), "evidence", None)
+    if evidence is None or evidence.grouped or evidence.shifted or wrong_label_share(evidence, NOISE_QUANTILE) <= 0:
+        return []
+    share = evidence.n_contradicted / evidence.n_surest
+    return [
+        f"about {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and is less "
+        f"certain because of them. Look at the labels that look wrong"
+    ]
+
+
+def _note_on_no_gain(job: Job) -> list[str]:
+    """A note where one class for all rows is expected to be as good as the labels."""
+    error, shares = getattr(job.estimator, "error_", None), getattr(job.estimator, "class_prior_", None)
+    if error is None or shares is None or not error.concentration or len(shares) < 2:
+        return []
+    largest = int(np.argmax(shares))
+    found = np.asarray(job.estimator.transduction_)[~job.target.given]
+    if error.expected < 1.0 - shares[largest]:
+        got = float(np.mean(found == largest)) if len(found) else 0.0
+        if got < NEARLY_ALL or shares[largest] > got - 0.05:
+            return []
+        return [
+            f"{got:.1%} of the rows without a label were labelled {job.target.classes[largest]!r}, though only "
+            f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
+            f"row. Label more rows of the others"
+        ]
+    return [
+        f"the labels are not expected to be better than {job.target.classes[largest]!r} for every row: expected "
+        f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "
+        f"columns that tell the classes apart"
+    ]
+
+
+def _note_on_rare_classes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
+    """A note for classes of which far fewer rows were labelled than are expected."""
+    missed = sorted((one for one in errors if one.hardly_found), key=lambda one: -one.n_expected)
+    if not missed:
+        return []
+    named = [
+        f"about {one.n_expected:.0f} rows are expected to be {one.label!r}, {one.n_labelled or 'none'} "
+        f"{'was' if one.n_labelled < 2 else 'were'} labelled so"
+        for one in missed[:MAX_MISSED]
+    ]
+    if len(missed) > MAX_MISSED:
+        named.append(f"and {len(missed) - MAX_MISSED} more classes")
+    text = "; ".join(named)
+    if job.request.abstain_below is not None:
+        return [text]
+    if job.request.objective is not None:
+        return [f"{text}: label more rows of {'this class' if len(missed) == 1 else 'these classes'}"]
+    return [Hint(f"{text}: ", "objective", "balanced", " finds more of them")]
 
 
 def important_columns(columns: Sequence[ColumnUse], importance: np.ndarray) -> list[str]:

@@ -11,7 +11,7 @@ import pytest
 import otprop
 from otprop import OtpropError
 from otprop.cli import main
-from otprop.labelling.sampling import _consecutive_rows, _expected_values
+from otprop.labelling.fit_notes import _consecutive_rows, _expected_values
 
 FAST = {"evidence": ["forest"]}
 
@@ -95,7 +95,7 @@ def test_new_classes_give_a_note_and_a_column():
         ("kind", "groups='kind': is the target"),
         ("sit", "there is no column 'sit'"),
         ([1, 2], "has 2 values"),
-        (5, "groups must name a column, or be a list with the group of each row; got int"),
+        (5, "groups must name a column, or be a list with the value of each row; got int"),
         (["one"] * 400, "has one value, 'one', for all rows"),
         ([None] * 400, "is empty in 80 of them, the first being row 1"),
     ],
@@ -139,3 +139,17 @@ def test_consecutive_rows_are_found_but_for_a_few():
     assert _consecutive_rows(np.append(np.arange(100, 140), 390), 400) == "they are consecutive, from row 101 on"
     assert _consecutive_rows(np.arange(0, 400, 4), 400) is None
     assert _consecutive_rows(np.arange(399), 400) is None
+
+
+def test_wrong_labels_are_noted_and_clear_ones_are_not():
+    rng = np.random.default_rng(3)
+    kind = rng.integers(0, 2, 400)
+    given = np.where(np.arange(400) < 120, kind, -1)
+    given[:30] = 1 - given[:30]  # a quarter of the labels
+    numbers = {"size": rng.normal(size=400) + 6 * kind, "weight": rng.normal(size=400)}
+    order = rng.permutation(400)
+    for labels, expected in ((given, True), (np.where(given >= 0, kind, -1), False)):
+        names = np.array(["ill", "well", None], dtype=object)[labels]
+        frame = pd.DataFrame(numbers | {"kind": names}).iloc[order].reset_index(drop=True)
+        result = otprop.label(frame, "kind", settings=FAST)
+        assert any("of the given labels seem to be wrong" in note for note in result.notes) == expected
