@@ -82,7 +82,9 @@ def _data_files(state: dict[str, Any]) -> list[str]:
     if state.get("_indices_data_files"):
         raise ValueError("its rows are chosen by another file; call flatten_indices() and save it again")
     files = state.get("_data_files")
-    names = [one.get("filename") for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+    names: list[Any] = (
+        [one.get("filename") for one in files if isinstance(one, dict)] if isinstance(files, list) else []
+    )
     if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
         raise ValueError(f"{_STATE} names no files in the folder")  # and none outside of it
     if len(set(names)) < len(names):
@@ -105,12 +107,13 @@ def _class_names(info: dict[str, Any]) -> dict[str, list[str]]:
     features = info.get("features") or {}
     if not isinstance(features, dict):
         raise ValueError(f"`features` of {_INFO} is not a JSON object")
-    found = {}
+    found: dict[str, list[str]] = {}
     for name, feature in features.items():
         if isinstance(feature, dict) and feature.get("_type") == "ClassLabel":
-            found[name] = feature.get("names")
-            if not isinstance(found[name], list) or not all(isinstance(one, str) for one in found[name]):
+            classes = feature.get("names")
+            if not isinstance(classes, list) or not all(isinstance(one, str) for one in classes):
                 raise ValueError(f"{_INFO} does not name the classes of {name!r}")
+            found[name] = classes
     return found
 
 
