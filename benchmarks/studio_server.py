@@ -2,21 +2,24 @@
 
     python benchmarks/studio_server.py speed           a key until it is saved, a label until the new labels are there
     python benchmarks/studio_server.py million         a million rows: time and memory until the map is there
-    python benchmarks/studio_server.py kill            SIGKILL of server and worker at 50 random moments, in ten parts
+    python benchmarks/studio_server.py kill            SIGKILL of server and worker at 140 random moments, in 20 parts
+    python benchmarks/studio_server.py move            20 session files moved, copied or deleted while labels come
     python benchmarks/studio_server.py attack          all requests of tests/studio/attacks.py: how many were served
     python benchmarks/studio_server.py person          labels until 95 % of 3 000 rows are right, on three tables
 
 The server is the real command in a process of its own, asked over HTTP as the page does. `person` plays somebody who
 always answers with the truth, takes the first rows of the queue, and waits for the propagation after five labels;
 nobody but this script sees the truth. Tables: the orchard of `examples`, mushroom and MNIST of the benchmark data
-(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill` and
-`person` go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the clock.
+(OTPROP_DATA), 3 000 rows of each without one label. Writes benchmarks/results/studio_*.csv; `speed`, `kill`, `move`
+and `person` go on where they stopped. CPU seconds are those of the worker: on a busy machine they say more than the
+clock.
 """
 
 from __future__ import annotations
 
 import csv
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -25,7 +28,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from threading import Thread
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import Any
 
 import numpy as np
@@ -41,7 +44,7 @@ from tests.studio.client import StudioClient  # noqa: E402
 SIZES = (3_000, 20_000, 100_000)
 GOALS = {3_000: 1.0, 20_000: 3.0, 100_000: 10.0}  # seconds until new labels are there
 N_KEYS, N_REFITS = 40, 5
-N_PARTS, N_KILLS = 10, 5
+N_PARTS, N_KILLS = 20, 5
 N_ROWS, ENOUGH, MOST_LABELS, AT_ONCE = 3_000, 0.95, 300, 5
 WORDS = np.array(
     [
@@ -256,11 +259,11 @@ def kill_often(folder: Path, seed: int) -> dict[str, object]:
         answered = Thread(target=label_until_gone, args=(found.client, saved, rng.integers(2**31)))
         answered.start()
         if number % 2:
-            wait(rng.uniform(0, 2))
+            sleep(rng.uniform(0, 2))
             if worker := found.worker:
                 os.kill(worker, signal.SIGKILL)
                 n_workers += 1
-        wait(rng.uniform(0, 2))
+        sleep(rng.uniform(0, 2))
         found.process.send_signal(signal.SIGKILL)
         found.process.wait()
         answered.join()
@@ -279,12 +282,6 @@ def kill_often(folder: Path, seed: int) -> dict[str, object]:
     }
 
 
-def wait(seconds: float) -> None:
-    end = perf_counter() + seconds
-    while perf_counter() < end:
-        os.sched_yield()
-
-
 def label_until_gone(client: StudioClient, saved: dict[int, int], seed: int) -> None:
     rng = np.random.default_rng(seed)
     try:
@@ -299,6 +296,66 @@ def label_until_gone(client: StudioClient, saved: dict[int, int], seed: int) -> 
     except Exception as error:  # http.client: the answer was cut short
         if type(error).__module__ != "http.client":
             raise
+
+
+def move(folder: Path) -> None:
+    rows: list[dict[str, Any]] = list(read_csv("studio_move.csv"))
+    for seed in range(N_PARTS):
+        if not any(int(row["seed"]) == seed for row in rows):
+            (folder / str(seed)).mkdir()
+            rows.append(take_session(folder / str(seed), seed, ("move", "copy", "delete")[seed % 3]))
+            write_csv("studio_move.csv", rows)
+            print(rows[-1], flush=True)
+
+
+def take_session(folder: Path, seed: int, way: str) -> dict[str, object]:
+    """Label without pause, take the session file away, label on, and look for each label that was said to be saved."""
+    rng = np.random.default_rng(seed)
+    path, _ = mixed_table(folder, 300)
+    session, taken = folder / f"{path.name}.otprop", folder / "taken.otprop"
+    saved: dict[int, int] = {}
+    with server(path, "kind") as found:
+        thread = Thread(target=label_until_gone, args=(found.client, saved, seed))
+        thread.start()
+        sleep(rng.uniform(0.5, 2))
+        before = dict(saved)
+        if way == "copy":
+            shutil.copy(session, taken)
+            before = {row: code for row, code in before.items() if saved.get(row) == code}
+            sleep(0.5)
+        else:
+            session.rename(taken)
+            if way == "delete":
+                taken.unlink()
+            thread.join(30)  # the first label that is refused ends it
+        refused = 0 if way == "copy" else sum(not accepts(found.client, row) for row in range(5))
+    thread.join()
+    lost = missing(path, session, saved) if way == "copy" else 0
+    lost += missing(path, taken, before if way == "copy" else saved) if way != "delete" else 0
+    return {
+        "seed": seed,
+        "session_file": way,
+        "saved_before": len(before),
+        "saved": len(saved),
+        "of_five_labels_refused_after": refused,
+        "saved_labels_lost": int(lost),
+    }
+
+
+def accepts(client: StudioClient, row: int) -> bool:
+    """Whether another label of a row is said to be saved."""
+    try:
+        client.label(row, (int(client.array("labels")[row]) + 1) % 6)
+    except AssertionError:
+        return False
+    return True
+
+
+def missing(path: Path, session: Path, saved: dict[int, int]) -> int:
+    """How many labels are not in a session file."""
+    with server(path, "kind", "--session", str(session)) as found:
+        labels = found.client.array("labels")
+        return sum(labels[row] != code for row, code in saved.items())
 
 
 def attack(folder: Path) -> None:
@@ -390,7 +447,10 @@ def play(found: Server, truth: list[str]) -> dict[str, object]:
 
 
 def main() -> None:
-    parts: dict[str, Any] = {"speed": speed, "million": million, "kill": kill, "attack": attack, "person": person}
+    parts: dict[str, Any] = {
+        **{"speed": speed, "million": million, "kill": kill, "move": move},
+        **{"attack": attack, "person": person},
+    }
     parser = argument_parser(__doc__)
     parser.add_argument("part", choices=parts)
     parser.add_argument("--parts", type=int, default=N_PARTS, help="of the kills, to be run now")

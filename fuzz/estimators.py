@@ -20,7 +20,7 @@ from otprop import OTP, PaperOTP
 from otprop.geometry.pairwise import METRICS
 
 PARAMETERS = set(inspect.signature(OTP).parameters)
-NAMED = re.compile(rf"\b(X|y|sample_weight|chosen|n|random_share|{'|'.join(PARAMETERS)})\b")
+NAMED = re.compile(rf"\b(X|y|sample_weight|chosen|groups|votes|n|random_share|{'|'.join(PARAMETERS)})\b")
 SCIKIT_LEARN = re.compile(r"^(Found array with|Expected 2D array|Sparse data was passed)")
 Rng = np.random.Generator
 
@@ -163,6 +163,44 @@ def make_parameters(rng: Rng) -> tuple[Any, dict[str, Any]]:
     return kind, found
 
 
+def make_groups(n: int, rng: Rng) -> Any:
+    """The group of each row: numbers, text, or one that is missing."""
+    groups = rng.integers(pick(rng, 2, 5, n), size=n)
+    if rng.random() < 0.3:
+        return [None if rng.random() < 0.02 else f"g{group}" for group in groups]
+    return groups * 10.0 ** rng.uniform(-300, 300) if rng.random() < 0.2 else groups
+
+
+def make_votes(y: Any, given: np.ndarray, rng: Rng) -> Any:
+    """Votes of voters that are right, wrong or silent, as an array, a list or a frame; some do not fit."""
+    labels = list(y)
+    known = [labels[row] for row in np.flatnonzero(given)]
+    columns = []
+    for _ in range(rng.integers(1, 5)):
+        silent, wrong = rng.random(2)
+        column = [None if rng.random() < silent else known[rng.integers(len(known))] for _ in labels]
+        for row in np.flatnonzero(given):
+            column[row] = labels[row] if column[row] is not None and rng.random() > wrong else column[row]
+        columns.append(column)
+    if rng.random() < 0.05:
+        columns[0][0] = pick(rng, "nobody", 1e300, object(), [], np.nan, b"x")
+    rows = [list(row) for row in zip(*columns, strict=True)]
+    if rng.random() < 0.3:
+        return pd.DataFrame(rows, columns=[pick(rng, "v", f"v{place}") for place in range(len(columns))], dtype=object)
+    return rows if rng.random() < 0.5 else columns[0]
+
+
+def make_objective(y: Any, given: np.ndarray, rng: Rng) -> Any:
+    """Another objective: balanced, or costs of any size by pairs of classes."""
+    labels = list(y)
+    known = [labels[row] for row in np.flatnonzero(given)]
+    if rng.random() < 0.4:
+        return "balanced"
+    pairs = [(pick(rng, *known), pick(rng, *known)) for _ in range(rng.integers(1, 4))]
+    costs = {pair: pick(rng, 0, 1, 10, 1e-300, 1e300, 1e308) for pair in pairs if pair[0] != pair[1]}
+    return costs or {pick(rng, ("a", "a"), ("a",), "ab", (None, np.nan), 3): pick(rng, 1, -1, np.nan, "x", None)}
+
+
 def pairwise(rows: np.ndarray, cost: Any, rng: Rng) -> Any:
     """A matrix between rows of any scale, for the costs "graph" and "precomputed"."""
     n = len(rows)
@@ -185,6 +223,12 @@ def make_fit(rng: Rng) -> tuple[Any, dict[str, Any], Any, Any, np.ndarray, dict[
         more["sample_weight"] = 10.0 ** rng.uniform(-300, 300, n) if rng.random() < 0.3 else rng.random(n) + 1e-9
     if rng.random() < 0.15 and kind is OTP:
         more["chosen"] = rng.random(n) < 0.5
+    if rng.random() < 0.2 and kind is OTP:
+        more["groups"] = make_groups(n, rng)
+    if rng.random() < 0.2 and kind is OTP:
+        more["votes"] = make_votes(y, given, rng)
+    if rng.random() < 0.2 and kind is OTP:
+        parameters["objective"] = make_objective(y, given, rng)
     if isinstance(parameters["cost"], str) and parameters["cost"] in ("graph", "precomputed"):
         X = pairwise(rows, parameters["cost"], rng)
         new = X[: rng.integers(1, n + 1)]
@@ -254,10 +298,32 @@ def check_fitted(model: OTP | PaperOTP, y: Any, given: np.ndarray, new: Any, rng
         for issue in model.label_issues_:
             known = any(same_label(issue.suggested, label) for label in model.classes_)
             check(given[issue.row] and known and 0 <= issue.probability <= 1, f"label issue {issue}")
+        check_guarantees(model, new, rng)
         for alone in model.explain(new).values():
             check_probabilities(alone, n_classes)
         found += [confidence, model.confidence_, np.array(model.error_range_)]
     return found
+
+
+def check_guarantees(model: OTP, new: Any, rng: Rng) -> None:
+    """Check what is announced by class, by set and by row."""
+    coverage = float(pick(rng, 1e-12, 0.5, 0.9, 1 - 1e-12))
+    for rows in (None, new):
+        sets = model.label_sets(coverage, rows)
+        check(sets.members.any(axis=1).all(), "a row without a class in its set")
+    for errors in model.class_errors():
+        for value, (low, high) in ((errors.precision, errors.precision_range), (errors.recall, errors.recall_range)):
+            check(np.isnan(value) or 0 <= low <= value <= high <= 1, f"class errors {errors}")
+    try:
+        check(0 <= model.confidence_for_risk(coverage) <= 1, "a confidence outside of [0, 1]")
+    except ValueError as error:
+        check("cannot be promised" in str(error), str(error))
+    novelty = model.predict_novelty(new)
+    check(((novelty >= 0) & (novelty <= 1)).all(), "novelty is outside of [0, 1]")
+    check(np.isfinite(model.expected_cost_) and model.expected_cost_ >= 0, f"expected cost {model.expected_cost_}")
+    for voter in getattr(model, "voters_", []):
+        judged = not voter.n_judged or voter.low <= voter.accuracy <= voter.high
+        check(voter.low >= 0 and voter.high <= 1 and judged, f"{voter}")
 
 
 def example(rng: Rng) -> str:

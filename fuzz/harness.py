@@ -85,18 +85,21 @@ class Run:
 
 @contextmanager
 def no_endless_loop(seconds: int = SECONDS_AN_EXAMPLE) -> Iterator[None]:
-    """Raise an error in a block that takes too long."""
+    """Raise an error in a block that takes too much CPU time, or on the clock ten times as long: others may be busy."""
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise TimeoutError(f"more than {seconds} seconds")
 
-    before = signal.signal(signal.SIGALRM, stop)
-    signal.alarm(seconds)
+    timers = {signal.ITIMER_PROF: (signal.SIGPROF, seconds), signal.ITIMER_REAL: (signal.SIGALRM, 10 * seconds)}
+    before = {number: signal.signal(number, stop) for number, _ in timers.values()}
+    for timer, (_, limit) in timers.items():
+        signal.setitimer(timer, limit)
     try:
         yield
     finally:
-        signal.alarm(0)
-        signal.signal(signal.SIGALRM, before)
+        for timer, (number, _) in timers.items():
+            signal.setitimer(timer, 0)
+            signal.signal(number, before[number])
 
 
 @contextmanager

@@ -33,6 +33,9 @@ MODELS: dict[str, dict[str, Any]] = {
     "boosting": {"settings": {"evidence": ["boosting", "random_forest"]}},
     "paper": {"method": "otp-paper"},
     "inner": {"metric": "inner"},
+    "votes": {"votes": {"first": lambda rows: rows.iloc[:, -1]}},
+    "balanced": {"objective": "balanced"},
+    "groups": {"groups": [str(row // 3) for row in range(60)]},
 }
 Rng = np.random.Generator
 

@@ -1,15 +1,19 @@
 """Sessions of the studio: changed files are refused in one sentence or work; files that are moved lose no label.
 
-Two kinds of examples. In the first, values, the schema or bytes of a session file are changed: it is opened and used,
+Three kinds of examples. In the first, values, the schema or bytes of a session file are changed: it is opened and used,
 or refused, and the labels that can be read are rescued. In the second, the file is moved, copied, deleted, replaced or
-overwritten between and during labels: each label that was said to be saved is in the file, or refused.
+overwritten between and during labels: each label that was said to be saved is in the file, or refused. In the third,
+the process that labels is killed: each label that was said to be saved is there.
 """
 
 from __future__ import annotations
 
+import os
 import shutil
+import signal
 import sqlite3
 import tempfile
+import time
 from collections.abc import Callable, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass
@@ -107,11 +111,11 @@ def change_values(path: Path, rng: Rng) -> None:
     with closing(sqlite3.connect(path, isolation_level=None)) as connection:
         for trigger in ("events_stay", "events_remain", "changes_stay", "changes_remain"):
             sql = connection.execute("SELECT sql FROM sqlite_master WHERE name = ?", (trigger,)).fetchone()
-            connection.execute(f"DROP TRIGGER {trigger}")
+            connection.execute(f"DROP TRIGGER IF EXISTS {trigger}")  # an earlier change may have dropped its table
             with suppress(sqlite3.Error, ValueError):  # what the file itself does not allow, or a table that is gone
                 one_change(connection, rng)
             with suppress(sqlite3.Error):  # its table is gone
-                connection.execute(*sql)
+                connection.execute(*(sql or ("",)))
 
 
 def one_change(connection: sqlite3.Connection, rng: Rng) -> None:
@@ -209,6 +213,50 @@ def moved_file(rng: Rng) -> str:
         return f"{way}: {'all saved' if not during[1] + after[1] else 'refused in time'}"
 
 
+def killed_writer(rng: Rng) -> str:
+    """Label in another process, kill it at some moment, and look for all labels that it said were saved."""
+    with tempfile.TemporaryDirectory() as folder:
+        path, known = Path(folder) / "s.otprop", dict[int, int]()
+        for _ in range(rng.integers(1, 4)):
+            for row, code, done in killed_once(path, rng):
+                known.pop(row, None)  # a label that was being saved may be there or not
+                if done:
+                    known[row] = code
+            session = Session(path, Lots(), "kind", CLASSES)
+            lost = [row for row, code in known.items() if session.state[row] != code]
+            session.close()
+            check(not lost, f"rows {lost} were said to be saved and are lost")
+        return "killed, all saved" if known else "killed before a label"
+
+
+def killed_once(path: Path, rng: Rng) -> list[list[int]]:
+    """What a process had said when it was killed: row, class, and whether it is saved."""
+    ends, seed = os.pipe(), rng.integers(2**31)
+    child = os.fork()
+    if child == 0:
+        try:
+            write_labels(path, ends[1], np.random.default_rng(seed))
+        finally:
+            os._exit(1)
+    os.close(ends[1])
+    with open(ends[0], "rb") as said:
+        first = said.read(3) if rng.random() < 0.9 else b""  # some are killed while they open the file
+        time.sleep(rng.uniform(0, 0.3))
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        return [list(word) for word in np.frombuffer(first + said.read(), dtype=np.uint8).reshape(-1, 3).tolist()]
+
+
+def write_labels(path: Path, said: int, rng: Rng) -> None:
+    """Label rows without an end; say so before and after each one."""
+    session = Session(path, Lots(), "kind", CLASSES)
+    while True:
+        row, code = int(rng.integers(N_ROWS)), int(rng.integers(len(CLASSES)))
+        os.write(said, bytes([row, code, 0]))
+        session.label([row], code)
+        os.write(said, bytes([row, code, 1]))
+
+
 def label_some(session: Session, rng: Rng) -> tuple[int, int]:
     """Label some rows that have no label; how many were saved, how many refused."""
     saved = refused = 0
@@ -253,7 +301,8 @@ def check_copy(path: Path, known: np.ndarray) -> None:
 
 def example(rng: Rng) -> str:
     with no_foreign_warning():
-        return changed_file(rng) if rng.random() < 0.7 else moved_file(rng)
+        way = rng.random()
+        return changed_file(rng) if way < 0.5 else moved_file(rng) if way < 0.7 else killed_writer(rng)
 
 
 def run(options: Run) -> None:

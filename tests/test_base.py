@@ -23,6 +23,12 @@ def test_score_refuses_rows_without_a_label() -> None:
         assert np.isnan(cross_val_score(OTP(evidence=None), X, few, cv=2)).all()
 
 
+def test_no_rows_are_said_to_be_none() -> None:
+    model = OTP(evidence=None).fit([[0.0], [0.1], [1.0], [1.1]], [0, -1, 1, -1])
+    with pytest.raises(ValueError, match="X is an empty list: give at least one row"):
+        model.predict([])
+
+
 def test_cross_val_score_with_hidden_labels_is_the_accuracy_on_them() -> None:
     X, y = load_iris(return_X_y=True)
     few = np.where(np.arange(150) % 5 == 0, y, -1)

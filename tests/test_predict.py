@@ -88,6 +88,12 @@ def test_predict_refuses_a_frame_that_lacks_columns_or_was_labelled_before(resul
             otprop.load(path)
     with pytest.raises(otprop.OtpropError, match=r"data must be a path, .* got ndarray\. Make a DataFrame of it"):
         result.predict(np.zeros((2, 3)))
+    with pytest.raises(otprop.OtpropError, match="data is an empty list: give at least one row"):
+        result.predict([])
+    with pytest.raises(otprop.OtpropError, match="prefix must be text or None; got int"):
+        result.predict(new, prefix=5)
+    with pytest.raises(otprop.OtpropError, match=r"https://example.org/t\.csv is a URL"):
+        result.predict("https://example.org/t.csv")
     with pytest.raises(otprop.OtpropError, match=r"row 1: 'heavy' is no number"):
         result.predict(new.assign(weight="heavy"))
 

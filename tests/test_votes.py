@@ -7,6 +7,7 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+import scipy.sparse as sp
 
 from otprop import OTP
 from otprop._validation import ParameterError
@@ -177,6 +178,9 @@ def test_fit_without_votes_has_no_voters():
         (np.zeros((240, 1, 1)), "one column per voter; got 3-D"),
         ("llm", "votes must be a table of labels, one column per voter; got str"),
         ([[0], [0, 1]], "votes have rows of different lengths"),
+        (5, "votes must be a table of labels, one column per voter; got int"),
+        (sp.csr_array((240, 1)), "votes must be a table of labels, one column per voter; got csr_array"),
+        (pd.DataFrame(np.zeros((240, 2)), columns=["llm", "llm"]), "votes have more than one column 'llm'"),
     ],
 )
 def test_fit_refuses_votes_it_cannot_use(votes, message):

@@ -40,6 +40,8 @@ class Propagator(ClassifierMixin, BaseEstimator):
 
     def _read_rows(self, X: Any, **checks: Any) -> Any:
         """Validate X; name the column of a cell that is not a number."""
+        if isinstance(X, (list, tuple)) and not X:
+            raise ValueError(f"X is an empty {type(X).__name__}: give at least one row.")
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
                 return narrow_indices(validate_data(self, X, dtype=np.float64, **checks))

@@ -26,12 +26,14 @@ from otprop.labelling.review import rows_to_review
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.class_errors import ClassErrors
+from otprop.report.formatting import display_text
 from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns
 
 MAX_CLASSES = 20  # rows of the summary in a notebook
 MAX_IN_REPR = 4  # classes
+MAX_NAME = 40  # characters of a class in `repr`
 
 
 @dataclass(frozen=True, eq=False)
@@ -407,7 +409,8 @@ class LabelResult:
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe)
 
     def __repr__(self) -> str:
-        classes = ", ".join(f"{name} {size}" for name, _, size in self._sizes()[:MAX_IN_REPR])
+        sizes = self._sizes()[:MAX_IN_REPR]
+        classes = ", ".join(f"{display_text(name, MAX_NAME)} {size}" for name, _, size in sizes)
         more = f", {len(self.classes) - MAX_IN_REPR} more classes" if len(self.classes) > MAX_IN_REPR else ""
         return f"<LabelResult of {self.outcome.target!r}: {_headline(self.outcome)}; {classes}{more}>"
 

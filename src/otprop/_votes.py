@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.sparse as sp
 from scipy.stats import beta
 
 from otprop._labels import class_list, class_numbers, encode_given_labels
@@ -181,9 +182,13 @@ def voter_columns(votes: Any, n_rows: int) -> list[tuple[str, np.ndarray | Proba
     columns: list[tuple[str, Any]]
     if isinstance(votes, Mapping):
         columns = [(str(name), _one_voter(str(name), given)) for name, given in votes.items()]
-    elif isinstance(votes, (str, bytes)):
+    elif isinstance(votes, (str, bytes)) or not hasattr(votes, "__iter__") or sp.issparse(votes):
         raise ParameterError("votes", f"must be a table of labels, one column per voter; got {type(votes).__name__}.")
     elif hasattr(votes, "columns"):
+        names = [str(name) for name in votes.columns]
+        if len(set(names)) < len(names):
+            twice = next(name for name in names if names.count(name) > 1)
+            raise ParameterError("votes", f"have more than one column {twice!r}; give every voter its own name.")
         columns = [(str(name), _objects(votes[name])) for name in votes.columns]
     else:
         values = _objects(votes)

@@ -146,3 +146,14 @@ def test_a_table_looks_at_its_names_once_however_many_columns_are_read(monkeypat
     table.names = Names(table.names)
     assert table.frame().shape == (2, 50)
     assert Names.looked == 0
+
+
+def test_a_workbook_with_damaged_compressed_parts_is_a_sentence():
+    data = io.BytesIO()
+    with zipfile.ZipFile(data, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("xl/worksheets/sheet1.xml", b"<worksheet/>" * 100)
+    damaged = bytearray(data.getvalue())
+    damaged[60:66] = b"\xff" * 6  # inside the compressed bytes
+    with pytest.raises(TableError) as caught:
+        read_table(io.BytesIO(bytes(damaged)), format="xlsx", origin="t.xlsx")
+    assert "\n" not in str(caught.value)

@@ -95,6 +95,7 @@ def test_new_classes_give_a_note_and_a_column():
         ("kind", "groups='kind': is the target"),
         ("sit", "there is no column 'sit'"),
         ([1, 2], "has 2 values"),
+        (5, "groups must name a column, or be a list with the value of each row; got int"),
         (["one"] * 400, "has one value, 'one', for all rows"),
         ([None] * 400, "is empty in 80 of them, the first being row 1"),
     ],

@@ -65,6 +65,7 @@ def test_votes_without_labels_label_the_table_and_say_that_nothing_checks_it():
         (["kind"], "is the target itself"),
         (["llm", "llm"], "is named twice"),
         ("llm", r"must be a list; write \['llm'\]"),
+        (5, "votes must be a list of columns, or a dict of voters and their labels; got int"),
         ({"none": lambda frame: [None] * len(frame)}, "votes of 'none' are empty"),
         ({"odd": ["letter"] * 120}, "votes of 'odd' hold 'letter' in 120 rows, which no label of 'kind' is"),
         ({"short": ["offer"]}, "votes of 'short' are 1, .* has 120 rows"),

@@ -142,6 +142,7 @@ def test_cost_of_one_for_every_pair_is_accuracy(rare: tuple[np.ndarray, ...]) ->
         ({"yes": 3}, "got the key 'yes'"),
         ({("yes", "no"): -1}, "must be a finite number >= 0"),
         ({("yes", "no"): float("nan")}, "must be a finite number >= 0"),
+        ({("yes", "no"): 1e308}, "must be a finite number >= 0 and <= 1e+100"),
         ({("yes", "yes"): 2}, "only errors cost"),
         ({("yes", "maybe"): 2}, "'maybe', which no label shows"),
     ],

@@ -153,6 +153,13 @@ def test_confidence_for_risk_is_a_threshold_for_abstaining(fitted: tuple[OTP, np
     assert (careful.transduction_ != truth)[labelled].mean() <= 0.05
 
 
+def test_nothing_is_promised_where_no_label_could_be_held_out() -> None:
+    model = OTP(evidence=None).fit([[0.0], [0.1], [1.0], [1.1]], ["a", None, "b", None])
+    with pytest.raises(ValueError, match="from 0 held-out labels"):
+        model.confidence_for_risk(0.1)
+    assert model.label_sets(0.5).members.any(axis=1).all()
+
+
 def test_confidence_for_risk_says_what_it_takes(fitted: tuple[OTP, np.ndarray, np.ndarray]) -> None:
     with pytest.raises(ValueError, match=r"cannot be promised .* at least 460 that are all right"):
         fitted[0].confidence_for_risk(0.005)

@@ -171,3 +171,112 @@ def test_an_anndata_object_comes_back_with_annotations():
     assert result.add({"cell-9": "B"}).adata.obs.loc["cell-9", "kind_source"] == "corrected"
     with pytest.raises(TableError, match="would be a file of cells"):
         result.write("out.h5ad")
+
+
+def change(path, edit):
+    with h5py.File(path, "r+") as file:
+        edit(file)
+
+
+def replace(group, name, **dataset):
+    del group[name]
+    group.create_dataset(name, **dataset)
+
+
+def put(name, place, value):
+    """An edit that changes one number of an array."""
+
+    def edit(file):
+        array = file[name][()]
+        array[place] = value
+        file[name][()] = array
+
+    return edit
+
+
+def external_link(file):
+    del file["obs/n_genes"]
+    file["obs/n_genes"] = h5py.ExternalLink("other.h5ad", "/obs/n_genes")
+
+
+def soft_link(file):
+    del file["obs/n_genes"]
+    file["obs/n_genes"] = h5py.SoftLink("/obs/n_genes")
+
+
+SPARSE = {"obsm": {}, "X": sp.csr_matrix(np.eye(N, 6) + 1)}
+COLUMNS = {"obsm": {}, "X": sp.csc_matrix(np.eye(N, 6) + 1)}
+DENSE = {"obsm": {}, "X": np.eye(N, 6)}
+HUGE = {"shape": (N, 10**11), "dtype": "f4", "chunks": (1, 1000)}
+
+
+@pytest.mark.parametrize(
+    ("options", "edit", "reason"),
+    [
+        (SPARSE, put("X/indptr", 5, 10**9), "`X` cannot be read"),
+        (SPARSE, put("X/indptr", 5, -7), "`X` cannot be read"),
+        (SPARSE, put("X/indices", 5, 2**31 - 1), "`X` cannot be read"),
+        (COLUMNS, put("X/indices", 5, -123456), "`X` cannot be read"),
+        (COLUMNS, put("X/indptr", 3, 10**9), "`X` cannot be read"),
+        (SPARSE, lambda file: file["X"].attrs.modify("shape", (N, 10**12)), "for 40 cells"),
+        (SPARSE, lambda file: file["X"].attrs.modify("shape", (10**9, 6)), "for 40 cells"),
+        (SPARSE, lambda file: file["X"].attrs.create("shape", "abc"), "`X` cannot be read"),
+        (SPARSE, lambda file: replace(file["X"], "data", data=[b"a"] * 240), "holds no numbers"),
+        (DENSE, lambda file: replace(file, "X", data=[[b"a"]] * N), "holds no numbers"),
+        (DENSE, lambda file: replace(file, "X", **HUGE), "hardly any of it"),
+        ({}, lambda file: replace(file["obsm"], "X_pca", **HUGE), "hardly any of it"),
+        ({}, lambda file: replace(file["obsm"], "X_pca", data=np.ones((N, 2), complex)), "holds no numbers"),
+        ({}, lambda file: replace(file["obs"], "barcode", shape=10**9, dtype="i8", chunks=(100,)), "hardly any of it"),
+        ({}, lambda file: replace(file["obs"], "n_genes", data=np.arange(N - 1)), "for 40 cells"),
+        ({}, lambda file: replace(file["obs"], "n_genes", data=np.ones((N, 2))), "`obs` cannot be read"),
+        ({}, lambda file: replace(file["obs"], "n_genes", data=1), "is not an array"),
+        ({}, put("obs/kind/codes", 3, 100), "`obs` cannot be read"),
+        ({}, lambda file: replace(file["obs/kind"], "codes", data=np.zeros(N)), "not whole numbers"),
+        ({}, lambda file: replace(file["obs/kind"], "codes", data=np.zeros(3, int)), "for 40 cells"),
+        ({}, lambda file: replace(file["obs/kind"], "categories", data=[b"a\xff", b"b"]), "`obs` cannot be read"),
+        ({}, lambda file: file["obs"].attrs.create("column-order", 5), "`obs` cannot be read"),
+        ({}, external_link, "is a link"),
+        ({}, soft_link, "is a link"),
+    ],
+)
+def test_a_damaged_or_hostile_file_is_refused_in_one_sentence(tmp_path, options, edit, reason):
+    path = write_h5ad(tmp_path / "cells.h5ad", **options)
+    change(path, edit)
+    with pytest.raises(TableError, match=reason) as caught:
+        open_table(path)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_of_cells_reads_no_other_file(tmp_path):
+    (tmp_path / "secret").write_bytes(b"password" * N)
+    path = write_h5ad(tmp_path / "cells.h5ad")
+    storage = [(str(tmp_path / "secret"), 0, 8 * N)]
+    change(path, lambda file: replace(file["obs"], "n_genes", shape=(N,), dtype="S8", external=storage))
+    with pytest.raises(TableError, match="in another file, which is not read"):
+        open_table(path)
+
+
+@pytest.mark.parametrize("scale", [1e30, 1e-30])
+def test_expression_of_any_scale_gives_the_same_directions(tmp_path, scale):
+    X = np.random.default_rng(0).normal(size=(N, 6))
+    plain, scaled = (
+        np.stack(open_table(write_h5ad(tmp_path / f"{number}.h5ad", obsm={}, X=X * factor)).cells("X"))
+        for number, factor in enumerate((1.0, scale))
+    )
+    plain, scaled = (vectors.astype(np.float64) / np.abs(vectors).max() for vectors in (plain, scaled))
+    np.testing.assert_allclose(np.abs(scaled), np.abs(plain), atol=1e-3)
+
+
+def test_cells_whose_vectors_are_not_finite_are_counted_and_all_are_refused(tmp_path):
+    vectors = np.ones((N, 2))
+    vectors[:3, 0] = np.nan, np.inf, 1e300
+    found = open_table(write_h5ad(tmp_path / "some.h5ad", obsm={"X_pca": vectors}))
+    assert found.notes == ["3 of 40 cells have infinity or NaN in X_pca, which counts as missing"]
+    with pytest.raises(RequestError, match="in every row"):
+        open_table(write_h5ad(tmp_path / "all.h5ad", obsm={"X_pca": vectors * np.nan}))
+
+
+def test_expression_without_a_count_is_constant(tmp_path):
+    path = write_h5ad(tmp_path / "cells.h5ad", obsm={}, X=sp.csr_matrix((N, 6)))
+    with pytest.raises(ValueError, match=r"'X' \(constant\)"):
+        otprop.label(path, "kind")

@@ -113,11 +113,21 @@ def test_a_function_makes_the_vectors(photos):
         (lambda pictures: np.zeros(len(pictures)), "array of shape"),
         (lambda pictures: np.full((len(pictures), 2), np.nan), "infinity or NaN"),
         (lambda pictures: np.zeros((1, 2)), "array of shape"),
+        (lambda pictures: np.ones((len(pictures), 2), complex), "not real numbers"),
+        (lambda pictures: [["a"]] * len(pictures), "not real numbers"),
+        (lambda pictures: None, "not real numbers"),
     ],
 )
 def test_a_function_that_makes_no_vectors_is_refused(photos, function, reason):
     with pytest.raises(ValueError, match=reason):
         otprop.label(photos, "kind", image_model=function)
+
+
+def test_a_function_whose_vectors_change_their_length_is_refused(photos, monkeypatch):
+    monkeypatch.setattr("otprop.table.picture_vectors.AT_ONCE", 8)
+    lengths = iter((3, 4, 5, 6, 7))
+    with pytest.raises(ValueError, match="got vectors of 3 and of 4 numbers from its image model"):
+        otprop.label(photos, "kind", image_model=lambda pictures: np.ones((len(pictures), next(lengths))))
 
 
 @pytest.mark.parametrize("model", [7, "no_such_file.onnx"])

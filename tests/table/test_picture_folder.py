@@ -209,3 +209,31 @@ def test_progress_is_reported_while_pictures_are_read(photos):
     steps = []
     open_table(photos, progress=lambda done, total, step: steps.append((done, total, step)))
     assert steps == [(0, N, "reading pictures")]
+
+
+def test_a_link_that_leads_to_itself_leaves_the_other_pictures(photos):
+    (photos / "loop.png").symlink_to(photos / "loop.png")
+    (photos / "again").symlink_to(photos)
+    table = open_table(photos)
+    assert table.n_rows == N
+    assert "loop.png cannot be read" in table.notes[0]
+
+
+def test_names_that_a_cell_cannot_hold_are_left_out_and_counted(photos):
+    (photos / "00.png").rename(photos / " 00.png")
+    (photos / "01.png").rename(os.fsdecode(os.fsencode(photos) + b"/\xff.png"))
+    table = open_table(photos)
+    assert table.n_rows == N - 2
+    assert table.notes[0].startswith("2 pictures are skipped: their names begin or end with a blank")
+
+
+@pytest.mark.parametrize("labels", [["red", "green"], 5])
+def test_labels_that_name_no_picture_are_refused(photos, labels):
+    with pytest.raises(RequestError, match="labels must be a file, a DataFrame or a dict"):
+        open_table(photos, labels=labels)
+
+
+def test_a_folder_without_pictures_is_called_so(tmp_path):
+    (tmp_path / "empty").mkdir()
+    with pytest.raises(RequestError, match="is a folder without pictures; many tables"):
+        otprop.label(tmp_path / "empty", "kind")

@@ -42,6 +42,14 @@ def test_a_sixteen_bit_picture_keeps_its_contrast():
     assert len(np.unique(grey)) == 64
 
 
+def test_pixels_that_are_not_finite_do_not_hide_the_others():
+    grey = np.linspace(0, 1, 100, dtype=np.float32).reshape(10, 10)
+    odd = grey.copy()
+    odd[0, 0], odd[-1, -1] = np.nan, np.inf
+    found, plain = (np.asarray(decode_picture(saved(Image.fromarray(one), "TIFF"))) for one in (odd, grey))
+    assert np.abs(found.astype(int) - plain).max() <= 3
+
+
 def test_a_picture_is_turned_as_its_exif_data_says():
     exif = Image.Exif()
     exif[0x0112] = 6  # turn by 90 degrees

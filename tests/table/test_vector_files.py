@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import os
+import struct
 
 import numpy as np
 import pandas as pd
@@ -50,6 +52,12 @@ def test_the_command_takes_vectors_to_label_and_to_predict(table, tmp_path):
     assert pd.read_csv(tmp_path / "again.csv")["kind_label"].tolist() == TRUTH
 
 
+def npy_header(shape):
+    """A .npy file that promises an array of this shape, and has hardly anything of it."""
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}\n".encode()
+    return b"\x93NUMPY\x02\x00" + struct.pack("<I", len(header)) + header + b"\0" * 100
+
+
 @pytest.mark.parametrize(
     ("array", "reason"),
     [
@@ -57,6 +65,10 @@ def test_the_command_takes_vectors_to_label_and_to_predict(table, tmp_path):
         (np.zeros(N), "one 2-D array"),
         (np.full((N, 2), "a"), "one 2-D array"),
         (np.full((N, 2), None), "expected a .npy file of numbers"),  # a pickle, which is not opened
+        (np.full((N, 2), np.nan), "every row of it has infinity or NaN"),
+        (npy_header((N, -4)), "expected a .npy file of numbers"),
+        (npy_header((N, 10**12)), "expected a .npy file of numbers"),
+        (npy_header("[" * 3000), "expected a .npy file of numbers"),
         (b"no array", "expected a .npy file of numbers"),
         (None, "there is no such file"),
     ],
@@ -69,6 +81,22 @@ def test_vectors_that_do_not_fit_are_refused(table, tmp_path, array, reason):
         np.save(path, array, allow_pickle=True)
     with pytest.raises(RequestError, match=reason):
         otprop.label(table, "kind", vectors=path)
+
+
+def test_vectors_are_named_by_a_plain_file(table, tmp_path, vectors):
+    os.mkfifo(tmp_path / "pipe.npy")
+    with pytest.raises(RequestError, match="it is not a plain file"):
+        open_table(table, vectors=tmp_path / "pipe.npy")
+    with pytest.raises(RequestError, match="vectors must name"):
+        open_table(table, vectors=vectors)
+
+
+def test_rows_without_a_vector_are_counted(table, tmp_path, vectors):
+    vectors[3, 1], vectors[5] = np.nan, np.inf
+    np.save(tmp_path / "other.npy", vectors)
+    assert open_table(table, vectors=tmp_path / "other.npy").notes[-1:] == [
+        f"2 of {N} rows of other.npy have infinity or NaN"
+    ]
 
 
 def test_a_list_column_of_parquet_is_one_vector(tmp_path, vectors):
@@ -119,3 +147,38 @@ def test_a_damaged_data_set_is_refused(tmp_path, vectors):
         open_table(folder)
     with pytest.raises(TableError, match="cut short or damaged"):
         read_table(folder / "data-00000-of-00002.arrow")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "reason"),
+    [
+        ("state.json", "[]", "state.json is not a JSON object"),
+        ("state.json", "{}", "names no files in the folder"),
+        ("state.json", '{"_data_files": [{"filename": 5}]}', "names no files in the folder"),
+        ("state.json", '{"_data_files": [{"filename": "../t.arrow"}]}', "names no files in the folder"),
+        ("state.json", '{"_data_files": [{"filename": "gone.arrow"}]}', "gone.arrow is missing"),
+        ("state.json", '{"_data_files": [{"filename": "pipe.arrow"}]}', "pipe.arrow is not a plain file"),
+        ("state.json", json.dumps({"_data_files": [{"filename": "data-00000-of-00002.arrow"}] * 9}), "a file twice"),
+        ("state.json", '{"_data_files": [], "_indices_data_files": [{"filename": "i.arrow"}]}', "flatten_indices"),
+        ("state.json", "[" * 100_000, "not a sound folder"),
+        ("dataset_info.json", '{"features": [1]}', "is not a JSON object"),
+        ("dataset_info.json", '{"features": {"kind": {"_type": "ClassLabel"}}}', "does not name the classes"),
+        ("dataset_info.json", '{"features": {"kind": {"_type": "ClassLabel", "names": "ab"}}}', "does not name"),
+        (
+            "dataset_info.json",
+            '{"features": {"v": {"_type": "ClassLabel", "names": []}}}',
+            "of class numbers",
+        ),
+        (
+            "dataset_info.json",
+            '{"features": {"x": {"_type": "ClassLabel", "names": []}}}',
+            "of class numbers",
+        ),
+    ],
+)
+def test_the_texts_of_a_data_set_are_checked(tmp_path, vectors, name, text, reason):
+    folder = write_dataset(tmp_path / "set", vectors, codes())
+    os.mkfifo(folder / "pipe.arrow")
+    (folder / name).write_text(text)
+    with pytest.raises(TableError, match=reason):
+        open_table(folder)

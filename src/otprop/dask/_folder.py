@@ -482,7 +482,7 @@ def _alone(state: State) -> Iterator[None]:
     try:
         state.folder.mkdir(parents=True, exist_ok=True)
         flags = os.O_WRONLY | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
-        handle = os.fdopen(os.open(state.folder / "lock", flags, 0o666), "ab")
+        handle = os.fdopen(os.open(state.folder / "lock", flags, 0o600), "ab")  # who can read it can hold it
     except OSError as error:
         raise TableError(f"cannot write to {state.out}: {error.strerror}", file=state.out) from error
     with handle:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from hashlib import sha256
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -15,6 +16,7 @@ import numpy as np
 from otprop.files._arrow import Column
 from otprop.files._arrow_table import ArrowTable
 from otprop.files._errors import NoRowsError, TableError, one_line
+from otprop.files._hdf5 import MemberError, member, numbers, sparse_matrix, values
 from otprop.files._input_file import InputFile
 from otprop.files._optional import import_optional, pa
 from otprop.files._writers import Writer
@@ -103,11 +105,13 @@ class CellsFile:
         self.path, self.origin = Path(path), str(path)
         h5py = import_optional("h5py", "anndata")
         if not self.path.is_file():
-            raise TableError(f"there is no file {self.path}", file=self.path)
+            what = f"{path} is not a plain file" if self.path.exists() else f"there is no file {self.path}"
+            raise TableError(what, file=self.path)
         try:
             self._file = h5py.File(self.path, "r")
         except OSError as error:
             raise TableError(f"{path} is not an .h5ad file, or is damaged ({one_line(error)})", file=path) from None
+        self._n_cells = 0
 
     def __enter__(self) -> CellsFile:
         return self
@@ -117,64 +121,87 @@ class CellsFile:
 
     def table(self) -> CellsTable:
         """The annotations of the cells."""
-        obs = self._file.get("obs")
-        if obs is None:
+        if "obs" not in self._file:
             raise TableError(f"{self.origin} is an HDF5 file without `obs`: it holds no cells", file=self.origin)
-        if not hasattr(obs, "keys") or "_index" not in obs.attrs:
+        with self._reading("obs"):
+            obs = member(self._file, "obs")
+            old = not hasattr(obs, "keys") or "_index" not in obs.attrs
+        if old:
             raise TableError(f"{self.origin} was written by an old version of anndata", _NEWER, file=self.origin)
-        try:
-            order = [_text(name) for name in obs.attrs.get("column-order", ())]
-            columns = {name: _column(obs, name) for name in order}
-            names = _column(obs, _text(obs.attrs["_index"])).to_pylist()
-        except (KeyError, ValueError, TypeError, OSError, AttributeError, pa.ArrowException) as error:
-            raise TableError(f"{self.origin}: `obs` cannot be read ({one_line(error)})", file=self.origin) from None
+        with self._reading("obs"):
+            names = _column(obs, _text(obs.attrs["_index"]), None).to_pylist()
+            order = dict.fromkeys(_text(name) for name in obs.attrs.get("column-order", ()))
+            columns = {name: _column(obs, name, len(names)) for name in order}
+        self._n_cells = len(names)
         return CellsTable(self.origin, names, columns, path=self.path)
 
     def representations(self) -> list[str]:
         """The names of the matrices in `obsm` that hold a vector per cell."""
-        found = self._file.get("obsm")
-        return [] if found is None else [name for name in found if getattr(found[name], "ndim", 0) == 2]
+        if "obsm" not in self._file:
+            return []
+        with self._reading("obsm"):
+            found = member(self._file, "obsm")
+            return [name for name in getattr(found, "keys", list)() if getattr(member(found, name), "ndim", 0) == 2]
 
     def representation(self, name: str) -> np.ndarray:
         """A matrix of `obsm`."""
-        return np.asarray(self._file["obsm"][name][()], dtype=np.float32)
+        with self._reading("obsm"):
+            return numbers(member(member(self._file, "obsm"), name), self._n_cells)
 
     def expression(self) -> Any:
         """`X`, dense or sparse as it is; None where there is none."""
-        import scipy.sparse as sp
+        if "X" not in self._file:
+            return None
+        with self._reading("X"):
+            X = member(self._file, "X")
+            if not hasattr(X, "keys"):
+                return None if not X.shape else numbers(X, self._n_cells)
+            kind = _text(X.attrs.get("encoding-type", "")) or f"{_text(X.attrs.get('h5sparse_format', ''))}_matrix"
+            shape = X.attrs.get("shape", X.attrs.get("h5sparse_shape"))
+            if kind not in ("csr_matrix", "csc_matrix") or shape is None:
+                raise MemberError(f"its kind {kind!r} is unknown")
+            return sparse_matrix(X, kind, shape, self._n_cells)
 
-        X = self._file.get("X")
-        if X is None or not hasattr(X, "keys"):
-            return None if X is None or X.shape in ((), None) else X[()]
-        kind = _text(X.attrs.get("encoding-type", "")) or f"{_text(X.attrs.get('h5sparse_format', ''))}_matrix"
-        shape = X.attrs.get("shape", X.attrs.get("h5sparse_shape"))
-        if kind not in ("csr_matrix", "csc_matrix") or shape is None:
-            raise TableError(f"{self.origin}: X of the kind {kind!r} cannot be read", file=self.origin)
-        make = sp.csr_matrix if kind == "csr_matrix" else sp.csc_matrix
-        return make((X["data"][()], X["indices"][()], X["indptr"][()]), shape=tuple(shape)).tocsr()
+    @contextmanager
+    def _reading(self, part: str) -> Iterator[None]:
+        """Say of what h5py, SciPy and Arrow refuse which part of the file it is in."""
+        try:
+            yield
+        except (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError) as error:
+            raise TableError(f"{self.origin}: `{part}` cannot be read ({one_line(error)})", file=self.origin) from None
+        except pa.ArrowException as error:
+            raise TableError(f"{self.origin}: `{part}` cannot be read ({one_line(error)})", file=self.origin) from None
 
 
-def _column(obs: Any, name: str) -> Any:
+def _column(obs: Any, name: str, n_cells: int | None) -> Any:
     """A column of `obs` as an Arrow array."""
-    found = obs[name]
+    found = member(obs, name)
     if hasattr(found, "keys"):
         if "categories" in found:
-            categories = _array(found["categories"][()])
-            codes = found["codes"][()]
-            taken = categories.take(pa.array(np.where(codes < 0, 0, codes), mask=codes < 0))
-            return taken.dictionary_encode()
-        values, mask = found["values"][()], found["mask"][()].astype(bool)
-        return pa.array(_array(values).to_pylist(), mask=mask)
+            return _categories(member(found, "categories"), member(found, "codes"), n_cells)
+        mask = values(member(found, "mask"), n_cells).astype(bool)
+        return pa.array(_array(values(member(found, "values"), n_cells)).to_pylist(), mask=mask)
     if "categories" in found.attrs:  # anndata 0.7
-        categories, codes = _array(obs[found.attrs["categories"]][()]), found[()]
-        return categories.take(pa.array(np.where(codes < 0, 0, codes), mask=codes < 0)).dictionary_encode()
-    return _array(found[()])
+        reference = found.attrs["categories"]
+        h5py = import_optional("h5py", "anndata")
+        if not isinstance(reference, h5py.Reference):
+            raise MemberError(f"the categories of {name!r} are not a reference")
+        return _categories(obs[reference], found, n_cells)
+    return _array(values(found, n_cells))
 
 
-def _array(values: np.ndarray) -> Any:
-    if values.dtype.kind in "OS":
-        return pa.array([_text(value) for value in values], pa.large_string())
-    return pa.array(values, from_pandas=True)
+def _categories(categories: Any, codes: Any, n_cells: int | None) -> Any:
+    places = values(codes, n_cells)
+    if places.dtype.kind not in "iu" or places.ndim != 1:
+        raise MemberError("the codes of a column are not whole numbers")
+    taken = _array(values(categories)).take(pa.array(np.where(places < 0, 0, places), mask=places < 0))
+    return taken.dictionary_encode()
+
+
+def _array(cells: np.ndarray) -> Any:
+    if cells.dtype.kind in "OS":
+        return pa.array([_text(cell) for cell in cells], pa.large_string())
+    return pa.array(cells, from_pandas=True)
 
 
 def _text(value: Any) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import re
 import zipfile
+import zlib
 from typing import IO, NoReturn
 from xml.parsers import expat
 
@@ -41,7 +42,7 @@ def check_workbook(data: bytes, origin: str) -> None:
             for member in archive.infolist():
                 with archive.open(member) as part:
                     scan.read(part)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, EOFError, OSError, NotImplementedError, RuntimeError):
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
         return  # openpyxl says what is wrong with it
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from otprop.files import Table
 from otprop.labelling.outcome import RowLabels
-from otprop.table.errors import ColumnError, Hint
+from otprop.table.errors import ColumnError, Hint, RequestError
 
 PARTS = ("certainty", "confidence", "novelty", "round", "source")  # beside the label, in this order
 _OF_CONFIDENCE = ("confidence", "novelty")
@@ -39,6 +39,8 @@ class OutputColumns:
     def names(self, target: str, classes: Sequence[str], parts: Sequence[str]) -> list[str]:
         """The names of the columns in order: the label, these parts, and the probabilities of the classes."""
         prefix = f"{target}_" if self.prefix is None else self.prefix
+        if not isinstance(prefix, str):
+            raise RequestError("prefix", f"must be text or None; got {type(prefix).__name__}.")
         shares = [f"p_{name}" for name in classes] if self.probabilities else []
         return [prefix + part for part in (*([] if self.fill else ["label"]), *parts, *shares)]
 

@@ -54,6 +54,9 @@ def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tup
         if given not in table.names:
             raise RequestError(parameter, unknown_name("column", given, table.names), given)
         return list(table.cells(given)), f"the column {given!r}"
+    if not hasattr(given, "__iter__") or isinstance(given, (bytes, dict)):
+        why = f"must name a column, or be a list with the value of each row; got {type(given).__name__}."
+        raise RequestError(parameter, why)
     values = list(given)
     if len(values) != table.n_rows:
         raise RequestError(parameter, f"has {len(values)} values, {table.origin} has {table.n_rows} rows.")

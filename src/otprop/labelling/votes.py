@@ -52,10 +52,13 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
     row, or to functions of the frame that return such. `votes_file` is a table of row, annotator and label.
     """
     found = VoteCells()
+    if votes is not None and not isinstance(votes, (Mapping, list, tuple)):
+        what = type(votes).__name__
+        raise RequestError("votes", f"must be a list of columns, or a dict of voters and their labels; got {what}.")
     if isinstance(votes, Mapping):
         for name, given in votes.items():
             _add_values(str(name), given, table, frame, found)
-    else:
+    elif votes is not None:
         _check_names(votes, target)
         for name in votes:
             _add_column(name, table, target, found)

@@ -11,6 +11,7 @@ from otprop._validation import ParameterError, check_number, did_you_mean
 
 OBJECTIVES = ("accuracy", "balanced")
 TIE = 1e-9  # by which the best class stays ahead
+MAX_COST = 1e100  # sums of costs over many rows must stay finite
 MIN_SHARE = 1e-6  # of a class, where errors are divided by it
 POWERS = np.linspace(0.0, 1.2, 13)  # of the share by which "balanced" divides errors; 1 would balance the recalls
 USUAL_POWER = 2 / 3  # where there is no row to choose the power on
@@ -46,7 +47,7 @@ def check_objective(name: str, value: Any) -> None:
     for pair, cost in value.items():
         if not isinstance(pair, tuple) or len(pair) != 2:
             raise ParameterError(name, f"must be {accepted}; got the key {pair!r}.")
-        check_number(f"{name}[{pair!r}]", cost, least=0)
+        check_number(f"{name}[{pair!r}]", cost, least=0, most=MAX_COST)
         if pair[0] == pair[1] and cost:
             raise ParameterError(name, f"has a cost of {cost!r} for the right label of {pair[0]!r}; only errors cost.")
 

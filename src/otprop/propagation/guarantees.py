@@ -107,6 +107,8 @@ def share_for_risk(
     no share has enough labels. With `n_rows` rows in all, their error varies about the rate that the labels bound,
     which counts as fewer labels.
     """
+    if not len(confidence):  # no label could be held out
+        return None
     order = np.argsort(-confidence, kind="stable")
     weights, ranked = judged.weights[order], confidence[order]
     reached = np.cumsum(weights)

@@ -17,6 +17,7 @@ EXPRESSION = "X"
 TOTAL = 1e4  # counts per cell after normalisation
 MAX_GENES, MAX_PARTS = 2000, 50
 _LOOKED_AT = 100_000  # values that tell counts from other numbers
+_FAR = 1e12  # numbers beyond this, and below its inverse, are scaled
 
 
 def is_cells_file(source: Any) -> bool:
@@ -54,7 +55,7 @@ def table_of_cells(adata: Any, use_rep: str | None = None) -> CellsTable:
     columns = dict(zip(whole.column_names, whole.columns, strict=True))
     table = CellsTable("the AnnData object", [str(name) for name in adata.obs_names], columns, adata=adata)
     known = [name for name, matrix in adata.obsm.items() if getattr(matrix, "ndim", 0) == 2]
-    _choose(table, use_rep, known, lambda name: _dense(adata.obsm[name]), lambda: adata.X)
+    _choose(table, use_rep, known, lambda name: adata.obsm[name], lambda: adata.X)
     return table
 
 
@@ -75,7 +76,7 @@ def _choose(table: CellsTable, use_rep: str | None, known: list[str], matrix: An
     """Give the table the vectors that were asked for, or those that there are."""
     name = use_rep or (USUAL if USUAL in known else EXPRESSION)
     if name in known:
-        vectors = np.asarray(matrix(name), dtype=np.float32)
+        vectors = _checked(matrix(name), name, table)
     elif name == EXPRESSION:
         vectors = _reduced(expression(), table)
         if use_rep is None and known:
@@ -88,9 +89,23 @@ def _choose(table: CellsTable, use_rep: str | None, known: list[str], matrix: An
     table.set_vectors(name, vectors)
 
 
-def _dense(matrix: Any) -> np.ndarray:
+def _checked(matrix: Any, name: str, table: CellsTable) -> np.ndarray:
+    """The vectors of a representation; a note says how many cells have none."""
     found = matrix.toarray() if hasattr(matrix, "toarray") else np.asarray(matrix)
-    return np.asarray(found, dtype=np.float32)
+    if found.dtype.kind not in "fiub":
+        raise RequestError("use_rep", "holds no numbers; name another matrix.", name)
+    with np.errstate(over="ignore"):
+        vectors = np.asarray(found, dtype=np.float32)
+    n_odd = int((~np.isfinite(vectors)).any(axis=1).sum()) if vectors.ndim == 2 else 0
+    if n_odd and n_odd == len(vectors):
+        raise RequestError("use_rep", "holds infinity or NaN in every row; name another matrix.", name)
+    if n_odd:
+        table.notes.append(f"{n_odd} of {len(vectors)} cells have infinity or NaN in {name}, which counts as missing")
+    return vectors
+
+
+def _dense(matrix: Any) -> np.ndarray:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float32)
 
 
 def _reduced(X: Any, table: CellsTable) -> np.ndarray:
@@ -101,11 +116,18 @@ def _reduced(X: Any, table: CellsTable) -> np.ndarray:
     if X is None or X.ndim != 2 or not X.shape[1]:
         raise RequestError("use_rep", f"must name the vectors of the cells: {table.origin} has no X.")
     sparse = sp.issparse(X)
-    X = sp.csr_matrix(X, dtype=np.float32) if sparse else np.array(X, dtype=np.float32)
+    if X.dtype.kind not in "fiub":
+        raise RequestError("use_rep", f"must name the vectors of the cells: X of {table.origin} holds no numbers.")
+    with np.errstate(over="ignore"):
+        X = sp.csr_matrix(X, dtype=np.float32) if sparse else np.array(X, dtype=np.float32)
     values = X.data if sparse else X.ravel()
     if not np.isfinite(values).all():
         raise RequestError("use_rep", f"must name other vectors: X of {table.origin} holds infinity or NaN.")
     done = "as it is"
+    largest = float(np.abs(values).max(initial=0.0))
+    if largest > _FAR or 0 < largest < 1 / _FAR:  # squares of single precision must stay finite
+        X = X * np.float32(1 / largest) if largest > _FAR else X / np.float32(largest)
+        values = X.data if sparse else X.ravel()
     if _are_counts(values[:: max(1, len(values) // _LOOKED_AT)]):
         X, done = _normalised(X), "counts, normalised per cell, as logarithms"
     mean = np.asarray(X.mean(axis=0)).ravel()
@@ -113,8 +135,8 @@ def _reduced(X: Any, table: CellsTable) -> np.ndarray:
     genes = np.sort(np.argsort(-variance, kind="stable")[:MAX_GENES])
     width = min(MAX_PARTS, X.shape[0] - 1, len(genes) - 1)
     table.notes.append(f"X ({done}): {len(genes)} genes in {max(width, 1)} dimensions")
-    if width < 1:
-        return _dense(X[:, genes])
+    if width < 1 or not variance.any():
+        return _dense(X[:, genes[:1]] if sparse else X[:, genes])
     solver = {"svd_solver": "arpack"} if sparse else {}
     return np.asarray(PCA(width, random_state=0, **solver).fit_transform(X[:, genes]), dtype=np.float32)
 

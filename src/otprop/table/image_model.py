@@ -43,6 +43,8 @@ class ImageModel(Describer):
 
     def many(self, made: list[Any]) -> np.ndarray:
         found = np.asarray(self.encode(made))
+        if found.dtype.kind not in "fiub":
+            raise CellError("got values from its image model that are not real numbers")
         if found.ndim > 2 and found.shape[0] == len(made):
             found = found.reshape(*found.shape[:2], -1).mean(axis=2)  # a map of features: the mean over its places
         if found.ndim != 2 or found.shape[0] != len(made) or not 0 < found.shape[1] <= MAX_NUMBERS:

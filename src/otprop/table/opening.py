@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, read_table
+from otprop.files import Table, read_table, refuse_url
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
@@ -97,9 +97,11 @@ def as_table(
     """
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)
+        refuse_url(path)
         several = os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
         if several and labels is None and not is_one_table(path):
-            raise RequestError("data", "several files are labelled by the command `otprop label`, and not here.", path)
+            what = "is a folder without pictures" if os.path.isdir(path) else "names several files"
+            raise RequestError("data", f"{what}; many tables are labelled by the command `otprop label`.", path)
         return open_table(Path(path), labels=labels, use_rep=use_rep, vectors=vectors, target=target, progress=progress)
     if labels is not None:
         raise RequestError("labels", "are those of a folder of pictures; put them into the target column.")
@@ -113,7 +115,9 @@ def as_table(
 
 
 def _table_of_rows(data: Any) -> Table:
-    if isinstance(data, (list, tuple)) and data and all(isinstance(row, Mapping) for row in data):
+    if isinstance(data, (list, tuple)) and not data:
+        raise RequestError("data", f"is an empty {type(data).__name__}: give at least one row.")
+    if isinstance(data, (list, tuple)) and all(isinstance(row, Mapping) for row in data):
         import pandas as pd
 
         data = pd.DataFrame(list(data))

@@ -30,7 +30,7 @@ def holds_pictures(folder: str | os.PathLike[str], labels: Any = None) -> bool:
     if not place.is_dir():
         return False
     try:
-        here = [entry.name for entry in os.scandir(place) if entry.is_file() and not entry.name.startswith((".", "_"))]
+        here = [entry.name for entry in os.scandir(place) if _is_file(entry) and not entry.name.startswith((".", "_"))]
     except OSError:
         return False
     if labels is None and any(format_of_name(Path(name)) for name in here):
@@ -92,6 +92,13 @@ def picture_target(folder: str | os.PathLike[str], labels: Any = None) -> str:
     return TARGET if labels is None else _read_labels(labels, None, _names_in(place)[0], place)[1]
 
 
+def _is_file(entry: os.DirEntry[str]) -> bool:
+    try:
+        return entry.is_file()
+    except OSError:  # a link that leads to itself
+        return False
+
+
 def _walk(folder: Path) -> Any:
     """Paths of pictures below the folder, with / between their parts, without hidden files and links to folders."""
     for parent, folders, files in os.walk(folder):
@@ -114,12 +121,12 @@ def _names_near(folder: Path) -> list[str]:
 def _names_in(folder: Path) -> tuple[list[str], list[str]]:
     """The pictures below the folder, and notes on those whose names cannot be written."""
     names = sorted(_walk(folder))
-    odd = [name for name in names if not name.isprintable()]
-    names = [name for name in names if name.isprintable()]  # a line break, or bytes that are not UTF-8
+    plain = [name for name in names if name.isprintable() and name == name.strip()]  # no line break; UTF-8
+    n_odd, names = len(names) - len(plain), plain
     if not names:
         raise TableError(f"{folder} has no pictures (PNG, JPEG, GIF, WebP, BMP or TIFF)", file=folder)
-    notes = [f"{len(odd)} pictures are skipped: their names have characters that cannot be printed"] if odd else []
-    return names, notes
+    why = "their names begin or end with a blank, or hold characters that cannot be printed"
+    return names, [f"{n_odd} pictures are skipped: {why}"] if n_odd else []
 
 
 def _sub_folders(names: list[str]) -> dict[str, str]:
@@ -144,6 +151,9 @@ def _read_labels(
         pairs, target, origin = list(labels.items()), target or TARGET, "labels"
         beside, others = Path(), []
     else:
+        if not is_frame(labels) and not isinstance(labels, (str, os.PathLike)):
+            what = type(labels).__name__
+            raise RequestError("labels", f"must be a file, a DataFrame or a dict of names and labels; got {what}.")
         table = table_of_frame(labels, "the DataFrame of labels") if is_frame(labels) else read_table(Path(labels))
         origin, beside = table.origin, Path() if table.path is None else table.path.parent
         path_column = _column_of_paths(table, names, folder, beside)

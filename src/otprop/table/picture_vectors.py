@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from otprop._progress import ProgressCallback, no_progress
+from otprop.table.errors import CellError
 from otprop.table.picture_descriptors import VERSION, describe_picture
 from otprop.table.pictures import (
     NEEDS_PILLOW,
@@ -146,5 +147,8 @@ def _stacked(keys: Sequence[bytes | None], cache: VectorCache) -> np.ndarray:
     width = len(cache[keys[known[0]]]) if known else 0  # type: ignore[index]
     found = np.full((len(keys), width), np.nan, dtype=np.float16)
     for place in known:
-        found[place] = cache[keys[place]]  # type: ignore[index]
+        vector = cache[keys[place]]  # type: ignore[index]
+        if len(vector) != width:
+            raise CellError(f"got vectors of {width} and of {len(vector)} numbers from its image model")
+        found[place] = vector
     return found

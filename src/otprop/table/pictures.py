@@ -99,9 +99,11 @@ def _in_colour(image: Any) -> Any:
     from PIL import Image
 
     if image.mode in ("I", "F") or image.mode.startswith("I;16"):  # `convert` would cut these at 255
-        values = np.nan_to_num(np.asarray(image, dtype=np.float64))
-        low, high = values.min(), values.max()
-        image = Image.fromarray(np.round(255 * (values - low) / ((high - low) or 1.0)).astype(np.uint8))
+        values = np.asarray(image, dtype=np.float64)
+        finite = values[np.isfinite(values)]
+        low, high = (finite.min(), finite.max()) if finite.size else (0.0, 0.0)
+        values = np.clip(np.where(np.isnan(values), low, values), low, high)
+        image = Image.fromarray(np.round(255 * ((values - low) / ((high - low) or 1.0))).astype(np.uint8))
     if image.mode in ("RGBA", "LA", "PA", "La", "RGBa") or "transparency" in image.info:
         image = image.convert("RGBA")
         white = Image.new("RGBA", image.size, (255, 255, 255, 255))
