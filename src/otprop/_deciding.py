@@ -253,7 +253,7 @@ class DecidingPropagator(TransportPropagator):
 
     def _expected_cost(self) -> float:
         """Expected mean cost of the new labels by `objective`."""
-        if _is_accuracy(self.objective):
+        if _is_accuracy(self.objective) or self._costs is None:
             return self.expected_error_
         if isinstance(self.objective, str):
             if self.error_.evidence is None:  # votes alone
@@ -265,9 +265,9 @@ class DecidingPropagator(TransportPropagator):
         rows = np.flatnonzero(self._labelled_rows()[0] & (self.round_ != 0))
         total = 0.0
         for block in row_blocks(len(rows), rows_per_block(len(self.classes_), BLOCK_ENTRIES)):
-            best = self.label_distributions_[rows[block]], self._best_confidence[rows[block]]
-            codes = self.decide(*best)[0]
-            total += float((class_probabilities(*best) * self._costs[:, codes].T).sum())
+            of_rows = self.label_distributions_[rows[block]], self._best_confidence[rows[block]]
+            codes = self.decide(*of_rows)[0]
+            total += float((class_probabilities(*of_rows) * self._costs[:, codes].T).sum())
         return total / max(len(rows), 1)
 
     def _judged_labels(self, method: str) -> JudgedLabels:

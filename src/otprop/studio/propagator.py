@@ -261,6 +261,7 @@ class Propagator:
         drawn = labels.drawn | base.in_table  # a given label that was corrected counts as it did before
         chosen = base.chosen | ((labels.state >= 0) & ~drawn)
         target = Target(base.target.name, place[seen], names, values, seen >= 0, base.target.notes)
+        votes = None if self.votes is None else self.votes.frame(names)
         job = replace(
             base,
             target=target,
@@ -268,7 +269,8 @@ class Propagator:
             corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
             corrected=corrected,
             chosen=chosen & target.given,
-            votes=None if self.votes is None else self.votes.frame(names),
+            votes=votes,
+            voters=None if votes is None else {str(name): votes[name] for name in votes},
             warnings=list(base.warnings),
         )
         return job, ids

@@ -12,7 +12,7 @@ import pandas as pd
 from otprop._votes import Voter, Votes, judge_voters
 from otprop.files import Table
 from otprop.labelling.job import Request
-from otprop.labelling.votes import read_votes, vote_cells
+from otprop.labelling.votes import hard_votes, read_votes, vote_cells
 from otprop.table.errors import RequestError
 from otprop.table.target import ClassNames, Target, holds_no_label
 
@@ -67,7 +67,7 @@ class RowVotes:
 
 def vote_columns(request: Request, table: Table) -> list[str]:
     """The columns of votes, which are not features; raises RequestError where one cannot be."""
-    return list(vote_cells(request.votes, table, request.target))
+    return vote_cells(request.votes, table, request.target).columns
 
 
 def read_row_votes(request: Request, table: Table, target: Target) -> RowVotes | None:
@@ -78,8 +78,9 @@ def read_row_votes(request: Request, table: Table, target: Target) -> RowVotes |
     classes = list(target.classes)
     folded = {_folded(name) for name in classes}
     texts = dict.fromkeys(
-        str(cell) for column in cells.values() for cell in column if not holds_no_label(cell, request.unlabeled)
+        str(cell) for column in cells.labels.values() for cell in column if not holds_no_label(cell, request.unlabeled)
     )
+    texts |= dict.fromkeys(text for columns in cells.probabilities.values() for text in columns)
     matched = ClassNames(classes)
     for text in texts:
         if _folded(text) not in folded and matched.matching(text) is None:
@@ -91,9 +92,8 @@ def read_row_votes(request: Request, table: Table, target: Target) -> RowVotes |
                 "votes", f"name more than {MAX_CLASSES} classes; votes are labels, one per row and voter."
             )
     known = Target(target.name, target.codes, classes, list(classes), target.given, [])
-    found: Any = read_votes(cells, known, request.unlabeled)
-    codes = found.fillna(SILENT).to_numpy(dtype=np.int64)
-    return RowVotes(list(cells), classes, codes)
+    found: Any = hard_votes(read_votes(cells, known, request.unlabeled))
+    return RowVotes(list(found.columns), classes, found.fillna(SILENT).to_numpy(dtype=np.int64))
 
 
 def _folded(text: str) -> str:
