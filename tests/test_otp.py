@@ -333,7 +333,7 @@ def test_an_unfitted_model_says_so():
         ({}, [[0.0]], [0], ValueError, "minimum of 2 is required"),
         ({}, [[0.0], [np.nan], [0.2], [0.8]], GOOD[1], ValueError, "X contains NaN"),
         ({}, [[0.0], [np.inf], [0.2], [0.8]], GOOD[1], ValueError, "X contains infinity"),
-        ({}, GOOD[0], [0, 1, -1], ValueError, "X has 4 rows and y 3. Give y one entry a row"),
+        ({}, GOOD[0], [0, 1, -1], ValueError, "X has 4 rows and y 3. Give y one entry per row"),
         ({}, GOOD[0], sp.csr_array([[0, 1, -1, -1]]), TypeError, "got a sparse csr_array: use y.toarray"),
         ({}, GOOD[0], [0, [1], None, None], TypeError, "y must be a column .* got a list in place 1"),
         ({}, GOOD[0], [[0], [1, 2], [3], [4]], ValueError, "y must be a column .* lists of different lengths"),

@@ -195,7 +195,8 @@ class OTP(DecidingPropagator):
     Notes
     -----
     ``predict`` uses the neighbours of new rows among the training rows, and the classifiers. A training row keeps the
-    label it was given or got; of equal rows with different given labels, each gets the most frequent of these.
+    label it was given or got; of equal rows with different given labels, each gets the most frequent of these. Equal
+    rows without a label may get different ones in the fit, since their neighbours differ; `predict` has one for all.
 
     Rows labelled in a round join the evidence with about 0.1 times the mean weight of the given labels.
 

@@ -130,7 +130,8 @@ def test_everything_holds_of_the_default(iris, default, alone):
 def test_prediction_on_the_training_rows_is_what_they_got(iris, parameters):
     X, _, y = iris
     model = geometry(**parameters).fit(X, y)
-    np.testing.assert_array_equal(model.predict(X), model.transduction_)
+    once = np.delete(np.arange(len(X)), 142)  # a copy of row 101: equal rows have one prediction
+    np.testing.assert_array_equal(model.predict(X)[once], model.transduction_[once])
     moved = model.predict(X + 1e-6)
     assert (moved == model.transduction_).mean() > 0.9
 

@@ -14,6 +14,7 @@ from otprop_paper.benchmark.methods import METHODS
 ALWAYS = {"otprop._base", "otprop._labels"}  # in the fingerprint of every method
 WITHOUT_INFLUENCE = {
     "otprop._validation": "refuses parameters, changes none",
+    "otprop._deciding": "decides by another objective than accuracy, and reads what the fit found",
     "otprop._progress": "shows the rounds",
     "otprop._saving": "names classes for model files",
     "otprop._warnings": "warns",

@@ -164,7 +164,7 @@ class CellsFile:
 
     @contextmanager
     def _reading(self, part: str) -> Iterator[None]:
-        """Say of what h5py, SciPy and Arrow refuse which part of the file it is in."""
+        """Turn errors of h5py, SciPy and Arrow into one that names the part of the file."""
         try:
             yield
         except (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError) as error:

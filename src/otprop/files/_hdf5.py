@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._errors import OtpropError
 from otprop.files._optional import import_optional
 
 SMALL = 2**28  # bytes that are read whatever the file says
@@ -13,7 +14,7 @@ TIMES_STORED = 200  # bytes in memory for each on disk, above that
 MAX_COLUMNS = 10_000_000
 
 
-class MemberError(ValueError):
+class MemberError(OtpropError, ValueError):
     """A member of an HDF5 file must not be read; the message says why."""
 
 

@@ -76,7 +76,7 @@ class RowPictures:
         return self._images is None and self._name_of is not None
 
     def has(self, row: int) -> bool:
-        """Whether a row names a picture; its file may be missing all the same."""
+        """Whether a row names a picture; its file may be missing."""
         return self._images is not None or bool(self._name(row))
 
     def problem(self, row: int) -> str:
@@ -235,7 +235,7 @@ def _is_images(array: np.ndarray, n_rows: int) -> bool:
 
 
 def png(image: np.ndarray) -> bytes:
-    """A grey or coloured picture as PNG; numbers are scaled from the smallest to the largest, but for bytes."""
+    """A grey or coloured picture as PNG; numbers are scaled from the smallest to the largest, except bytes."""
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8:
         values = np.nan_to_num(pixels.astype(np.float64))
