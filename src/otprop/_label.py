@@ -13,7 +13,7 @@ from otprop._label_result import LabelResult
 from otprop._notebook import shown_progress
 from otprop._progress import ProgressCallback
 from otprop._validation import did_you_mean
-from otprop.files import Table
+from otprop.files import Table, listed
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
@@ -69,9 +69,10 @@ def label(
     data : str, path, Table or DataFrame
         A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or
         polars, which may have columns of paths of pictures; a folder of pictures; or an AnnData object or an ``.h5ad``
-        file of cells.
+        file of cells. The annotators of Label Studio's JSON are voters.
     target : str or None
-        The column with the labels; empty cells get one. Not needed for a folder of pictures.
+        The column with the labels; empty cells get one. Not needed for a folder of pictures, and for Label Studio's
+        JSON with one field of choices.
     method : str
         "otp", or "otp-paper" for the algorithm of the paper.
     settings : mapping of str to object or None
@@ -331,7 +332,8 @@ def _with_target(request: Request, table: Table) -> Request:
     """The request with the target that the table itself names, where the call named none."""
     target = table.default_target if request.target is None else request.target
     if target is None:
-        raise RequestError("target", "must name the column with the labels.", None)
+        known = f": one of {listed(table.annotators)}" if table.annotators else ""
+        raise RequestError("target", f"must name the column with the labels{known}.", None)
     return replace(request, target=target)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 from otprop._notebook import shown_progress
 from otprop._predict import Model
 from otprop._progress import ProgressCallback
-from otprop.files import write_atomic
+from otprop.files import LabelStudioTable, format_of_name, write_atomic
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
 from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
@@ -21,7 +21,7 @@ from otprop.labelling.label_types import LabelType
 from otprop.labelling.model import SavedModel, save_model
 from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
 from otprop.labelling.outcome import Outcome, counted, error_text
-from otprop.labelling.output_columns import OutputColumns
+from otprop.labelling.output_columns import OutputColumns, label_column
 from otprop.labelling.review import rows_to_review
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
@@ -405,8 +405,35 @@ class LabelResult:
             path = job.table.path
             write_atomic(report, page, force, [] if path is None else [path], mode_like=path)
         if table is not None:
+            kind = None if hasattr(table, "write") else format_of_name(Path(str(table)))
+            if isinstance(job.table, LabelStudioTable) and kind in (None, job.table.kind):
+                self._write_predictions(job.table, table, "otprop", force)
+                return
             columns, fill = job.added(outcome)
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe)
+
+    def to_label_studio(self, path: str | Path, *, model_version: str = "otprop", force: bool = False) -> None:
+        """Write the tasks of Label Studio's JSON with a prediction added to each, and all else as it was.
+
+        Rows that stayed unlabelled get no prediction; the score is the confidence.
+
+        Parameters
+        ----------
+        path : str or path
+        model_version : str, the name of the predictions in Label Studio
+        force : bool, an existing file may be replaced
+        """
+        if not isinstance(self.job.table, LabelStudioTable):
+            raise RequestError("path", f"is for tasks of Label Studio; {self.job.table.origin} has none. Use `write`.")
+        self._write_predictions(self.job.table, path, model_version, force)
+
+    def _write_predictions(
+        self, tasks: LabelStudioTable, out: str | Path | BinaryIO, model_version: str, force: bool
+    ) -> None:
+        outcome, target = self.outcome, self.job.target
+        labels = [None if label is None else str(label) for label in label_column(outcome, target.values)]
+        scores = None if outcome.confidence is None else [round(float(one), 6) for one in outcome.confidence]
+        tasks.write_predictions(out, target.name, labels, scores, model_version=model_version, force=force)
 
     def __repr__(self) -> str:
         sizes = self._sizes()[:MAX_IN_REPR]

@@ -4,6 +4,7 @@ from otprop.files._arrow import Column
 from otprop.files._distinct import MISSING_MARKERS, Reading
 from otprop.files._errors import NoRowsError, TableError, listed
 from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
+from otprop.files._label_studio import LabelStudioTable
 from otprop.files._npz import read_arrays
 from otprop.files._output import write_arrow
 from otprop.files._read import check_reading, read_table
@@ -14,6 +15,7 @@ __all__ = [
     "FORMATS",
     "MISSING_MARKERS",
     "Column",
+    "LabelStudioTable",
     "NoRowsError",
     "Reading",
     "Table",

@@ -36,11 +36,12 @@ class JsonTable(ArrowTable):
         self.text = body.decode("utf-8")
         records = self._read_list() if self.kind == "json" else self._read_lines()
         self.spans = [(start, stop) for _, start, stop in records]  # text[start:stop] is an object
-        names = list(dict.fromkeys(key for record, _, _ in records for key in record))
-        check_dense(len(records), len(names), sum(len(record) for record, _, _ in records), self.origin)
+        rows = self._rows([record for record, _, _ in records]) if records else []
+        names = list(dict.fromkeys(key for row in rows for key in row))
+        check_dense(len(rows), len(names), sum(len(row) for row in rows), self.origin)
         columns = []
         for name in names:
-            column, note = from_values([record.get(name) for record, _, _ in records], name, self.origin)
+            column, note = from_values([row.get(name) for row in rows], name, self.origin)
             self._note(note)
             columns.append(column)
         if records and not names:
@@ -48,6 +49,10 @@ class JsonTable(ArrowTable):
         if not records:
             raise NoRowsError(f"{self.origin} is empty: it has no rows", file=self.origin)
         self._set_table(pa.table(columns, names=names))
+
+    def _rows(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """The columns of each object, by name."""
+        return records
 
     def _read_lines(self) -> list[tuple[dict[str, Any], int, int]]:
         records = []

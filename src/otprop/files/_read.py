@@ -13,6 +13,7 @@ from otprop.files._encoding import to_utf8
 from otprop.files._excel import ExcelTable
 from otprop.files._input_file import read_input
 from otprop.files._json import JsonTable
+from otprop.files._label_studio import LabelStudioTable, is_label_studio
 from otprop.files._npz import NpzTable
 from otprop.files._optional import import_optional
 from otprop.files._table import Table
@@ -63,8 +64,9 @@ def read_table(
     source : str, path or binary stream
         The file; "-" is standard input. The format of a stream is detected by its first bytes.
     format : str or None
-        "csv", "tsv", "parquet", "feather" (also "arrow"), "npz", "json" (a list of objects), "jsonl" (one object a
-        line) or "xlsx" (the first sheet; needs openpyxl); None to detect it by the name and the first bytes.
+        "csv", "tsv", "parquet", "feather" (also "arrow"), "npz", "json" (a list of objects, or Label Studio's tasks),
+        "jsonl" (one object a line) or "xlsx" (the first sheet; needs openpyxl); None to detect it by the name and the
+        first bytes.
     delimiter : str or None
         The delimiter of a text file; if None, detected among comma, semicolon, tab, bar and blank.
     encoding : str or None
@@ -119,5 +121,5 @@ def read_table(
     if file.format == "xlsx":
         return ExcelTable(file, sheet)
     if file.format in ("json", "jsonl"):
-        return JsonTable(file, encoding)
+        return LabelStudioTable(file, encoding) if is_label_studio(file) else JsonTable(file, encoding)
     return DelimitedTable(file, delimiter, encoding, decimal, quote)

@@ -73,6 +73,7 @@ class Table(ABC):
     folder: Path | None = None  # where relative paths of pictures start; None for the folder of the file
     default_target: str | None = None  # the column with the labels, where the source itself says so
     default_features: Sequence[str] | None = None  # the columns to use unless others are named
+    annotators: Mapping[str, Sequence[str]] = MappingProxyType({})  # columns of votes by column of labels
     beside: Mapping[str, np.ndarray] = MappingProxyType({})  # vectors of the rows that are not in the file
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})  # of an NPZ file, as they are there
 

@@ -303,6 +303,8 @@ def prepare(
 def _make_features(table: Table, request: Request, previous: Sequence[str], voters: Iterable[str]) -> Features:
     ignore = [*request.ignore, *(name for name in (request.chosen, request.groups) if isinstance(name, str))]
     ignore += [name for name in voters if name in table.names and name not in ignore]
+    annotated = [name for field, names in table.annotators.items() for name in (field, *names)]  # never features
+    ignore += [name for name in annotated if name not in {request.target, *ignore, *(request.features or ())}]
     made_before = set(previous)
     return Features(
         [name for name in table.usable if name not in made_before],
@@ -338,7 +340,9 @@ def _target_with(
             raise RequestError("target", why, request.target)
         notes.append(f"{table.origin} has no column {request.target!r} yet")
     elif request.target in table.unread:
-        raise RequestError("target", f"{table.unread[request.target]}. Save it as text or numbers.", request.target)
+        why = table.unread[request.target]
+        why = why if why.endswith(".") else f"{why}. Save it as text or numbers."
+        raise RequestError("target", why, request.target)
     else:
         raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
     if not corrections.labels:

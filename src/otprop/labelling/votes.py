@@ -49,9 +49,12 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
     """What each voter says, by the name of the voter.
 
     `votes` names columns, or the beginning of columns with a probability per class, or maps names to values, one per
-    row, or to functions of the frame that return such. `votes_file` is a table of row, annotator and label.
+    row, or to functions of the frame that return such; if it is empty, the annotators of the table vote, where it has
+    some. `votes_file` is a table of row, annotator and label.
     """
     found = VoteCells()
+    if votes is None or (isinstance(votes, (Mapping, list, tuple)) and not votes):
+        votes = table.annotators.get(target, ())
     if votes is not None and not isinstance(votes, (Mapping, list, tuple)):
         what = type(votes).__name__
         raise RequestError("votes", f"must be a list of columns, or a dict of voters and their labels; got {what}.")
