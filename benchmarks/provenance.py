@@ -40,7 +40,7 @@ class Benchmark:
     files : tuple of str, what they write, in benchmarks/results
     data : tuple of str, files and folders of OTPROP_DATA
     also : tuple of str, modules that the script uses without importing them
-    needs : tuple of str, packages that are no dependency of otprop, as `pip install` names them
+    needs : tuple of str, packages that otprop does not depend on, as `pip install` names them
     peers : str, a pattern of the values of `method` in a CSV whose rows do not depend on our code; empty for none
     one_thread : bool, whether OMP_NUM_THREADS is 1
     without : str, a pattern of modules that are imported and decide nothing here

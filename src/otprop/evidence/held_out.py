@@ -198,10 +198,20 @@ def label_correlation(codes: np.ndarray, groups: np.ndarray) -> float:
     np.add.at(counts, (groups, codes), 1.0)
     within = n_labels - (counts**2 / sizes[:, None]).sum()
     between = (counts**2 / sizes[:, None]).sum() - (counts.sum(axis=0) ** 2).sum() / n_labels
-    within, between = within / (n_labels - n_groups), between / (n_groups - 1)
-    size = (n_labels - float(sizes @ sizes) / n_labels) / (n_groups - 1)
+    found = anova_correlation(float(between), float(within), sizes)
+    return GROUP_CORRELATION if found is None else max(found, GROUP_CORRELATION)
+
+
+def anova_correlation(between: float, within: float, sizes: np.ndarray) -> float | None:
+    """Intraclass correlation from the sums of squares between and within groups of these sizes.
+
+    None without any variance. There must be more than one group, and fewer groups than rows.
+    """
+    n_rows, n_groups = int(sizes.sum()), len(sizes)
+    between, within = between / (n_groups - 1), within / (n_rows - n_groups)
+    size = (n_rows - float(sizes @ sizes) / n_rows) / (n_groups - 1)
     total = between + (size - 1.0) * within
-    return float(max((between - within) / total, GROUP_CORRELATION)) if total > 0 else GROUP_CORRELATION
+    return (between - within) / total if total > 0 else None
 
 
 def design_effect(groups: np.ndarray, correlation: float) -> float:

@@ -87,7 +87,7 @@ def _note_on_novelty(fitted: Any) -> list[str]:
 
 def _note_on_wrong_labels(fitted: Any) -> list[str]:
     evidence = getattr(getattr(fitted, "error_", None), "evidence", None)
-    if evidence is None or evidence.grouped or evidence.shifted or wrong_label_share(evidence, NOISE_QUANTILE) <= 0:
+    if evidence is None or wrong_label_share(evidence, NOISE_QUANTILE) <= 0:
         return []
     share = evidence.n_contradicted / evidence.n_surest
     return [

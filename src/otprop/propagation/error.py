@@ -23,6 +23,7 @@ import numpy as np
 from scipy.special import betaincinv, expit, logit
 
 from otprop._saving import saved_as
+from otprop.evidence.held_out import anova_correlation
 
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
@@ -184,11 +185,9 @@ def intraclass_correlation(wrong: np.ndarray, groups: np.ndarray) -> float:
     found = 0.0
     if 1 < n_groups < n_rows:
         means = np.bincount(number, wrong) / sizes
-        between = float(sizes @ (means - wrong.mean()) ** 2) / (n_groups - 1)
-        within = float(((wrong - means[number]) ** 2).sum()) / (n_rows - n_groups)
-        size = (n_rows - float(sizes @ sizes) / n_rows) / (n_groups - 1)
-        total = between + (size - 1.0) * within
-        found = max((between - within) / total, 0.0) if total > 0 else USUAL_CORRELATION
+        between, within = float(sizes @ (means - wrong.mean()) ** 2), float(((wrong - means[number]) ** 2).sum())
+        correlation = anova_correlation(between, within, sizes)
+        found = USUAL_CORRELATION if correlation is None else max(correlation, 0.0)
     return (n_groups * found + USUAL_GROUPS * USUAL_CORRELATION) / (n_groups + USUAL_GROUPS)
 
 
@@ -223,10 +222,11 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
 def wrong_label_share(evidence: ErrorEvidence, quantile: float) -> float:
     """A quantile of the share of wrong labels, from the labels that contradict the surest class probabilities.
 
-    0 if these are hardly better than a guess: wrong labels then look like columns that tell nothing.
+    0 if these are hardly better than a guess: wrong labels then look like columns that tell nothing. 0 also if labels
+    were held out in groups or clusters, where hard rows contradict too.
     """
     n, n_wrong = evidence.n_surest, evidence.n_contradicted
-    if n < MIN_SUREST or n_wrong > MAX_OF_CHANCE * evidence.n_by_chance:
+    if evidence.grouped or evidence.shifted or n < MIN_SUREST or n_wrong > MAX_OF_CHANCE * evidence.n_by_chance:
         return 0.0
     found = float(betaincinv(n_wrong + 0.5, n - n_wrong + 0.5, quantile)) - HARD_SHARE
     return min(max(found, 0.0), MAX_NOISE * (1.0 - 1.0 / evidence.n_classes))
