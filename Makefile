@@ -1,4 +1,4 @@
-.PHONY: demo docs figures results pictures test check test-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables peers trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
+.PHONY: demo docs figures results pictures test check recheck test-lowest recheck-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables peers trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -15,6 +15,7 @@ endif
 RUN := $(VENV)/$(BIN)/python$(EXE)
 RUN_LOWEST := $(LOWEST)/$(BIN)/python$(EXE)
 PYTEST := pytest -q -n 2 --dist loadfile
+FAILED := pytest --last-failed --last-failed-no-failures none --maxfail 1
 
 demo: $(VENV)/.demo-ready  ## label a table of 3 000 rows from 40 labels, with a page to look at
 	$(RUN) examples/label_orchard.py
@@ -24,8 +25,14 @@ test: lint check  ## lint, type-check and run all tests
 check: $(VENV)/.test-ready  ## all tests, without lint
 	OMP_NUM_THREADS=1 $(RUN) -m $(PYTEST)
 
+recheck: lint  ## the tests that failed last, alone
+	OMP_NUM_THREADS=1 $(RUN) -m $(FAILED)
+
 test-lowest: $(LOWEST)/.ready  ## all tests with the lowest versions that pyproject.toml allows, without lint
 	OMP_NUM_THREADS=1 $(RUN_LOWEST) -m $(PYTEST)
+
+recheck-lowest: $(LOWEST)/.ready  ## the same with the lowest versions
+	OMP_NUM_THREADS=1 $(RUN_LOWEST) -m $(FAILED)
 
 lint: $(VENV)/.test-ready
 	$(RUN) -m ruff check .

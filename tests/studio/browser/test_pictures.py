@@ -126,6 +126,20 @@ def test_a_selection_on_the_map_is_shown_as_pictures(open_page: OpenPage) -> Non
     assert page.is_visible("#map")
 
 
+def test_of_a_selection_only_the_rows_labelled_meanwhile_leave(open_page: OpenPage) -> None:
+    page, other = open_page(), open_page()
+    page.keyboard.press("Shift+A")
+    wait_until(page, "document.querySelector('#decide').dataset.mode === 'region'")
+    rows = open_pictures(page)
+    assert len(rows) == N
+    labelled = current_row(other)
+    other.keyboard.press("1")
+    saved(other)
+    wait_for(page, lambda: page.evaluate(TILES) == [row for row in rows if row != labelled])
+    other.keyboard.press("u")
+    wait_for(other, lambda: fetched(other, f"/api/row/{labelled}")["source"] != HERE)
+
+
 def test_names_with_markup_are_text_and_votes_are_counted(open_page: OpenPage) -> None:
     page = open_page()
     page.keyboard.press("/")

@@ -34,6 +34,8 @@ export class Grid {
     /** The row that the keys are at, -1 for none. */
     this.active = -1;
     this.anchor = -1;
+    /** Rows that had a label of a person when they were found: they stay. @type {Set<number>} */
+    this.judged = new Set();
     this.asked = 0;
     this.source = "";
     this.host.addEventListener("keydown", (/** @type {KeyboardEvent} */ event) => this.onKey(event));
@@ -71,11 +73,16 @@ export class Grid {
     return `${this.queue.order} ${this.queue.parameter}`;
   }
 
+  /** Whether no person has judged a row. @param {number} row */
+  free(row) {
+    return !this.store.byPerson(row) && this.store.sources[row] !== SOURCE.unknown;
+  }
+
   /** Rows to show: of the class that is isolated, of the lasso, or of the order of the queue. @returns {Promise<Found>} */
   async find() {
     const { store, queue } = this;
     const sureness = (/** @type {number} */ row) => (store.sources[row] === SOURCE.propagated ? store.confidence[row] : 256);
-    const free = (/** @type {number} */ row) => !store.byPerson(row) && store.sources[row] !== SOURCE.unknown;
+    const free = (/** @type {number} */ row) => this.free(row);
     const known = (/** @type {Iterable<number>} */ rows, /** @type {string} */ what) => {
       const sorted = [...rows].sort((a, b) => sureness(a) - sureness(b) || a - b);
       return { rows: sorted.slice(0, MOST), total: sorted.length, what };
@@ -105,6 +112,7 @@ export class Grid {
       for (const { id, cells, image } of rows) this.cells.set(id, { cells, image });
       if (number !== this.asked) return;
       this.found = found;
+      this.judged = new Set(found.rows.filter((row) => !this.free(row)));
       if (!found.rows.includes(this.active)) this.active = this.anchor = found.rows[0] ?? -1;
       this.render();
     } catch {
@@ -118,7 +126,7 @@ export class Grid {
     const stays = STAYS.includes(this.queue.order) && this.store.isolated === null && !this.lasso;
     if (stays) return void (this.store.selection ? this.render() : this.load());
     const at = this.found.rows.indexOf(this.active);
-    const rows = this.found.rows.filter((row) => !this.store.byPerson(row) && this.store.sources[row] !== SOURCE.unknown);
+    const rows = this.found.rows.filter((row) => this.free(row) || this.judged.has(row));
     this.found = { ...this.found, total: this.found.total - (this.found.rows.length - rows.length), rows };
     if (!rows.includes(this.active)) this.active = this.anchor = rows[Math.min(at, rows.length - 1)] ?? -1;
     if (rows.length < Math.min(LOW, this.found.total) || (!rows.length && !this.lasso)) return void this.load();
