@@ -147,7 +147,7 @@ class OTP(DecidingPropagator):
         The classes' shares of all rows, as used.
     marginal_strength_ : float
         The strength used.
-    n_hidden_ : int
+    n_held_out_ : int
         Number of held-out labels; they determine the weights and the confidence.
     held_out_rows_ : ndarray of int of shape (n_held_out,)
         The labelled rows whose label was held out.
@@ -386,7 +386,7 @@ class OTP(DecidingPropagator):
         self.error_ = ErrorEstimate(float(1.0 - self.confidence_.mean()), 0.0, len(values))
         self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         self.held_out_rows_, self.held_out_proba_ = np.empty(0, dtype=np.intp), np.empty((0, len(known)))
-        self.n_hidden_, self.novelty_ = 0, np.zeros(len(values))
+        self.n_held_out_, self.novelty_ = 0, np.zeros(len(values))
         self.label_issues_: list[LabelIssue] = []
         self.reused_: tuple[str, ...] = ()
         self.shift_: Shift | None = None
@@ -469,7 +469,7 @@ class OTP(DecidingPropagator):
         self.label_weights_ = trust
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
-        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        self.confidence_, self.n_held_out_ = fit.confidence, len(fit.evidence.held_out)
         self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
         self.shift_, self.novelty_ = fit.shift, fit.row_novelty
         self.novel_share_, self.novel_range_ = fit.novelty.share, (fit.novelty.low, fit.novelty.high)
@@ -740,7 +740,7 @@ class OTP(DecidingPropagator):
                 source.name,
                 source.weight,
                 source.accuracy,
-                self.n_hidden_,
+                self.n_held_out_,
             )
         for setting in self.settings_:
             logger.log(self._log_level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
