@@ -171,7 +171,7 @@ def test_a_large_file_is_sampled_and_the_page_says_so_and_stays_small() -> None:
     html = made_page(outcome, X, {f"column {k}": lambda row: f"{row} " + "né " * 60 for k in range(30)})
     assert len(html.encode()) < 10_000_000
     words = text_of(html)
-    assert "Drawn are 20 000 of 100 000 rows: all 2 000 with a given label" in words
+    assert "The map shows 20 000 of 100 000 rows: all 2 000 with a given label" in words
     data = data_of(html)
     assert len(data["x"]) == 20_000
     assert sum(data["given"]) == 2000
@@ -280,5 +280,5 @@ def test_the_estimated_shares_stand_beside_the_counts_which_are_no_estimate_of_t
     assert "estimated share" in words
     assert "37 %" in words
     assert "63 %" in words
-    assert "no estimate of the shares where classes overlap" in words
+    assert "does not estimate the shares" in words
     assert "estimated share" not in text_of(made_page(outcome, X))
