@@ -171,7 +171,7 @@ def test_fit_without_votes_has_no_voters():
     ("votes", "message"),
     [
         (np.zeros((10, 1)), "votes have 10 rows, and X has 240"),
-        (np.full((240, 1), np.nan), "votes of voter 1 are empty: it is silent on every row"),
+        (np.full((240, 1), np.nan), "votes of voter 1 are empty: the voter has no vote"),
         (np.full((240, 1), 5), "votes of voter 1 hold 5 .* which no labelled row has. The classes are 0, 1, 2"),
         (np.zeros((240, 10_000)), "votes have 10000 columns; at most 1000"),
         (np.zeros((240, 0)), "votes have no column"),

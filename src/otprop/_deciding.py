@@ -188,7 +188,7 @@ class DecidingPropagator(TransportPropagator):
     def labels_needed(self, error: float, earlier: Sequence[tuple[int, float]] = ()) -> LabelsNeeded:
         """How many more labels to an error of the unlabelled rows: an estimate with its range.
 
-        It goes by ``expected_error_`` with its range and by how errors fell with more labels on other tables, rows
+        It uses ``expected_error_`` with its range and how errors fell with more labels on other tables, rows
         being labelled that `suggest` names. One fit cannot show how fast the error falls on this table; earlier fits
         with fewer labels do.
 
@@ -242,7 +242,7 @@ class DecidingPropagator(TransportPropagator):
     def _costs_of(
         self, labels: Labels, distributions: np.ndarray, confidence: np.ndarray, shares: np.ndarray
     ) -> np.ndarray | None:
-        """The cost of each label for each true class; "balanced" goes by an even sample of the unlabelled rows."""
+        """The cost of each label for each true class; "balanced" uses an even sample of the unlabelled rows."""
         if _is_accuracy(self.objective):
             return None
         if not isinstance(self.objective, str):

@@ -1,4 +1,4 @@
-"""The result of labelling a table: look at it, write it, and go on with more labels."""
+"""The result of labelling a table: look at it, write it, and continue with more labels."""
 
 from __future__ import annotations
 
@@ -294,7 +294,7 @@ class LabelResult:
             in, or a file of that; or what the page downloads. Empty labels are not used. A label is the class that it
             is equal to, also as a number or a boolean.
         drawn : bool, the rows were drawn at random
-        new_classes : bool, a label that looks like a typing error of a class is a class of its own
+        new_classes : bool, accept a label that looks like a typing error of a class as a new class
         progress : callable, as in `otprop.label`
 
         Returns

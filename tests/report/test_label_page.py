@@ -137,8 +137,8 @@ def test_no_threshold_is_offered_whose_error_may_be_anything() -> None:
 
 def test_a_range_that_is_larger_than_its_chart_is_said_to_be() -> None:
     coverage = [Coverage(share, 100, 0.9, 0.02, 0.01, high) for share, high in ((0.1, 0.5), (1.0, 0.05))]
-    assert "the range goes on above" in str(coverage_chart(coverage).elements)
-    assert "the range goes on above" not in str(coverage_chart(coverage[1:]).elements)
+    assert "the range continues above" in str(coverage_chart(coverage).elements)
+    assert "the range continues above" not in str(coverage_chart(coverage[1:]).elements)
 
 
 def test_without_confidence_there_is_no_expected_error() -> None:

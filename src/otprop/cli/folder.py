@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from otprop.dask._folder import FolderRequest, FolderResult
     from otprop.labelling.job import Request
 
-INTERRUPTED = "interrupted. Finished files are in place; the same command goes on with the others."
+INTERRUPTED = "interrupted. Finished files are in place; the same command continues with the others."
 SCHEDULER_HELP = "address of a Dask cluster for a folder; default: processes on this machine"
 
 

@@ -111,7 +111,7 @@ def _source(options: argparse.Namespace) -> Source:
     from otprop.studio.source import Source
 
     if options.file == "-":
-        raise UsageError("the studio needs a file of its own, beside which it saves; it cannot read standard input.")
+        raise UsageError("the studio cannot read standard input; pass a file.")
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise UsageError(f"--port {options.port}: give a number from 1 to 65535, or 0 for any.")
     if options.sample is not None and options.sample < 3:
