@@ -102,6 +102,14 @@ def label_row(page: Any) -> str:
     return key
 
 
+def screenshot(page: Any, **options: Any) -> bytes:
+    """What the page shows, without the seconds of the last propagation, which depend on the machine."""
+    page.evaluate("() => { const text = document.getElementById('propagation');"
+                  " text.textContent = text.textContent.replace(/ [(][^)]* s[)]/, ''); }")  # fmt: skip
+    found: bytes = page.screenshot(**options)
+    return found
+
+
 def write_pictures(page: Any) -> None:
     """The studio after some labels, coloured by label and by confidence."""
     for _ in range(N_LABELLED):
@@ -109,7 +117,7 @@ def write_pictures(page: Any) -> None:
     wait_for_labels(page)
     for name in ("labelled", "confidence"):
         path = OUT / f"studio-{name}.jpg"
-        page.screenshot(path=path, type="jpeg", quality=82)
+        screenshot(page, path=path, type="jpeg", quality=82)
         print(f"{path.relative_to(ROOT)}: {path.stat().st_size // 1024} KB")
         page.keyboard.press("Shift+C")
         page.wait_for_timeout(1500)
@@ -125,7 +133,7 @@ class Film:
 
     def shoot(self, caption: str, duration: int) -> None:
         """Add what the page shows now."""
-        shot = Image.open(io.BytesIO(self.page.screenshot())).convert("RGB").resize(FILM_SIZE, Image.Resampling.LANCZOS)
+        shot = Image.open(io.BytesIO(screenshot(self.page))).convert("RGB").resize(FILM_SIZE, Image.Resampling.LANCZOS)
         frame = Image.new("RGB", (FILM_SIZE[0], FILM_SIZE[1] + CAPTION), "#1c2733")
         frame.paste(shot, (0, 0))
         place = (FILM_SIZE[0] // 2, FILM_SIZE[1] + CAPTION // 2)
@@ -182,7 +190,7 @@ def play_rounds(film: Film) -> None:
 
 
 def draw_lasso(film: Film) -> None:
-    """Draw around rows of the map, label them with one key, and undo it."""
+    """Draw around rows of the map, mostly Jonagold, label them with one key, and undo it."""
     page, caption = film.page, "Or draw around rows with Shift and label them together"
     box = page.locator("#map").bounding_box()
     middle, radius = (box["x"] + 0.3 * box["width"], box["y"] + 0.5 * box["height"]), 0.16 * box["width"]
@@ -200,7 +208,7 @@ def draw_lasso(film: Film) -> None:
     page.wait_for_selector(".region-title")
     page.wait_for_timeout(500)
     film.shoot(caption, 1500)
-    page.keyboard.press("1")
+    page.keyboard.press(next(one["key"] for one in state(page)["classes"] if one["name"] == "Jonagold"))
     page.wait_for_selector("[data-notice=region]", timeout=PATIENCE)
     page.wait_for_timeout(500)
     film.shoot("One key for all; the studio says how many are probably wrong", 2500)

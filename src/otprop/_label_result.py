@@ -373,6 +373,8 @@ class LabelResult:
     def write(self, path: str | Path, *, force: bool = False, excel_safe: bool = False) -> None:
         """Write the table with the output columns, in the format of the file extension, or that of the input.
 
+        The index of a DataFrame is not written; ``table.to_csv`` and the like keep it.
+
         Parameters
         ----------
         path : str or path
