@@ -214,7 +214,7 @@ class Messages:
 def _classes(outcome: Outcome) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column(Text(printable(outcome.target)), overflow="fold")
-    heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
+    heads = ["given", "labelled", "total", "share"] + (["confidence"] if outcome.confidence is not None else [])
     heads += ["precision", "recall"] if outcome.class_errors else []
     for head in heads:
         table.add_column(head, justify="right")
