@@ -193,7 +193,7 @@ def test_fit_refuses_votes_it_cannot_use(votes, message):
 def test_votes_alone_label_rows_better_than_their_majority():
     X, truth, _ = trees(distance=2.5)
     votes = np.column_stack([voter(truth, 0.35, number) for number in range(3)])
-    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 rows drawn at random"):
+    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 random rows"):
         model = quick().fit(X, [None] * len(truth), votes=NAMES[votes])
     counts = np.stack([(votes == code).sum(axis=1) for code in range(3)], axis=1)
     assert (model.transduction_ == NAMES[truth]).mean() > (counts.argmax(axis=1) == truth).mean() + 0.05
