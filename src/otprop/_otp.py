@@ -399,8 +399,8 @@ class OTP(DecidingPropagator):
         self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
         self.expected_cost_ = self._expected_cost()
         warn(
-            "y has no label: votes alone decide, and the error cannot be checked. Label 20 rows drawn at random to "
-            "find out how large it is: suggest(20, random_share=1.0) names them."
+            "y has no label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+            "measure it: suggest(20, random_share=1.0) lists them."
         )
         return self
 
@@ -456,7 +456,7 @@ class OTP(DecidingPropagator):
                 warn("X has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
-                "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
+                "The diffusion did not reach its tolerance. Labels were assigned anyway. Lower `diffusion`.",
                 ConvergenceWarning,
             )
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
@@ -800,7 +800,7 @@ def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
         raise ParameterError(
             "groups",
             f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
-            "Fill them; a row that belongs to no group gets a group of its own.",
+            "Fill them; a row that belongs to no group is its own group.",
         )
     names, number = np.unique([str(value) for value in given], return_inverse=True)
     if len(names) == len(given):
@@ -816,11 +816,9 @@ def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
         return None
     picked = np.asarray(chosen)
     if picked.shape != labels.codes.shape:
-        raise ParameterError(
-            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value per row."
-        )
+        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
     if picked.dtype != bool:
         if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
-            raise ParameterError("chosen", "must be truth values, one per row: whether its label was picked.")
+            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
         picked = picked.astype(bool)
     return picked if picked[labels.labeled].any() else None

@@ -346,8 +346,8 @@ def test_the_fewer_labels_were_drawn_the_less_is_known():
     ("chosen", "kind", "message"),
     [
         ([True, False], ValueError, r"chosen has shape \(2,\), expected \(6,\)"),
-        (["yes"] * 6, TypeError, "chosen must be truth values"),
-        ([2] * 6, TypeError, "chosen must be truth values"),
+        (["yes"] * 6, TypeError, "chosen must be a boolean array"),
+        ([2] * 6, TypeError, "chosen must be a boolean array"),
     ],
 )
 def test_what_is_no_word_on_each_row_is_refused(chosen, kind, message):
