@@ -85,7 +85,7 @@ def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table
 
 
 def default_output(file: str) -> str:
-    """The output where none is named: beside the input, or standard output."""
+    """The default output: next to the input, or standard output."""
     if file == "-":
         return "-"
     path = Path(file)

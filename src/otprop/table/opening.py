@@ -1,4 +1,4 @@
-"""One door for everything that holds rows: a table file, a folder of pictures, cells, vectors beside a table."""
+"""One door for everything that holds rows: a table file, a folder of pictures, cells, vectors next to a table."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def open_table(
     Returns
     -------
     Table
-        With `default_target` where the source has a column of labels of its own.
+        With `default_target` if the source has its own column of labels.
     """
     table = _open(source, labels, use_rep, target, progress, reading)
     if vectors is not None:
