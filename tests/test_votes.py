@@ -16,6 +16,8 @@ from otprop.evidence.dawid_skene import dawid_skene
 
 NAMES = np.array(["ash", "elm", "oak"])
 
+ALL_TREES = True
+
 
 def trees(n_rows=240, n_labels=24, n_classes=3, distance=1.0, seed=0):
     """Rows of overlapping classes, their classes, and y with a few labels."""

@@ -468,7 +468,7 @@ def not_finite_parts(content):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_is_refused_in_every_array(content, value):
     parts, tried = members(content), 0
-    for name, array in list(not_finite_parts(content))[::11]:
+    for name, array in list(not_finite_parts(content))[::5]:
         for field in array.dtype.names or [None]:
             changed = array.copy()
             place = changed if field is None else changed[field]
