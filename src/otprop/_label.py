@@ -40,6 +40,7 @@ def label(
     image_model: Any = None,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     unlabeled: Sequence[str] = (),
     merge_labels: bool = False,
@@ -96,6 +97,9 @@ def label(
     use_rep : str or None
         Of an AnnData object or an ``.h5ad`` file, the matrix of ``obsm`` with the vectors of the cells, or "X"; None
         for "X_pca" where there is one, else "X", log-normalised and reduced.
+    graph : str or None
+        Of an AnnData object or an ``.h5ad`` file, the matrix of ``obsp`` with the graph that labels spread over, such
+        as "connectivities", which scanpy makes. None for a graph made of the vectors.
     vectors : path or None
         A ``.npy`` file with a vector for each row of the file in `data`, used beside its columns.
     unlabeled : sequence of str
@@ -244,7 +248,7 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data, target=target), data if is_frame(data) else None
+    table, frame = as_table(data, target=target), _kept_frame(data)
     target = table.default_target if target is None else target
     if target is None:
         if "label" in table.names:
@@ -307,7 +311,7 @@ def check(
     >>> otprop.check(frame, "kind")[["given", "suggested"]].head(1).to_dict("index")
     {5: {'given': 'heavy', 'suggested': 'light'}}
     """
-    request, frame = _request(locals()), data if is_frame(data) else None
+    request, frame = _request(locals()), _kept_frame(data)
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report)
         job = prepare(table, _with_target(request, table), allow_complete=True, frame=frame)
@@ -325,7 +329,7 @@ def _request(arguments: Mapping[str, Any]) -> Request:
 
 def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that say how `data` is read."""
-    return {name: arguments[name] for name in ("labels", "use_rep", "vectors")}
+    return {name: arguments[name] for name in ("labels", "use_rep", "graph", "vectors")}
 
 
 def _with_target(request: Request, table: Table) -> Request:

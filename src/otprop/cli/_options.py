@@ -26,7 +26,7 @@ _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
     *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
     *("votes", "votes_file"),
-    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "vectors"),
+    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "graph", "vectors"),
     *("format", "delimiter", "quote", "encoding", "decimal", "max_bytes", "sheet"),
 )
 
@@ -72,6 +72,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
     add("--labels", metavar="FILE", help="labels of a folder of pictures: a table of paths and labels")
     add("--use-rep", metavar="NAME", help="the vectors of the cells of an .h5ad file; default: X_pca")
+    add("--graph", metavar="NAME", help="the graph of an .h5ad file to spread labels over, such as connectivities")
     add("--vectors", metavar="FILE", help="a .npy file with a vector for each row of the table")
 
 
@@ -177,9 +178,8 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
 
 def door_options(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_table` that the command names."""
-    return {
-        name: value for name in ("labels", "use_rep", "vectors") if (value := getattr(options, name, None)) is not None
-    }
+    names = ("labels", "use_rep", "graph", "vectors")
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def is_one_table(options: argparse.Namespace) -> bool:

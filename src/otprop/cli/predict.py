@@ -48,6 +48,7 @@ def add_parser(commands: Any) -> None:
     add("file", metavar="FILE", help=FILES_HELP)
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
     add("--text-model", metavar="PATH", help="the text model that MODEL was made with, which is never named in it")
+    add("--image-model", metavar="PATH", help="the image model that MODEL was made with, likewise")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
     add_reading_options(parser)
@@ -74,7 +75,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     output = OutputColumns(options.prefix, probabilities=options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"loading {options.model}")
-        saved = load_model(options.model, text_model=options.text_model)
+        saved = load_model(options.model, text_model=options.text_model, image_model=options.image_model)
         model = Model(saved)
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)

@@ -33,6 +33,7 @@ def open_table(
     *,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     target: str | None = None,
     progress: ProgressCallback = no_progress,
@@ -45,6 +46,7 @@ def open_table(
     source : str, path or binary stream
     labels : path, DataFrame, mapping or None, labels of a folder of pictures
     use_rep : str or None, the matrix of an `.h5ad` file with the vectors of the cells
+    graph : str or None, the matrix of an `.h5ad` file with the affinities between the cells
     vectors : path or None, a `.npy` file with a vector for each row
     target : str or None, the column with the labels
     progress : callable, called while pictures are read
@@ -55,7 +57,7 @@ def open_table(
     Table
         With `default_target` where the source has a column of labels of its own.
     """
-    table = _open(source, labels, use_rep, target, progress, reading)
+    table = _open(source, labels, {"use_rep": use_rep, "graph": graph}, target, progress, reading)
     if vectors is not None:
         add_vectors(table, vectors)
     return table
@@ -64,7 +66,7 @@ def open_table(
 def _open(
     source: Any,
     labels: Any,
-    use_rep: str | None,
+    of_cells: dict[str, str | None],
     target: str | None,
     progress: ProgressCallback,
     reading: dict[str, Any],
@@ -76,9 +78,8 @@ def _open(
         what = "a folder without pictures" if Path(str(source)).is_dir() else "no folder"
         raise RequestError("labels", f"are those of a folder of pictures; {source} is {what}.")
     if is_cells_file(source):
-        return read_cells(source, use_rep)
-    if use_rep is not None:
-        raise RequestError("use_rep", "is for cells, in an .h5ad file or an AnnData object.", use_rep)
+        return read_cells(source, **of_cells)
+    _refuse_for_rows(of_cells)
     return read_dataset_folder(source) if is_dataset_folder(source) else read_table(source, **reading)
 
 
@@ -87,6 +88,7 @@ def as_table(
     *,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     target: str | None = None,
     progress: ProgressCallback = no_progress,
@@ -102,16 +104,22 @@ def as_table(
         if several and labels is None and not is_one_table(path):
             what = "is a folder without pictures" if os.path.isdir(path) else "names several files"
             raise RequestError("data", f"{what}; many tables are labelled by the command `otprop label`.", path)
-        return open_table(Path(path), labels=labels, use_rep=use_rep, vectors=vectors, target=target, progress=progress)
+        more: dict[str, Any] = {"labels": labels, "use_rep": use_rep, "graph": graph, "vectors": vectors}
+        return open_table(Path(path), target=target, progress=progress, **more)
     if labels is not None:
         raise RequestError("labels", "are those of a folder of pictures; put them into the target column.")
     if vectors is not None:
         raise RequestError("vectors", "are for a file; put them into a column of arrays.")
     if is_anndata(data):
-        return table_of_cells(data, use_rep)
-    if use_rep is not None:
-        raise RequestError("use_rep", "is for cells, in an .h5ad file or an AnnData object.", use_rep)
+        return table_of_cells(data, use_rep, graph)
+    _refuse_for_rows({"use_rep": use_rep, "graph": graph})
     return data if isinstance(data, Table) else _table_of_rows(data)
+
+
+def _refuse_for_rows(of_cells: dict[str, str | None]) -> None:
+    for parameter, value in of_cells.items():
+        if value is not None:
+            raise RequestError(parameter, "is for cells, in an .h5ad file or an AnnData object.", value)
 
 
 def _table_of_rows(data: Any) -> Table:
