@@ -69,11 +69,12 @@ def label(
     ----------
     data : str, path, Table or DataFrame
         A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or
-        polars, which may have columns of paths of pictures; a folder of pictures; or an AnnData object or an ``.h5ad``
-        file of cells. The annotators of Label Studio's JSON are voters.
+        polars, which may have columns of paths of pictures; a folder of pictures or ``.txt`` files; a table of an
+        SQLite database, as ``"lots.db::lots"``; or an AnnData object or an ``.h5ad`` file of cells. The annotators of
+        Label Studio's JSON are voters.
     target : str or None
-        The column with the labels; empty cells get one. Not needed for a folder of pictures, and for Label Studio's
-        JSON with one field of choices.
+        The column with the labels; empty cells get one. Not needed for a folder of pictures or texts, and for Label
+        Studio's JSON with one field of choices.
     method : str
         "otp", or "otp-paper" for the algorithm of the paper.
     settings : mapping of str to object or None
@@ -93,7 +94,7 @@ def label(
         width), or a function from a list of RGB images of Pillow, of at most 1024 pixels a side, to a 2-D array. None
         for gradients, thumbnails and colours. Nothing is downloaded.
     labels : path, DataFrame, mapping of names to labels, or None
-        The labels of a folder of pictures; None for the names of the sub-folders that the pictures are in.
+        The labels of a folder of pictures or texts; None for the names of the sub-folders that the files are in.
     use_rep : str or None
         Of an AnnData object or an ``.h5ad`` file, the matrix of ``obsm`` with the vectors of the cells, or "X"; None
         for "X_pca" where there is one, else "X", log-normalised and reduced.
@@ -219,8 +220,8 @@ def suggest(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels, which need not exist yet; None for that of a folder of pictures, else a new column
-        `label`.
+        The column with the labels, which need not exist yet; None for that of a folder of pictures or texts, else a new
+        column `label`.
     n : int
         How many rows at most.
     random_share : float in [0, 1]
@@ -289,7 +290,7 @@ def check(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels. Not needed for a folder of pictures.
+        The column with the labels. Not needed for a folder of pictures or texts.
     features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
         `otprop.label`
     random_state, n_jobs, progress, **old_names : as in `otprop.label`

@@ -158,10 +158,10 @@ def test_a_torchscript_file_makes_the_vectors_and_is_saved_by_its_digest(photos,
     result.write_files(tmp_path / "out.csv", model=tmp_path / "kind.model")
     picture(GREEN, seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
     assert str(tmp_path).encode() not in (tmp_path / "kind.model").read_bytes()
-    with pytest.raises(RequestError, match="image_model is needed.*'mean.pt' with the sha256"):
+    with pytest.raises(RequestError, match=r"image_model is needed.*'mean\.pt' with the sha256"):
         load_model(tmp_path / "kind.model")
-    with pytest.raises(RequestError, match="image_model.*this model was made with another"):
-        (tmp_path / "other.pt").write_bytes(b"another file")
+    (tmp_path / "other.pt").write_bytes(b"another file")
+    with pytest.raises(RequestError, match="this model was made with another"):
         otprop.load(tmp_path / "kind.model", image_model=tmp_path / "other.pt")
     with pytest.raises(RequestError, match="image_model expected the path"):
         otprop.load(tmp_path / "kind.model", image_model=mean_colour)

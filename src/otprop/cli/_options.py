@@ -70,7 +70,7 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
     add("--sheet", metavar="NAME", help="sheet of an Excel file; default: the first")
     add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
-    add("--labels", metavar="FILE", help="labels of a folder of pictures: a table of paths and labels")
+    add("--labels", metavar="FILE", help="labels of a folder of pictures or texts: a table of paths and labels")
     add("--use-rep", metavar="NAME", help="the vectors of the cells of an .h5ad file; default: X_pca")
     add("--graph", metavar="NAME", help="the graph of an .h5ad file to spread labels over, such as connectivities")
     add("--vectors", metavar="FILE", help="a .npy file with a vector for each row of the table")
@@ -199,6 +199,6 @@ def settle_target(options: argparse.Namespace) -> None:
     options.target = default_target(options.file, options.labels) if options.file != "-" else None
     folder = Path(options.file)
     if options.target is None and folder.is_dir() and not any(format_of_name(path) for path in folder.iterdir()):
-        raise UsageError(f"{options.file} has neither tables nor pictures.")
+        raise UsageError(f"{options.file} has neither tables nor pictures nor texts.")
     if options.target is None:
         raise UsageError("the following arguments are required: --target.")

@@ -42,7 +42,8 @@ example:
 Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
 _certainty, _confidence, _round and _source (given, corrected, propagated, abstained).
 A folder or a pattern of files gives a folder, one output a file, without _round; a run that was killed goes on
-with the files that are left. A folder of pictures is one table; --labels or the names of sub-folders label it.
+with the files that are left. A folder of pictures or .txt files is one table; --labels or the names of sub-folders
+label it. FILE::TABLE is a table of an SQLite database, which is only read.
 Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
 """
 

@@ -32,8 +32,8 @@ example:
 
 Opens a page in the browser: all rows on a map, a queue of rows to label by key, and the labels that follow from them
 after each one. TARGET need not exist in FILE yet, and FILE is never written: every label is saved at once in a session
-file beside it, FILE.otprop, which the next start goes on with. FILE may be a folder of pictures. The server listens on
-this machine only, and stays until Ctrl-C.
+file beside it, FILE.otprop, which the next start goes on with. FILE may be a folder of pictures or texts. The server
+listens on this machine only, and stays until Ctrl-C.
 Exit status: 0 ended by Ctrl-C, 1 failed, 2 used wrongly, 143 terminated.
 """
 
