@@ -6,7 +6,8 @@
 are the same: 5 % of each type, at least two. A line per method and draw goes to benchmarks/results/cells.csv: accuracy,
 balanced accuracy, accuracy on types of fewer than 40 cells, and for otprop the announced error, its range, and the
 error of the cells with a confidence of 0.8 or more, with their share. cells_types.csv has the share of the unlabelled
-cells of each type that got its label, over all draws. Needs scanpy, which needs Python 3.12 beside pandas 3.
+cells of each type that got its label, over all draws. Needs Python 3.12,
+scanpy and, for `ingest`, pynndescent 0.5.
 """
 
 from __future__ import annotations
@@ -65,11 +66,13 @@ def by_classifier(model: Any) -> Callable[..., tuple[np.ndarray, dict[str, float
 def by_ingest(adata: Any, types: np.ndarray, given: np.ndarray) -> tuple[np.ndarray, dict[str, float]]:
     import scanpy
 
-    adata = adata.copy()
-    adata.obs[TARGET] = pd.Categorical(types)
-    known, new = adata[given].copy(), adata[~given].copy()
+    def part(rows: np.ndarray) -> Any:  # without what was computed before, which `ingest` cannot read in this old file
+        obs = pd.DataFrame({TARGET: pd.Categorical(types[rows])}, index=adata.obs_names[rows])
+        return scanpy.AnnData(X=np.asarray(adata.X[rows]), obs=obs)
+
+    known, new = part(given), part(~given)
     scanpy.pp.pca(known, n_comps=int(given.sum()) - 1)
-    scanpy.pp.neighbors(known)
+    scanpy.pp.neighbors(known, n_neighbors=5)
     scanpy.tl.ingest(new, known, obs=TARGET, embedding_method="pca")
     found = types.copy()
     found[~given] = new.obs[TARGET].astype(str)

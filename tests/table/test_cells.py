@@ -14,6 +14,7 @@ from otprop.table.errors import RequestError
 from otprop.table.opening import open_table
 
 h5py = pytest.importorskip("h5py", reason="needs h5py")
+pytestmark = pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # anndata sets options of pandas
 N = 40
 
 
@@ -174,7 +175,7 @@ def test_labels_spread_over_a_graph_of_the_file(tmp_path):
     noise = {"X_pca": np.random.default_rng(0).normal(size=(N, 5))}
     path = write_h5ad(tmp_path / "cells.h5ad", obsm=noise, obsp={"connectivities": same_kind()})
     out = tmp_path / "out.csv"
-    words = ["--target", "kind", "--graph", "connectivities", "-o", str(out), "--quiet", "--set", "evidence=none"]
+    words = ["--target", "kind", "--graph", "connectivities", "-o", str(out), "--quiet", "--set", "evidence=None"]
     assert main(["label", str(path), *words]) == 0
     assert pd.read_csv(out)["kind_label"].tolist() == ["B", "T"] * (N // 2)
     result = otprop.label(path, "kind", graph="connectivities")
@@ -239,7 +240,9 @@ def test_a_view_of_an_anndata_object_is_labelled_like_the_object(adata):
 
 
 def test_cells_to_label_next_have_their_names(adata):
-    assert set(otprop.suggest(adata, "kind", n=3).index) < set(adata.obs_names)
+    for found in (otprop.suggest(adata, "kind", n=3), otprop.label(adata, "kind").suggest(3)):
+        assert set(found.index) < set(adata.obs_names)
+        assert list(found.columns) == ["reason", "kind", "file_digest"]
 
 
 def test_an_anndata_object_and_its_file_get_the_same_labels(adata, tmp_path):
