@@ -1066,7 +1066,7 @@ def picture_scale() -> str:
     """Time and memory of many pictures."""
     columns = ("read_cpu_seconds", "label_cpu_seconds", "read_mb", "label_mb")
     rows = [
-        [thousands(row["pictures"]), *(f"{float(row[name]):.0f}" for name in columns)]
+        [thousands(int(row["pictures"])), *(f"{float(row[name]):.0f}" for name in columns)]
         for row in read_results("picture_scale.csv")
     ]
     return table(["pictures", "vectors, CPU s", "labels and page, CPU s", "vectors, MB", "labels and page, MB"], rows)
