@@ -147,7 +147,7 @@ class OTP(DecidingPropagator):
         The classes' shares of all rows, as used.
     marginal_strength_ : float
         The strength used.
-    n_hidden_ : int
+    n_held_out_ : int
         Number of held-out labels; they determine the weights and the confidence.
     held_out_rows_ : ndarray of int of shape (n_held_out,)
         The labelled rows whose label was held out.
@@ -402,7 +402,7 @@ class OTP(DecidingPropagator):
         self.error_ = ErrorEstimate(float(1.0 - self.confidence_.mean()), 0.0, len(values))
         self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         self.held_out_rows_, self.held_out_proba_ = np.empty(0, dtype=np.intp), np.empty((0, len(known)))
-        self.n_hidden_, self.novelty_ = 0, np.zeros(len(values))
+        self.n_held_out_, self.novelty_ = 0, np.zeros(len(values))
         self.label_issues_: list[LabelIssue] = []
         self.reused_: tuple[str, ...] = ()
         self.shift_: Shift | None = None
@@ -415,8 +415,8 @@ class OTP(DecidingPropagator):
         self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
         self.expected_cost_ = self._expected_cost()
         warn(
-            "y has no label: votes alone decide, and the error cannot be checked. Label 20 rows drawn at random to "
-            "find out how large it is: suggest(20, random_share=1.0) names them."
+            "y has no label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+            "measure it: suggest(20, random_share=1.0) lists them."
         )
         return self
 
@@ -474,7 +474,7 @@ class OTP(DecidingPropagator):
                 warn(f"{name} has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
-                "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
+                "The diffusion did not reach its tolerance. Labels were assigned anyway. Lower `diffusion`.",
                 ConvergenceWarning,
             )
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
@@ -487,7 +487,7 @@ class OTP(DecidingPropagator):
         self.label_weights_ = trust
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
-        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        self.confidence_, self.n_held_out_ = fit.confidence, len(fit.evidence.held_out)
         self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
         self.shift_, self.novelty_ = fit.shift, fit.row_novelty
         self.novel_share_, self.novel_range_ = fit.novelty.share, (fit.novelty.low, fit.novelty.high)
@@ -758,7 +758,7 @@ class OTP(DecidingPropagator):
                 source.name,
                 source.weight,
                 source.accuracy,
-                self.n_hidden_,
+                self.n_held_out_,
             )
         for setting in self.settings_:
             logger.log(self._log_level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
@@ -818,7 +818,7 @@ def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
         raise ParameterError(
             "groups",
             f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
-            "Fill them; a row that belongs to no group gets a group of its own.",
+            "Fill them; a row that belongs to no group is its own group.",
         )
     names, number = np.unique([str(value) for value in given], return_inverse=True)
     if len(names) == len(given):
@@ -834,11 +834,9 @@ def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
         return None
     picked = np.asarray(chosen)
     if picked.shape != labels.codes.shape:
-        raise ParameterError(
-            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value per row."
-        )
+        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
     if picked.dtype != bool:
         if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
-            raise ParameterError("chosen", "must be truth values, one per row: whether its label was picked.")
+            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
         picked = picked.astype(bool)
     return picked if picked[labels.labeled].any() else None

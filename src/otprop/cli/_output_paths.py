@@ -87,7 +87,7 @@ def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table
 
 
 def default_output(file: str) -> str:
-    """The output where none is named: beside the input, or standard output."""
+    """The default output: next to the input, or standard output."""
     if file == "-":
         return "-"
     from otprop.table.database import default_output as beside_database

@@ -328,7 +328,7 @@ def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
 def _earlier(
     run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]], fitted: bool = True
 ) -> Manifest | None:
-    """The manifest of an earlier run to go on with; None where everything is to be done."""
+    """The manifest of an earlier run to continue; None to start over."""
     manifest = None if folder.force else Manifest.read(run.state, fitted)
     if manifest is None:
         _refuse_outputs(run, folder)

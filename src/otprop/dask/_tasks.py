@@ -27,7 +27,7 @@ from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_arrow, table_of_frame
 from otprop.table.target import read_target
 
-PARTS = ("certainty", "confidence", "source")  # columns of a file of a folder, beside the label
+PARTS = ("certainty", "confidence", "source")  # columns of a file of a folder, in addition to the label
 _LOADING = Lock()
 
 

@@ -168,7 +168,7 @@ def start_weights(static: Sequence[str]) -> list[float]:
 def votes_start_weights(sources: Sequence[VotesSource | VotedForestSource]) -> list[float]:
     """Weights of the votes, and of the forest that learns from them, before any held-out label is seen.
 
-    If the columns do not predict the votes, the forest is left out, and the votes count less.
+    If the columns do not predict the votes, the forest is dropped, and the votes count less.
     """
     if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
         return [source.start_weight for source in sources]

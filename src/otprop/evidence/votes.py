@@ -27,7 +27,7 @@ class VotesSource:
 
     A voter is described by P(vote | class), counted on the labelled rows, a few right votes being added. Silence is an
     outcome like a vote. Probabilities that a voter gives are raised to a power that the labelled rows tell: low if it
-    is too sure. Voters that agree more than independent ones would count less.
+    is overconfident. Voters that agree more often than independent ones would count less.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ class Job:
     previous : list of str, columns that an earlier run added, which are not used
     warnings : list of str, from the request and the estimator
     vectors : matrix, the features of the rows once `run` has returned
-    geometry : Geometry or None, what the estimator finds out of the vectors alone
+    geometry : Geometry or None, what the estimator derives from the vectors alone
     votes : DataFrame or None, the class number of each vote, a column per voter
     voters : dict or None, by the name of the voter its votes as the estimator gets them, probabilities among them
     earlier : list of (int, float), labels and expected error of earlier runs of the same table with fewer labels

@@ -281,7 +281,7 @@ def _reading(found: dict[str, Any]) -> Reading:
 
 
 def _to_json(value: Any) -> Any:
-    """A class as JSON can hold it: what is no text, number or truth value, with the name of its type."""
+    """A class as JSON; values other than text, numbers and booleans come with the name of their type."""
     if type(value).__name__ == "Timestamp":
         return {"timestamp": value.isoformat(), "zone": _zone(value)}
     if isinstance(value, datetime):

@@ -397,7 +397,7 @@ def _notes_on(with_label: Sequence[str]) -> list[str]:
     if not with_label:
         return []
     names, verb = listed(with_label, MAX_NAMED), "is" if len(with_label) == 1 else "are"
-    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
+    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} skipped"
     return [Hint(f"{reason}; to use one anyway, name it in ", "features")]
 
 

@@ -55,7 +55,7 @@ def open_table(
     Returns
     -------
     Table
-        With `default_target` where the source has a column of labels of its own.
+        With `default_target` if the source has its own column of labels.
     """
     table = _open(source, labels, {"use_rep": use_rep, "graph": graph}, target, progress, reading)
     if vectors is not None:

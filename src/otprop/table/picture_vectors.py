@@ -53,7 +53,7 @@ class PictureVectors:
     Attributes
     ----------
     vectors : ndarray of float16 of shape (n_files, n_numbers); NaN where there is none
-    problems : dict of int to str, the place of a file that cannot be read, and a sentence that goes on after its name
+    problems : dict of int to str, the place of a file that cannot be read, and a sentence that continues after its name
     """
 
     vectors: np.ndarray

@@ -24,7 +24,7 @@ _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # none that starts ano
 
 
 class PictureError(OtpropError, ValueError):
-    """A picture cannot be read; the message says why and goes on after the name of the file."""
+    """A picture cannot be read; the message says why and continues after the name of the file."""
 
 
 def has_pillow() -> bool:

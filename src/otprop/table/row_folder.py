@@ -315,7 +315,7 @@ def _column_of_labels(table: Table, paths: str, target: str | None) -> str:
     if len(others) == 1 or len(usual) == 1:
         return others[0] if len(others) == 1 else usual[0]
     if not others:
-        raise TableError(f"{table.origin} has no column with labels beside {paths!r}", file=table.origin)
+        raise TableError(f"{table.origin} has no column of labels in addition to {paths!r}", file=table.origin)
     raise RequestError("target", f"must name the column of {table.origin} with the labels: {listed(others)}.")
 
 

@@ -157,7 +157,7 @@ def _refuse_unusable(place: Path, asked: Any) -> None:
     elif place.is_file() and place.suffix != ".onnx":
         reason = "expected the folder of a sentence-transformers model, or an .onnx file."
     elif place.is_file() and not (place.parent / "tokenizer.json").is_file():
-        reason = "there is no tokenizer.json beside it."
+        reason = "there is no tokenizer.json next to it."
     elif place.is_dir() and not (place / "modules.json").is_file():
         reason = "this folder has no modules.json: it is not a sentence-transformers model; name an .onnx file instead."
     elif not place.is_dir() and not place.is_file():

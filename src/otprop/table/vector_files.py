@@ -1,4 +1,4 @@
-"""Vectors from elsewhere: a `.npy` file beside a table, and the folder of a Hugging Face data set."""
+"""Vectors from elsewhere: a `.npy` file next to a table, and the folder of a Hugging Face data set."""
 
 from __future__ import annotations
 
