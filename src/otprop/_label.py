@@ -40,6 +40,7 @@ def label(
     image_model: Any = None,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     unlabeled: Sequence[str] = (),
     merge_labels: bool = False,
@@ -68,11 +69,12 @@ def label(
     ----------
     data : str, path, Table or DataFrame
         A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ, or Label Studio's JSON, whose annotators are voters), a
-        table of `otprop.files`, a pandas or polars DataFrame, a folder of pictures, or an AnnData object or ``.h5ad``
-        file of cells. Columns may be paths of pictures.
+        table of an SQLite database (``"lots.db::lots"``), a table of `otprop.files`, a pandas or polars DataFrame, a
+        folder of pictures or ``.txt`` files, or an AnnData object or ``.h5ad`` file of cells. Columns may be paths of
+        pictures.
     target : str or None
-        The column with the labels; empty cells get one. Not needed for a folder of pictures, and for Label Studio's
-        JSON with one field of choices.
+        The column with the labels; empty cells get one. Not needed for a folder of pictures or texts, and for Label
+        Studio's JSON with one field of choices.
     method : str
         "otp", or "otp-paper" for the algorithm of the paper.
     settings : mapping of str to object or None
@@ -92,10 +94,13 @@ def label(
         width), or a function from a list of Pillow RGB images, with sides of at most 1024 pixels, to a 2-D array. None
         for gradients, thumbnails and colours. Nothing is downloaded.
     labels : path, DataFrame, mapping of names to labels, or None
-        The labels of a folder of pictures; None to use the names of its sub-folders.
+        The labels of a folder of pictures or texts; None to use the names of its sub-folders.
     use_rep : str or None
         The matrix in ``obsm`` of an AnnData object or ``.h5ad`` file that holds the vectors of the cells, or "X". None
         for "X_pca" if it exists, else "X", log-normalised and reduced.
+    graph : str or None
+        The matrix in ``obsp`` of an AnnData object or ``.h5ad`` file that labels spread over, such as scanpy's
+        "connectivities". None for a graph made of the vectors.
     vectors : path or None
         A ``.npy`` file with one vector per row of the file `data`, used in addition to its columns.
     unlabeled : sequence of str
@@ -216,8 +221,8 @@ def suggest(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels, which need not exist yet; None for that of a folder of pictures, otherwise a new
-        column `label`.
+        The column with the labels, which need not exist yet; None for that of a folder of pictures or texts, otherwise a
+        new column `label`.
     n : int
         The number of rows.
     random_share : float in [0, 1]
@@ -245,7 +250,7 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data, target=target), data if is_frame(data) else None
+    table, frame = as_table(data, target=target), _kept_frame(data)
     target = table.default_target if target is None else target
     if target is None:
         if "label" in table.names:
@@ -286,7 +291,7 @@ def check(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels. Not needed for a folder of pictures.
+        The column with the labels. Not needed for a folder of pictures or texts.
     features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
         `otprop.label`
     random_state, n_jobs, progress, **old_names : as in `otprop.label`
@@ -308,7 +313,7 @@ def check(
     >>> otprop.check(frame, "kind")[["given", "suggested"]].head(1).to_dict("index")
     {5: {'given': 'heavy', 'suggested': 'light'}}
     """
-    request, frame = _request(locals()), data if is_frame(data) else None
+    request, frame = _request(locals()), _kept_frame(data)
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report)
         job = prepare(table, _with_target(request, table), allow_complete=True, frame=frame)
@@ -326,7 +331,7 @@ def _request(arguments: Mapping[str, Any]) -> Request:
 
 def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that say how `data` is read."""
-    return {name: arguments[name] for name in ("labels", "use_rep", "vectors")}
+    return {name: arguments[name] for name in ("labels", "use_rep", "graph", "vectors")}
 
 
 def _with_target(request: Request, table: Table) -> Request:

@@ -279,12 +279,16 @@ class OTP(DecidingPropagator):
         warn("OTP.paper is deprecated and goes in version 0.4: use PaperOTP.", FutureWarning)
         return PaperOTP(epsilon, alpha)
 
-    def prepare(self, X: Any) -> Geometry:
+    def prepare(self, X: Any, *, graph: Any = None) -> Geometry:
         """Compute what depends on X alone (neighbours, graphs), for ``fit(X, y, geometry=...)`` with any labels.
 
         Parameters
         ----------
         X : as in ``fit``
+        graph : sparse or dense matrix of shape (n_rows, n_rows), or None
+            Affinities of 0 or more between the rows, such as the ``connectivities`` of scanpy. Labels spread over this
+            graph instead of one that is made of X; the other sources use X. Only with ``cost="diffusion"``. New rows
+            are linked to their `n_neighbors` nearest rows. None: the graph is made of X.
 
         Returns
         -------
@@ -296,8 +300,10 @@ class OTP(DecidingPropagator):
         X = clone(self)._read_rows(X, ensure_min_samples=2, **self._check_array_options())
         if self._cost_is("precomputed"):
             check_cost_matrix(X, len(X))
+        if graph is not None:
+            self._check_graph(graph, X.shape[0])
         with self._cancellable():
-            geometry = build_geometry(X, config, self._step)
+            geometry = build_geometry(X, config, self._step, graph)
         geometry.key = geometry_key(X, config)
         return geometry
 
@@ -341,7 +347,8 @@ class OTP(DecidingPropagator):
             Where y has no label at all, the votes and the features decide; ``error_range_`` is then (0, 1), since
             nothing checks them.
         geometry : Geometry or None
-            The result of ``prepare`` for the same X. The fit gives the same result without it.
+            The result of ``prepare`` for the same X. The fit gives the same result without it, unless ``prepare`` was
+            given a graph.
         **metadata : dict
             Routed to the classifiers in ``evidence`` that request it, with
             ``sklearn.set_config(enable_metadata_routing=True)``.
@@ -363,6 +370,15 @@ class OTP(DecidingPropagator):
             used = self._geometry_of(X, config, geometry)
             self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights, about_labels, used)
         return self
+
+    def _check_graph(self, graph: Any, n_rows: int) -> None:
+        if not self._cost_is("diffusion"):
+            raise ParameterError("graph", f"needs cost='diffusion'; got cost={self.cost!r}.")
+        shape = np.shape(graph)
+        if shape != (n_rows, n_rows):
+            raise ParameterError(
+                "graph", f"must have the shape {(n_rows, n_rows)}, as X has {n_rows} rows; got {shape}."
+            )
 
     def _fit_votes_alone(self, X: Any, y: Any, votes: Any, config: ClassLevelConfig, geometry: Geometry | None) -> Self:
         """Label every row where none has a label."""
@@ -437,9 +453,10 @@ class OTP(DecidingPropagator):
                 trust = _trust_in_labels(first)
             fit.fit(X, labels, weights * trust, on_round, **about_labels, geometry=used)
         finally:
-            if self.warm_start and fit.geometry is not None:  # also if the fit was cancelled later
-                fit.geometry.key = fit.geometry.key or geometry_key(X, fit.config)
-                self._kept_geometry = fit.geometry
+            made = fit.geometry
+            if self.warm_start and made is not None and not made.has_own_graph:  # also if the fit was cancelled later
+                made.key = made.key or geometry_key(X, fit.config)
+                self._kept_geometry = made
         self.reused_ = () if geometry is None else geometry.parts
         self._set_fit(fit, X, labels, trust)
         codes = self._apply_objective(fit, labels)
@@ -448,12 +465,13 @@ class OTP(DecidingPropagator):
             codes = np.where(unsure, UNLABELED, codes)
         self.voters_ = _judged_voters(labels, about_labels["votes"], about_labels["chosen"])
         self._log_choices()
-        if self.cost == "graph" and fit.geometry is not None:
-            graph = fit.geometry.graphs[None]
+        graph = None if fit.geometry is None else fit.geometry.graphs.get(None)
+        if graph is not None:
+            name = "X" if self.cost == "graph" else "The graph"
             if not graph.symmetric:
-                warn("X is not symmetric: the larger of w_ij and w_ji is used.")
+                warn(f"{name} is not symmetric: the larger of w_ij and w_ji is used.")
             if not graph.degrees.any():
-                warn("X has no affinity above 0: no label reaches another row.")
+                warn(f"{name} has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
                 "The diffusion did not reach its tolerance. Labels were assigned anyway. Lower `diffusion`.",

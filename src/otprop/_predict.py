@@ -155,7 +155,12 @@ class Model:
         return f"<otprop.Model of {self.target!r}: {len(self.classes)} classes ({shown}), {len(self.columns)} columns>"
 
 
-def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str] | None = None) -> Model:
+def load(
+    path: str | PathLike[str] | BinaryIO,
+    *,
+    text_model: str | PathLike[str] | None = None,
+    image_model: str | PathLike[str] | None = None,
+) -> Model:
     """Load a model saved by `LabelResult.save` or ``otprop label --save``. No code in the file is run.
 
     Parameters
@@ -163,6 +168,8 @@ def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str
     path : str, path or binary file
     text_model : str, path or None
         The local text model that the model was trained with, if any. A model file does not store its path.
+    image_model : str, path or None
+        The local image model that the model was trained with, likewise.
 
     Returns
     -------
@@ -183,7 +190,7 @@ def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str
     if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
         raise ParameterError("path", f"must name a model file; got {path!r} of type {type(path).__name__}.")
     file = Path(path) if isinstance(path, (str, PathLike)) else path
-    model = Model(load_model(file, text_model=text_model))
+    model = Model(load_model(file, text_model=text_model, image_model=image_model))
     for note in model.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return model

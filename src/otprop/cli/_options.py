@@ -26,7 +26,7 @@ _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
     *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
     *("votes", "votes_file"),
-    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "vectors"),
+    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "graph", "vectors"),
     *("format", "delimiter", "quote", "encoding", "decimal", "max_bytes", "sheet"),
 )
 
@@ -70,8 +70,9 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
     add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of numbers: . or ,")
     add("--sheet", metavar="NAME", help="sheet of an Excel file; default: the first")
     add("--max-bytes", type=int, metavar="N", help="limit for the decompressed size of a compressed file")
-    add("--labels", metavar="FILE", help="labels of a folder of pictures: a file of paths and labels")
+    add("--labels", metavar="FILE", help="labels of a folder of pictures or texts: a file of paths and labels")
     add("--use-rep", metavar="NAME", help="matrix of an .h5ad file to compare cells by; default: X_pca")
+    add("--graph", metavar="NAME", help="graph of an .h5ad file that labels spread over, such as connectivities")
     add("--vectors", metavar="FILE", help=".npy file with one vector per row of the table")
 
 
@@ -181,9 +182,8 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
 
 def door_options(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_table` that the command names."""
-    return {
-        name: value for name in ("labels", "use_rep", "vectors") if (value := getattr(options, name, None)) is not None
-    }
+    names = ("labels", "use_rep", "graph", "vectors")
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def is_one_table(options: argparse.Namespace) -> bool:
@@ -203,6 +203,6 @@ def settle_target(options: argparse.Namespace) -> None:
     options.target = default_target(options.file, options.labels) if options.file != "-" else None
     folder = Path(options.file)
     if options.target is None and folder.is_dir() and not any(format_of_name(path) for path in folder.iterdir()):
-        raise UsageError(f"{options.file} has neither tables nor pictures.")
+        raise UsageError(f"{options.file} has neither tables nor pictures nor texts.")
     if options.target is None:
         raise UsageError("the following arguments are required: --target.")

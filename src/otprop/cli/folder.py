@@ -109,7 +109,8 @@ def run_predict(options: argparse.Namespace) -> int:
 
     folder = _folder(options)
     with bar(quiet=options.quiet) as progress, _client(options) as client:
-        result = predict_folder(folder, str(options.model), client, text_model=options.text_model, progress=progress)
+        models = {"text_model": options.text_model, "image_model": options.image_model}
+        result = predict_folder(folder, str(options.model), client, **models, progress=progress)
     return _report(result, options)
 
 

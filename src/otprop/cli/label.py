@@ -42,7 +42,8 @@ example:
 Label the rows whose TARGET cell is empty. The output has all cells of FILE unchanged, and the new columns
 TARGET_label, _certainty, _confidence, _novelty, _round and _source (given, corrected, propagated, abstained).
 For a folder or a pattern of files, the output is a folder with one file per input file; if the run is stopped,
-the same command continues it. A folder of pictures is one table, labelled by --labels or by its sub-folders.
+the same command continues it. A folder of pictures or .txt files is one table, labelled by --labels or by its
+sub-folders. FILE::TABLE is a table of an SQLite database, which is only read.
 Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 

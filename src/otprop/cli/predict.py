@@ -54,6 +54,7 @@ def add_parser(commands: Any) -> None:
         metavar="PATH",
         help="text model that MODEL was trained with; a model file does not store its path",
     )
+    add("--image-model", metavar="PATH", help="image model that MODEL was trained with, likewise")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="prefix of the added columns; default: TARGET_")
     add_reading_options(parser)
@@ -80,7 +81,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     output = OutputColumns(options.prefix, probabilities=options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"loading {options.model}")
-        saved = load_model(options.model, text_model=options.text_model)
+        saved = load_model(options.model, text_model=options.text_model, image_model=options.image_model)
         model = Model(saved)
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)

@@ -31,8 +31,8 @@ example:
   otprop studio lots.csv --target variety
 
 Label rows in the browser by key, with a map of all rows; each label updates the labels of the other rows. TARGET
-need not exist in FILE yet. FILE, which may be a folder of pictures, is never changed: every label is saved at once
-in the session file FILE.otprop, and the next start continues from there. The server listens only on this machine
+need not exist in FILE yet. FILE, which may be a folder of pictures or texts, is never changed: every label is saved at
+once in the session file FILE.otprop, and the next start continues from there. The server listens only on this machine
 and runs until Ctrl-C.
 Exit status: 0 ended by Ctrl-C, 1 failure, 2 wrong usage, 143 terminated.
 """

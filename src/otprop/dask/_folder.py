@@ -182,6 +182,7 @@ def label_folder(
             codes=manifest.codes,
             excel_safe=folder.excel_safe,
             text_model=_absolute(request.text_model),
+            image_model=_absolute(request.image_model),
         )
         summary = manifest.summary
         counts = _label_files(run, label, manifest.starts, summary["classes"])
@@ -196,13 +197,14 @@ def predict_folder(
     client: Any,
     *,
     text_model: str | None = None,
+    image_model: str | None = None,
     progress: ProgressCallback = no_progress,
 ) -> FolderResult:
-    """Label the rows of all files of a folder by a saved model, made with the text model at the path `text_model`."""
+    """Label the rows of all files of a folder by a saved model; the others are the paths of models it was made with."""
     start = perf_counter()
     run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
     progress(0, 0, f"loading {model}")
-    saved, digest = load_model(model, text_model=text_model), digest_of(model)
+    saved, digest = load_model(model, text_model=text_model, image_model=image_model), digest_of(model)
     options = {"model": digest, **vars(folder.output)}
     unreadable = _inspect(run, folder)
     with _tidied(run.state), _alone(run.state):
@@ -223,6 +225,7 @@ def predict_folder(
             n_rows=run.n_rows,
             excel_safe=folder.excel_safe,
             text_model=_absolute(text_model),
+            image_model=_absolute(image_model),
         )
         counts = _label_files(run, task, {}, saved.classes)
     return _result(run, saved.classes, counts, saved.notes, None, {}, perf_counter() - start)
@@ -245,9 +248,9 @@ def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[st
     return {name: _plain(value) for name, value in kept.items()}
 
 
-def _absolute(text_model: Any) -> str | None:
-    """The path of a text model for workers, which may run in another folder."""
-    return None if text_model is None else os.path.abspath(os.path.expanduser(text_model))
+def _absolute(model: Any) -> str | None:
+    """The path of a text or image model for workers, which may run in another folder."""
+    return None if model is None else os.path.abspath(os.path.expanduser(model))
 
 
 def _plain(value: Any) -> Any:

@@ -184,7 +184,7 @@ class Job:
         """Find what depends on the vectors alone, once for this job and those of `with_labels`."""
         if self.geometry is None and is_class_level(self.estimator):
             with _reporting(self.estimator, progress):
-                self.geometry = self.estimator.prepare(self.vectors)
+                self.geometry = self.estimator.prepare(self.vectors, graph=self.table.graph)
 
     def run(self, progress: ProgressCallback = no_progress) -> Outcome:
         """Make the vectors, fit the estimator and return the outcome; `progress` is called from time to time."""
@@ -273,6 +273,8 @@ def prepare(
     for parameter in ("chosen", "groups"):
         if getattr(request, parameter) is not None and not is_class_level(estimator):
             notes.append(Hint("without effect: ", parameter, after=f"; {request.method} does not estimate its error"))
+    if table.graph is not None and not is_class_level(estimator):
+        raise RequestError("graph", f"needs the method otp; {request.method} does not use a graph.")
     if cells and not is_class_level(estimator):
         raise RequestError("votes", f"need the method otp; {request.method} does not take them.")
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []

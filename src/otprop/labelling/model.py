@@ -128,7 +128,10 @@ def save_model(
 
 
 def load_model(
-    file: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
+    file: str | Path | BinaryIO,
+    *,
+    text_model: str | PathLike[str] | LocalTextModel | None = None,
+    image_model: str | PathLike[str] | None = None,
 ) -> SavedModel:
     """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
@@ -136,13 +139,14 @@ def load_model(
     ----------
     file : str, path or binary file
     text_model : path or None, the local text model that the model was made with, whose digest must be the same
+    image_model : path or None, the local image model, likewise
 
     Returns
     -------
     SavedModel
     """
     model = _load(file)
-    model.notes.extend(model.features.use_text_model(text_model))
+    model.notes.extend(model.features.use_models(text_model, image_model))
     return model
 
 
