@@ -231,6 +231,20 @@ def test_missing_values_are_sent_to_what_takes_them():
         OTP().fit([[0.0], [np.nan], [1.0]], ["a", None, "b"])
 
 
+def test_progress_is_one_scale_from_the_neighbours_to_the_last_round(iris):
+    """So the time left follows from the time taken; every step once had a scale of its own, or none."""
+    X, _, y = iris
+    seen = []
+    OTP().set_progress(lambda done, total, step: seen.append((done, total, step.split()[0]))).fit(X, y)
+    assert {total for _, total, _ in seen} == {1.0}
+    assert list(dict.fromkeys(step for _, _, step in seen)) == ["neighbours", "source", "round"]
+    shares = [done for done, _, _ in seen]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    sources = [done for done, _, step in seen if step == "source"]
+    np.testing.assert_allclose(np.diff(sources), (0.9 - 0.3) / len(sources))
+
+
 @all_ways
 def test_progress_goes_to_the_log_and_never_to_standard_output(iris, way, capsys, caplog):
     X, _, y = iris

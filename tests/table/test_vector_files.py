@@ -182,3 +182,19 @@ def test_the_texts_of_a_data_set_are_checked(tmp_path, vectors, name, text, reas
     (folder / name).write_text(text)
     with pytest.raises(TableError, match=reason):
         open_table(folder)
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_vectors_of_any_scale_give_the_same_labels(tmp_path, vectors, scale):
+    kinds = np.array(["" if kind is None else kind for kind in KINDS])
+    found = []
+    for name, values in (("one", vectors.astype(np.float64)), ("other", vectors * scale)):
+        np.savez(tmp_path / f"{name}.npz", X=values, kind=kinds)
+        pd.DataFrame({"kind": KINDS}).to_csv(tmp_path / f"{name}.csv", index=False)
+        np.save(tmp_path / f"{name}.npy", values)
+        for source, more in ((f"{name}.npz", {}), (f"{name}.csv", {"vectors": tmp_path / f"{name}.npy"})):
+            result = otprop.label(tmp_path / source, "kind", settings={"evidence": ["linear"]}, **more)
+            assert result.outcome.labels == TRUTH
+            found.append(result.outcome.distributions)
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-4)
