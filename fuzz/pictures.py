@@ -1,4 +1,4 @@
-"""Damaged and odd pictures: a vector of finite numbers or a PictureError in one sentence, in bounded memory and time."""
+"""Damaged and odd pictures: a vector of finite numbers or a PictureError in one sentence, in bounded memory."""
 
 from __future__ import annotations
 

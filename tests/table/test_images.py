@@ -208,7 +208,7 @@ def test_a_model_cannot_make_up_an_image_model(picture_model):
             node["object"] = "table.image_model"
             node["state"]["model"] = odd
 
-        with pytest.raises(ModelError, match="damaged or not a model|in the place of a method"):
+        with pytest.raises(ModelError, match=r"damaged or not a model|in the place of a method"):
             load_model(io.BytesIO(edited(picture_model.read_bytes(), change)))
 
 

@@ -21,7 +21,7 @@ _DECODER = json.JSONDecoder()
 
 
 def _is_unicode(text: str) -> bool:
-    """Whether a text of JSON, where "\\ud800" may stand alone, can be written."""
+    """Whether a text of JSON, which may hold half of a surrogate pair, can be written."""
     try:
         text.encode()
     except UnicodeEncodeError:

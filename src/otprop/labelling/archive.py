@@ -388,7 +388,8 @@ def _check_sound(made: Any, name: str) -> None:
 def _check_sizes(archive: ZipFile) -> None:
     """Refuse members that share bytes of the file: a small file would become a thousand times as large."""
     assert archive.fp is not None
-    if sum(info.file_size for info in archive.infolist()) > archive.fp.seek(0, io.SEEK_END):
+    sizes = [info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED]
+    if sum(sizes) > archive.fp.seek(0, io.SEEK_END):
         raise ArchiveError("its parts overlap")
 
 

@@ -133,8 +133,8 @@ def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
     if n_voters * table.n_rows > max(MAX_CELLS, CELLS_PER_VOTE * len(rows)):
         raise RequestError(
             "votes_file",
-            f"has {n_voters:,} different values of {voter!r} in {len(rows):,} votes, too many for {table.n_rows:,} rows: "
-            "that column names who voted.",
+            f"has {n_voters:,} different values of {voter!r} in {len(rows):,} votes, too many for {table.n_rows:,} "
+            "rows: that column names who voted.",
         )
     found: dict[str, list[Any]] = {}
     for line, (row, who, cell) in enumerate(zip(rows, long.cells(voter), long.cells(label), strict=True), start=1):
