@@ -14,7 +14,6 @@ from sklearn.datasets import load_iris
 from otprop import OTP, FitCancelledError
 
 
-
 @pytest.fixture(scope="module")
 def iris():
     X, y = load_iris(return_X_y=True)

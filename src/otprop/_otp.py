@@ -18,9 +18,10 @@ from otprop import _parameters
 from otprop._deciding import DecidingPropagator
 from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
 from otprop._paper_otp import PaperOTP
+from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
+from otprop._votes import Voter, Votes, classes_of_votes, is_missing, judge_voters, read_votes
 from otprop._warnings import warn
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
@@ -444,7 +445,7 @@ class OTP(DecidingPropagator):
     ) -> None:
         trust = np.ones(len(labels.codes))
         try:
-            on_round = self._on_round(len(labels.unlabeled))
+            on_round = self._on_round(len(labels.unlabeled), SOURCES_DONE)
             used = geometry
             if self.label_noise is not None:
                 first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
@@ -813,7 +814,7 @@ def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
     if values.shape != labels.codes.shape:
         raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
     given = values[labels.labeled]
-    missing = [number for number, value in enumerate(given) if value is None or value != value or str(value) == "<NA>"]
+    missing = [number for number, value in enumerate(given) if is_missing(value)]
     if missing:
         raise ParameterError(
             "groups",

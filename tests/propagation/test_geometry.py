@@ -11,7 +11,6 @@ from sklearn.metrics import pairwise_distances
 from otprop import OTP, FitCancelledError, Geometry
 
 
-
 @pytest.fixture(scope="module")
 def blobs():
     X, y = make_blobs([60] * 3, centers=2 * np.eye(3), random_state=0)
