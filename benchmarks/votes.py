@@ -16,9 +16,9 @@ frequent class for a row without votes. Whether the announced range of the error
 - noise: votes without looking
 - adversary: wrong in 80 % of the rows
 
-Beside these, with three voters or more, MACE and GLAD of crowd-kit, Snorkel's label model and CROWDLAB of cleanlab, where they
-are installed; see votes_peers.py. The tables kept apart (`--apart`, votes_apart.csv) had no part in choosing how votes
-are counted.
+Beside these, with three voters or more, MACE and GLAD of crowd-kit, Snorkel's label model and CROWDLAB of cleanlab,
+where they are installed; see votes_peers.py. The tables kept apart (`--apart`, votes_apart.csv) had no part in choosing
+how votes are counted.
 """
 
 from __future__ import annotations

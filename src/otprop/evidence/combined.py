@@ -157,9 +157,18 @@ class Evidence:
                 source.use_threads(n_jobs)
 
     def log_proba_by_source(self, neighbors: Any, rows: Any) -> list[tuple[str, np.ndarray]]:
-        """Names of the sources and their log-probabilities of new rows, the iterative source first."""
+        """Names of the sources and their log-probabilities of new rows, the iterative source first; without votes."""
         first = (self.iterative.name, self.iterative.predict_log_proba(neighbors))
-        return [first, *((source.name, source.predict_log_proba(rows)) for source in self._sources)]
+        others = [source for source in self._sources if not isinstance(source, VotesSource)]
+        return [first, *((source.name, source.predict_log_proba(rows)) for source in others)]
+
+    def votes_on(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Class probabilities of rows of the fit from the votes on them, by the name of the source.
+
+        Empty without votes, and in a copy read from a file, which does not have the votes any more.
+        """
+        found = [source for source in self._sources if isinstance(source, VotesSource)]
+        return {source.name: source.probabilities[rows] for source in found if hasattr(source, "probabilities")}
 
     def _sum(self, log_probabilities: np.ndarray) -> np.ndarray:
         total = log_probabilities
@@ -190,8 +199,8 @@ def votes_start_weights(
     """Weights of all sources that learn from labels together, of the votes and of the forest that learns from votes.
 
     Also how strongly they are held to these weights. Sources that learn from few labels are too sure: alone that does
-    not matter, beside votes it does. If the columns do not predict the votes, the forest is left out and the votes count
-    less; without a forest the held-out labels decide.
+    not matter, beside votes it does. If the columns do not predict the votes, the forest is not used and the votes
+    count less; without a forest the held-out labels decide.
     """
     if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
         return [1.0, 1.0], PENALTY

@@ -28,12 +28,12 @@ POWER_PENALTY = 2.0  # in log-likelihood, for a power that differs by one from 1
 class VotesSource:
     """All voters together; new rows have no votes, and it says nothing about them.
 
-    A voter is described by P(vote | class), counted on the labelled rows. The prior is a mixture: most voters are right,
-    some vote without looking, some are wrong in their own way. Silence is an outcome like a vote. Probabilities that a
-    voter gives are raised to a power that the labelled rows tell: low if it is too sure.
+    A voter is described by P(vote | class), counted on the labelled rows. The prior is a mixture: most voters are
+    right, some vote without looking, some are wrong in their own way. Silence is an outcome like a vote. Probabilities
+    that a voter gives are raised to a power that the labelled rows tell: low if it is too sure.
 
     With several voters there is a second description, by their agreement on all rows as if they were independent (Dawid
-    and Skene), and it counts as far as it predicts the labels. In the first one, voters that agree more than independent
+    and Skene); it counts as far as it predicts the labels. In the first one, voters that agree more than independent
     ones would count less.
 
     Parameters
