@@ -19,7 +19,7 @@ from otprop.evidence.dawid_skene import dawid_skene
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.votes import VotesSource
 from votes import draw_labels, majority
-from votes_peers import PEERS, peer_labels
+from votes_peers import peer_labels
 
 # for each patient the three judgements of the first observer, then those of the others
 JUDGEMENTS = """
@@ -52,10 +52,16 @@ def main() -> None:
         "dawid_skene": dawid_skene(votes, N_CLASSES).argmax(axis=1),
     }
     found |= peer_labels(votes, N_CLASSES, np.zeros((len(votes), 1)))
+    found.pop("crowdlab", None)  # it is nothing without features
     draws = [draw_labels(truth, N_LABELS, seed) for seed in range(N_DRAWS)]
     learnt = [by_labels(votes, shown) for shown in draws]
     rows = []
-    for name in ("majority", "dawid_skene", *(name for name in PEERS if name in found and name != "crowdlab"), "otprop"):
+    for name in (
+        "majority",
+        "dawid_skene",
+        *(name for name in PEERS if name in found and name != "crowdlab"),
+        "otprop",
+    ):
         labels = learnt if name == "otprop" else [found[name]] * N_DRAWS
         left = np.mean([(one == truth)[shown < 0].mean() for one, shown in zip(labels, draws, strict=True)])
         every = "" if name == "otprop" else f"{(found[name] == truth).mean():.3f}"

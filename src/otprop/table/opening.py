@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, read_table, refuse_url
+from otprop.files import Table, format_of_name, read_table, refuse_url
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
@@ -24,8 +24,11 @@ def is_one_table(source: Any, labels: Any = None) -> bool:
 
 def default_target(source: Any, labels: Any = None) -> str | None:
     """The column with the labels, where the source itself says which it is; None elsewhere."""
-    is_path = isinstance(source, (str, os.PathLike))
-    return picture_target(source, labels) if is_path and holds_pictures(source, labels) else None
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    if holds_pictures(source, labels):
+        return picture_target(source, labels)
+    return read_table(Path(source)).default_target if format_of_name(Path(source)) == "json" else None
 
 
 def open_table(
