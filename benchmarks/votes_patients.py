@@ -56,12 +56,7 @@ def main() -> None:
     draws = [draw_labels(truth, N_LABELS, seed) for seed in range(N_DRAWS)]
     learnt = [by_labels(votes, shown) for shown in draws]
     rows = []
-    for name in (
-        "majority",
-        "dawid_skene",
-        *(name for name in PEERS if name in found and name != "crowdlab"),
-        "otprop",
-    ):
+    for name in (*found, "otprop"):
         labels = learnt if name == "otprop" else [found[name]] * N_DRAWS
         left = np.mean([(one == truth)[shown < 0].mean() for one, shown in zip(labels, draws, strict=True)])
         every = "" if name == "otprop" else f"{(found[name] == truth).mean():.3f}"
