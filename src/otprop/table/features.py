@@ -306,7 +306,8 @@ class Features:
         -------
         list of str, what a user should know
         """
-        wrong, notes = "expected the path of the local model that this model was made with.", []
+        wrong = "expected the path of the local model that this model was made with."
+        notes: list[str] = []
         for parameter, asked, kind, open_model, local in (
             ("text_model", text_model, TextModelEncoder, open_text_model, LocalTextModel),
             ("image_model", image_model, ImageModelEncoder, open_image_model, LocalImageModel),
