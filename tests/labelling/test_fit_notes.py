@@ -46,7 +46,7 @@ def test_random_labels_give_no_note(visits):
 def test_whole_sites_give_a_note_that_names_the_column(visits):
     frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
     result = otprop.label(frame, "kind", settings=FAST)
-    assert any("the labelled rows differ from the others, most of all in 'site'" in note for note in result.notes)
+    assert any("the labelled rows differ from the others, mostly in 'site'" in note for note in result.notes)
     assert any("the labels cover 2 of 10 values of 'site'" in note for note in result.notes)
     assert any("add groups='site'" in note for note in result.notes)
     low, high = result.error_range
@@ -83,7 +83,7 @@ def test_new_classes_give_a_note_and_a_column():
     rows = np.isin(np.arange(600), rng.choice(known, 60, replace=False))
     frame["kind"] = pd.Series(np.array(["x", "y", "z"])[kind]).where(rows)
     result = otprop.label(frame, "kind", settings=FAST)
-    assert any("look like no class that has one" in note for note in result.notes)
+    assert any("look like no labelled class" in note for note in result.notes)
     novelty = result.table["kind_novelty"]
     assert novelty[(kind == 2)].mean() > novelty[(kind < 2) & ~rows].mean() + 0.3
     assert (novelty[rows] == 0).all()

@@ -283,7 +283,7 @@ def test_attributes_that_are_made_up_are_a_plain_error(content):
 def test_an_array_larger_than_its_file_is_refused_before_any_memory_is_taken(content):
     parts, buffer = members(content), io.BytesIO()
     np.lib.format.write_array_header_1_0(buffer, {"descr": "<f8", "fortran_order": False, "shape": (10**15,)})
-    with pytest.raises(ModelError, match=r"0\.npy is no plain array of the size it says"):
+    with pytest.raises(ModelError, match=r"0\.npy is not a plain array of the declared size"):
         loaded(zipped({**parts, "0.npy": buffer.getvalue()}))
 
 
@@ -445,7 +445,7 @@ def test_arrays_whose_items_have_no_size_are_refused(content, kind):
     """A shape of ten to the ninth takes no byte in the file, and gigabytes once it is read."""
     parts, buffer = members(content), io.BytesIO()
     np.lib.format.write_array_header_1_0(buffer, {"descr": kind, "fortran_order": False, "shape": (10**9,)})
-    with pytest.raises(ModelError, match=r"0\.npy is no plain array of the size it says"):
+    with pytest.raises(ModelError, match=r"0\.npy is not a plain array of the declared size"):
         loaded(zipped({**parts, "0.npy": buffer.getvalue()}))
 
 
@@ -474,7 +474,7 @@ def not_finite_parts(content):
 @pytest.mark.parametrize("value", [np.nan, np.inf])
 def test_what_is_no_number_is_refused_in_every_array(content, value):
     parts, tried = members(content), 0
-    for name, array in list(not_finite_parts(content))[::7]:
+    for name, array in list(not_finite_parts(content))[::5]:
         for field in array.dtype.names or [None]:
             changed = array.copy()
             place = changed if field is None else changed[field]

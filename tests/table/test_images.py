@@ -9,12 +9,13 @@ import pandas as pd
 import pytest
 
 import otprop
+from otprop.cli import main
 from otprop.labelling.model import ModelError, load_model, predict_table
 from otprop.table import images
 from otprop.table.errors import NoFeaturesError, RequestError
 from otprop.table.opening import open_table
 from tests.labelling.test_model import edited, objects
-from tests.table.pictures import picture, write_pictures
+from tests.table.pictures import GREEN, picture, write_pictures
 
 pytest.importorskip("PIL", reason="needs Pillow")
 
@@ -158,11 +159,21 @@ def test_a_torchscript_file_makes_the_vectors_and_is_saved_by_its_digest(photos,
     result = otprop.label(photos, "kind", image_model=path)
     assert result.table["kind_label"].tolist() == truth()
     result.write_files(tmp_path / "out.csv", model=tmp_path / "kind.model")
-    picture(seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
-    model = load_model(tmp_path / "kind.model")
+    picture(GREEN, seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
     assert str(tmp_path).encode() not in (tmp_path / "kind.model").read_bytes()
-    with pytest.raises(ValueError, match="a saved model opens no file by itself"):
-        predict_table(model, model.frame(open_table(photos)))
+    with pytest.raises(RequestError, match=r"image_model is needed.*'mean\.pt' with the sha256"):
+        load_model(tmp_path / "kind.model")
+    (tmp_path / "other.pt").write_bytes(b"another file")
+    with pytest.raises(RequestError, match="this model was made with another"):
+        otprop.load(tmp_path / "kind.model", image_model=tmp_path / "other.pt")
+    with pytest.raises(RequestError, match="image_model expected the path"):
+        otprop.load(tmp_path / "kind.model", image_model=mean_colour)
+    assert otprop.load(tmp_path / "kind.model", image_model=path).predict(photos)["kind_label"].tolist() == truth()
+    out = tmp_path / "new.csv"
+    command = ["predict", str(tmp_path / "kind.model"), str(photos), "-o", str(out), "--quiet"]
+    assert main(command) == 2
+    assert main([*command, "--image-model", str(path)]) == 0
+    assert pd.read_csv(out)["kind_label"].tolist() == truth()
 
 
 def test_an_onnx_file_makes_the_vectors(photos, tmp_path):

@@ -187,6 +187,17 @@ def test_the_texts_of_a_data_set_are_checked(tmp_path, vectors, name, text, reas
         open_table(folder)
 
 
+def test_a_data_set_with_splits_names_them(tmp_path, vectors):
+    (tmp_path / "cells").mkdir()
+    for split in ("train", "test"):
+        write_dataset(tmp_path / "cells" / split, vectors, codes())
+    (tmp_path / "cells" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    with pytest.raises(TableError, match="is a DatasetDict with the splits 'test', 'train'; name one of them"):
+        open_table(tmp_path / "cells")
+    assert main(["label", str(tmp_path / "cells"), "--target", "kind"]) != 0
+    assert open_table(tmp_path / "cells" / "train").n_rows == len(codes())
+
+
 @pytest.mark.parametrize("scale", [1e300, 1e-300])
 def test_vectors_of_any_scale_give_the_same_labels(tmp_path, vectors, scale):
     kinds = np.array(["" if kind is None else kind for kind in KINDS])

@@ -1,6 +1,6 @@
 """Fitted objects in a file without pickle: a zip archive of one JSON text and NumPy arrays, also an NPZ file.
 
-The JSON text describes the objects; every array is a member of its own. A file can name only classes registered with
+The JSON text describes the objects; every array is a separate member. A file can name only classes registered with
 `otprop._saving.saved_as`, and its values become their attributes: no code in a file is run. Numbers that compiled code
 follows without a check (nodes of trees, indices of sparse matrices) are checked here.
 """
@@ -69,7 +69,7 @@ def read_header(archive: ZipFile) -> dict[str, Any]:
     _check_sizes(archive)
     header = json.loads(_stored(archive, TEXT).decode())
     if not isinstance(header, dict):
-        raise ArchiveError("its text is no JSON object")
+        raise ArchiveError("its header is not a JSON object")
     return header
 
 
@@ -85,7 +85,7 @@ class _Writer:
         self._n_arrays = 0
 
     def node(self, value: Any) -> Any:
-        """What the JSON text says of a value."""
+        """The JSON description of a value."""
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
         if isinstance(value, np.generic):
@@ -251,9 +251,9 @@ class _Reader:
         features = nodes["feature"][inner]
         sound = len(nodes) == state["node_count"] > 0 and len(n_classes) == n_outputs
         if not sound or (children <= inner).any() or (children >= len(nodes)).any():
-            raise ArchiveError("it holds a tree whose nodes are in disorder")
+            raise ArchiveError("it holds a corrupt tree")
         if (features < 0).any() or (features >= n_features).any():
-            raise ArchiveError("it holds a tree that asks for features there are not")
+            raise ArchiveError("it holds a tree that uses features that do not exist")
         tree = Tree(n_features, n_classes, n_outputs)
         tree.__setstate__(state)
         return tree
@@ -410,7 +410,7 @@ def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
         shape, fortran, kind = read(member)
         left = info.file_size - member.tell()
         if kind.hasobject or kind.kind == "c" or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
-            raise ArchiveError(f"its part {name} is no plain array of the size it says")
+            raise ArchiveError(f"its part {name} is not a plain array of the declared size")
         found = np.empty(math.prod(shape), dtype=kind)
         for start in range(0, left, BYTES_AT_ONCE):
             part = member.read(BYTES_AT_ONCE)

@@ -129,7 +129,10 @@ def save_model(
 
 
 def load_model(
-    file: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
+    file: str | Path | BinaryIO,
+    *,
+    text_model: str | PathLike[str] | LocalTextModel | None = None,
+    image_model: str | PathLike[str] | None = None,
 ) -> SavedModel:
     """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
@@ -137,13 +140,14 @@ def load_model(
     ----------
     file : str, path or binary file
     text_model : path or None, the local text model that the model was made with, whose digest must be the same
+    image_model : path or None, the local image model, likewise
 
     Returns
     -------
     SavedModel
     """
     model = _load(file)
-    model.notes.extend(model.features.use_text_model(text_model))
+    model.notes.extend(model.features.use_models(text_model, image_model))
     return model
 
 
@@ -279,7 +283,7 @@ def _reading(found: dict[str, Any]) -> Reading:
 
 
 def _to_json(value: Any) -> Any:
-    """A class as JSON can hold it: what is no text, number or truth value, with the name of its type."""
+    """A class as JSON; values other than text, numbers and booleans come with the name of their type."""
     if type(value).__name__ == "Timestamp":
         return {"timestamp": value.isoformat(), "zone": _zone(value)}
     if isinstance(value, datetime):

@@ -18,14 +18,14 @@ _NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstaine
 
 
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
-    """Which labels were picked: from truth values, one per row, or from a column that says so."""
+    """Which labels were picked: from booleans, one per row, or from a column."""
     values, where = _row_values("chosen", chosen, table)
     texts = ["" if is_missing(cell) else str(cell).strip().lower() for cell in values]
     unknown = sorted(set(texts) - _YES - _NO)
     if unknown:
         raise RequestError(
             "chosen",
-            "must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
+            "must mark chosen labels (true, 1, yes, chosen, reviewed) and random ones (false, 0, no, drawn, or empty); "
             f"{where} holds {listed(unknown, LISTED)}.",
         )
     return np.array([text in _YES for text in texts])
@@ -41,7 +41,7 @@ def group_values(groups: str | Sequence[Any], table: Table, target: str, given: 
         raise RequestError(
             "groups",
             f"names the group of every labelled row; {where} is empty in {len(missing)} of them, the first being row "
-            f"{missing[0] + 1}. Fill them: a row that belongs to no group gets a group of its own.",
+            f"{missing[0] + 1}. Fill them: a row that belongs to no group is its own group.",
         )
     names = [str(value) for value in values]
     if len(set(names)) == 1:

@@ -79,7 +79,7 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
 def _check_names(names: Sequence[str], target: str) -> None:
     for name in names:
         if name == target:
-            raise RequestError("votes", "is the target itself; name columns beside it.", name)
+            raise RequestError("votes", "is the target itself; name other columns.", name)
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise RequestError("votes", "is named twice.", twice)
@@ -139,7 +139,7 @@ def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
     found: dict[str, list[Any]] = {}
     for line, (row, who, cell) in enumerate(zip(rows, long.cells(voter), long.cells(label), strict=True), start=1):
         if holds_no_label(who, ()):
-            raise RequestError("votes_file", f"has no {voter} in its row {line}. Fill it in, or leave the row out.")
+            raise RequestError("votes_file", f"has no {voter} in its row {line}. Fill it in, or delete the row.")
         cells = found.setdefault(str(who), [None] * table.n_rows)
         if holds_no_label(cell, ()):
             continue
@@ -247,7 +247,7 @@ def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Targ
     except ParameterError as error:
         raise RequestError("votes", error.reason) from error
     if np.isnan(found).all():
-        raise RequestError("votes", f"of {name!r} are empty: this voter is silent on every row. Leave it out.")
+        raise RequestError("votes", f"of {name!r} are empty: this voter has no vote. Remove it.")
     return found
 
 
@@ -289,7 +289,7 @@ def _codes(name: str, column: Sequence[Any], target: Target, unlabeled: Sequence
             f"classes are {listed(target.classes, LISTED)}. Label a row of that class, or make these votes empty.",
         )
     if not known:
-        raise RequestError("votes", f"of {name!r} are empty: this voter is silent on every row. Leave it out.")
+        raise RequestError("votes", f"of {name!r} are empty: this voter has no vote. Remove it.")
     return codes
 
 

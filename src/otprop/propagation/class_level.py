@@ -74,7 +74,7 @@ class ClassLevelFit:
     error : ErrorEstimate, of the unlabelled rows
     calibration : Calibration, from the probability of a label to its confidence
     confidence : ndarray of shape (n_rows,), 1 where the label was given
-    judged : JudgedLabels, held-out labels drawn at random and what was said of them
+    judged : JudgedLabels, random held-out labels and their predictions
     novelty : Novelty, how well label mass reaches held-out labels and unlabelled rows
     row_novelty : ndarray of shape (n_rows,), 0 where the label was given
     """

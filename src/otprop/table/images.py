@@ -12,10 +12,11 @@ from otprop._saving import saved_as
 from otprop.files import Table, listed
 from otprop.table.columns import Block, Encoder
 from otprop.table.errors import CellError
-from otprop.table.image_model import MAX_NUMBERS, ImageModel, LocalImageModel
+from otprop.table.image_model import DIGEST, MAX_NUMBERS, ImageModel, LocalImageModel
 from otprop.table.picture_descriptors import BLOCKS, WEIGHTS
 from otprop.table.picture_vectors import BUILT_IN, Describer, picture_vectors
 from otprop.table.pictures import NEEDS_PILLOW, has_pillow, is_picture_name
+from otprop.table.text_model import refuse_other_model
 from otprop.table.values import spread_out, texts_of
 
 FOLDER = "otprop.folder"  # attribute of a frame: where relative paths start
@@ -144,14 +145,25 @@ class ImageModelEncoder(_ImageColumn):
     def describer(self) -> Describer:
         return self.model
 
-    def check_saved(self) -> None:
-        if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
-            raise ValueError("a column of pictures has vectors that are too long.")
-        if type(self.model) is not LocalImageModel or not {"digest", "title"} >= set(vars(self.model)):
-            raise ValueError("a column of pictures has no image model.")
-
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, by {self.model.title} in {len(self.parts)} dimensions"
+
+    def check_saved(self) -> None:
+        """Raise an error unless what came from a file is the name and digest of a local model, and nothing else."""
+        if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
+            raise ValueError("a column of pictures has vectors that are too long.")
+        model = self.model
+        if type(model) is not LocalImageModel or not {"digest", "title"} >= set(vars(model)):
+            raise ValueError("a column of pictures has no image model.")
+        if not DIGEST.fullmatch(model.digest):
+            raise ValueError("a column of pictures has no image model.")
+
+    def use(self, model: LocalImageModel | None) -> None:
+        """Encode by this model from now on; raises RequestError unless it is the one of the fit."""
+        assert isinstance(self.model, LocalImageModel)
+        refuse_other_model("image_model", getattr(self.model, "title", None), self.model.digest, model)
+        assert model is not None
+        self.model = model
 
 
 def _folder_of(column: Any) -> Path:

@@ -32,7 +32,7 @@ _large = Lock()
 
 
 class PictureError(OtpropError, ValueError):
-    """A picture cannot be read; the message says why and goes on after the name of the file."""
+    """A picture cannot be read; the message says why and continues after the name of the file."""
 
 
 def has_pillow() -> bool:
@@ -45,7 +45,7 @@ def is_picture_name(name: str) -> bool:
     return name.lower().rstrip().endswith(PICTURE_SUFFIXES)
 
 
-def read_picture_file(path: Path) -> bytes:
+def read_plain_file(path: Path) -> bytes:
     """The bytes of a plain file that is not too large; raises PictureError."""
     try:
         number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not be waited for

@@ -1,6 +1,6 @@
 """The picture of each row, to be shown: a file below the folder of the table, or an entry of an array of an NPZ file.
 
-Pictures are decoded here and written anew, upright and of a limited size: what is shown holds no metadata, and no
+Pictures are decoded here and encoded again, upright and of a limited size: what is shown holds no metadata, and no
 browser has to decode what a stranger's file says.
 """
 

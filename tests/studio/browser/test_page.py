@@ -160,7 +160,7 @@ def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_
     page.keyboard.press("Shift+A")
     page.keyboard.press("0")
     page.wait_for_selector(f"[data-notice=region]:has-text('{free} rows are on the unknown pile.')")
-    page.wait_for_selector("#row-body .empty:has-text('No row left in this order.')")
+    page.wait_for_selector("#row-body .empty:has-text('No rows left in this queue.')")
     saved(page)
     page.evaluate("window.deaf = true")  # the next result would bring rows, too
     page.keyboard.press("u")
@@ -189,7 +189,7 @@ def test_a_key_for_a_row_that_is_still_being_read_is_said_to_be_unused(open_page
         page.evaluate("document.querySelector('#said').textContent = ''")
         page.keyboard.press(key)
         row = current_row(page)
-        assert page.text_content("#said") == f"Row {row + 1} is still being read: the key was not used."
+        assert page.text_content("#said") == f"Row {row + 1} is still loading: the key was ignored."
     page.unroute("**/api/row/*")  # which lets those go on that are held
     page.wait_for_selector("#row[data-ready=true]")
     assert (current_row(page), fetched(page, "/api/state")["revision"]) == (row, before)
