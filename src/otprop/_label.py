@@ -221,8 +221,8 @@ def suggest(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels, which need not exist yet; None for that of a folder of pictures or texts, otherwise a
-        new column `label`.
+        The column with the labels, which need not exist yet; None for that of a folder of pictures or texts, otherwise
+        a new column `label`.
     n : int
         The number of rows.
     random_share : float in [0, 1]
