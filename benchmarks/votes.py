@@ -16,14 +16,15 @@ frequent class for a row without votes. Whether the announced range of the error
 - noise: votes without looking
 - adversary: wrong in 80 % of the rows
 
-Beside these, with three voters, MACE and GLAD of crowd-kit, Snorkel's label model and CROWDLAB of cleanlab, where they
-are installed; see votes_peers.py. The tables kept apart (`--apart`, votes_apart.csv) had no part in choosing how votes
-are counted.
+Beside these, with three voters or more, MACE and GLAD of crowd-kit, Snorkel's label model and CROWDLAB of cleanlab,
+where they are installed; see votes_peers.py. The tables kept apart (`--apart`, votes_apart.csv) had no part in choosing
+how votes are counted.
 """
 
 from __future__ import annotations
 
 import warnings
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -36,12 +37,12 @@ from otprop import OTP
 from otprop.evidence.dawid_skene import dawid_skene
 from votes_peers import PEERS, peer_labels
 
-TABLES = ("crx", "oj", "titanic", "churn", "shelve", "penguins_raw")
-APART = ("heart", "attrition", "ionosphere", "dermatology")
+TABLES = ("crx", "shelve")
+APART = ("heart", "dermatology")
 LABELS = (20, 0, 50, 200)
 KINDS = ("random 10", "random 25", "random 40", "systematic", "class", "silent 50", "silent 90", "copies", "noise")
 KINDS += ("adversary",)
-VOTERS = (1, 3)
+VOTERS = (1, 3, 10)
 METHODS = ("alone", "majority", "dawid_skene", *PEERS, "columns", "otprop")
 N_ROWS = 800
 KEY = ("table", "labels", "seed", "kind", "voters")
@@ -105,6 +106,13 @@ def majority(votes: np.ndarray, n_classes: int, rng: np.random.Generator) -> np.
     return np.where(counts.any(axis=1), found, counts.sum(axis=0).argmax())
 
 
+@lru_cache(maxsize=len(KINDS) * len(VOTERS))
+def peers_of(table: str, seed: int, kind: str, n_voters: int) -> dict[str, np.ndarray]:
+    """The labels by other packages, which do not depend on the number of labels."""
+    X, y, others = read(table, seed)
+    return peer_labels(draw_votes(kind, n_voters, X, y, others, seed), y.max() + 1, X)
+
+
 def run(table: str, n_labels: int, seed: int) -> list[dict[str, Any]]:
     """All kinds and numbers of voters with one draw of the labels."""
     X, y, others = read(table, seed)
@@ -128,7 +136,7 @@ def run(table: str, n_labels: int, seed: int) -> list[dict[str, Any]]:
             skene = dawid_skene(votes, n_classes).argmax(axis=1)
             found = dict.fromkeys(METHODS, float("nan"))
             found |= {"alone": alone, "majority": (guess == y)[left].mean(), "dawid_skene": (skene == y)[left].mean()}
-            peers = peer_labels(votes, n_classes, X)
+            peers = peers_of(table, seed, kind, n_voters)
             found |= {name: (labels == y)[left].mean() for name, labels in peers.items()}
             binary = np.column_stack([votes[:, [one]] == np.arange(n_classes) for one in range(n_voters)])
             found["columns"] = accuracy(np.column_stack([X, binary]))[0] if n_labels else float("nan")
@@ -165,7 +173,7 @@ def main() -> None:
     parser.add_argument("--out", type=Path, default=RESULTS)
     options = parser.parse_args()
     tables = options.tables or (APART if options.apart else TABLES)
-    cells = [(table, n, seed) for seed in options.seeds for n in options.labels for table in tables]
+    cells = [(table, n, seed) for seed in options.seeds for table in tables for n in options.labels]
     cells = [] if options.summary else cells
     name = "votes_apart.csv" if options.apart else "votes.csv"
     rows = run_missing(name, run, cells, options.jobs, key=KEY[:3], folder=options.out)

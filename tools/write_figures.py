@@ -838,6 +838,41 @@ def votes() -> str:
 
 
 @figure
+def votes_floors() -> str:
+    """How often votes and labels together are worse than the better of both, and what votes at random cost."""
+    lines = []
+    for file, kind in (("votes.csv", "development"), ("votes_apart.csv", "apart")):
+        rows = [row for row in read_results(file) if row["labels"] != "0"]
+        for labels in sorted({row["labels"] for row in rows}, key=int):
+            here = [row for row in rows if row["labels"] == labels]
+            better = [max(float(row[name]) for name in ("alone", "majority", "dawid_skene")) for row in here]
+            short = [best - float(row["otprop"]) for best, row in zip(better, here, strict=True)]
+            noise = [float(row["alone"]) - float(row["otprop"]) for row in here if row["kind"] == "noise"]
+            missed = f"{sum(one > 0.005 for one in short)} of {len(short)}"
+            cost, held = f"{sum(noise) / len(noise):.3f}", f"{mean(here, 'holds'):.0%}"
+            lines.append([kind, labels, missed, f"{max(short):.3f}", cost, held])
+    heads = [
+        "tables",
+        "labels",
+        "more than 0.005 worse",
+        "by at most",
+        "cost of votes at random",
+        "announced range holds",
+    ]
+    return table(heads, lines)
+
+
+@figure
+def votes_patients() -> str:
+    """Share of the patients on which a model of the votes agrees with the first anaesthetist."""
+    rows = read_results("votes_patients.csv")
+    names = {"dawid_skene": "Dawid and Skene", "mace": "MACE", "glad": "GLAD", "snorkel": "Snorkel"}
+    names |= {"majority": "majority of votes", "otprop": "`votes=`, 20 labels"}
+    lines = [[names[row["method"]], row["all_patients"], row["without_label"]] for row in rows]
+    return table(["", "all 45 patients", "the 25 without a label"], lines)
+
+
+@figure
 def refit() -> str:
     """Seconds of a fit again."""
     names = ("refit", "fresh", "refit_cpu", "fresh_cpu")

@@ -18,9 +18,10 @@ from otprop import _parameters
 from otprop._deciding import DecidingPropagator
 from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
 from otprop._paper_otp import PaperOTP
+from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
+from otprop._votes import Voter, Votes, classes_of_votes, is_missing, judge_voters, read_votes
 from otprop._warnings import warn
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
@@ -444,7 +445,7 @@ class OTP(DecidingPropagator):
     ) -> None:
         trust = np.ones(len(labels.codes))
         try:
-            on_round = self._on_round(len(labels.unlabeled))
+            on_round = self._on_round(len(labels.unlabeled), SOURCES_DONE)
             used = geometry
             if self.label_noise is not None:
                 first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
@@ -731,19 +732,34 @@ class OTP(DecidingPropagator):
             )
         return {}
 
-    def explain(self, X: Any) -> dict[str, np.ndarray]:
+    def explain(self, X: Any, rows: Any = None) -> dict[str, np.ndarray]:
         """Class probabilities of rows by each source alone.
 
         Parameters
         ----------
         X : as in ``predict_proba``
+        rows : array-like of int of shape (n_rows,) or None
+            The numbers of these rows in ``fit``, counted from 0. After ``fit(votes=...)`` the votes on them are then
+            one of the sources, "votes"; without it, X are taken for new rows, which have no votes. A model read from
+            a file does not have the votes any more.
 
         Returns
         -------
         dict of str to ndarray of shape (n_rows, n_classes), by the name of the source
         """
         X = self._read_new(X)
-        return self._predictor.explain(X)
+        return self._predictor.explain(X, None if rows is None else self._rows_of_fit(rows, X.shape[0]))
+
+    def _rows_of_fit(self, rows: Any, n_rows: int) -> np.ndarray:
+        """Row numbers that the fit has, one for each of `n_rows` rows."""
+        numbers, n_fitted = np.asarray(rows), len(self.round_)
+        if numbers.dtype.kind not in "iu" or numbers.shape != (n_rows,):
+            raise ParameterError(
+                "rows", f"must be one row number for each of the {n_rows} rows of X; got shape {numbers.shape}."
+            )
+        if len(numbers) and not 0 <= numbers.min() <= numbers.max() < n_fitted:
+            raise ParameterError("rows", f"must be from 0 to {n_fitted - 1}, since fit had {n_fitted} rows.")
+        return numbers
 
     def check_parameters(self) -> None:
         """Raise a ParameterError for the first parameter that cannot be used."""
@@ -813,7 +829,7 @@ def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
     if values.shape != labels.codes.shape:
         raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
     given = values[labels.labeled]
-    missing = [number for number, value in enumerate(given) if value is None or value != value or str(value) == "<NA>"]
+    missing = [number for number, value in enumerate(given) if is_missing(value)]
     if missing:
         raise ParameterError(
             "groups",

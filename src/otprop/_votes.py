@@ -274,11 +274,14 @@ def _objects(values: Any) -> np.ndarray:
 
 def _missing(column: np.ndarray, marker: Any = None) -> np.ndarray:
     """Where an entry is None, NaN, NaT, NA or the marker."""
-    return np.array([_is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
+    return np.array([is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return np.ndim(value) == 0 and bool(value != value)
 
 
 def _as_classes(values: np.ndarray, classes: np.ndarray) -> Sequence[Any]:

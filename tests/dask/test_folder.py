@@ -307,7 +307,8 @@ def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsy
     ("arguments", "words"),
     [
         (["--corrections", "c.csv"], "--corrections is for one file"),
-        (["--votes", "size"], "--votes is for one file: new rows are predicted without votes"),
+        (["--votes-file", "v.csv"], "--votes-file is for one file: its rows are counted in it. Put the votes into"),
+        (["--votes", "size", "--landmarks", "300"], "--votes count for landmarks only, and the files have 1200 rows"),
         (["--method", "otp-paper"], "--method otp-paper labels one file; a folder is labelled by otp."),
         (["--landmarks", "1"], "--landmarks 1: give a number of rows, at least 2."),
         (["--target", "kin"], "did you mean 'kind'"),
@@ -317,6 +318,18 @@ def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsy
 def test_options_that_a_folder_cannot_have_are_refused(folder, tmp_path, capsys, arguments, words):
     assert label(folder([1200]), tmp_path / "out", *arguments) == 2
     assert words in message(capsys)
+
+
+def test_votes_count_in_a_folder_whose_rows_are_all_landmarks(folder, tmp_path):
+    def with_votes(number, part):
+        wrong = np.random.default_rng(number).random(len(part)) < 0.1
+        return part.assign(llm=np.where(wrong, "ash", part["truth"]))
+
+    source = folder([700, 500], change=with_votes)
+    assert label(source, tmp_path / "out", "--votes", "llm", "--features", "size") == 0
+    found = read(tmp_path / "out")
+    left = found["kind"].isna()
+    assert (found["kind_label"] == found["llm"])[left].mean() > 0.95  # the only feature tells nothing
 
 
 def test_how_text_files_are_read_can_be_said_for_a_folder(folder, tmp_path, capsys):

@@ -98,6 +98,9 @@ def test_new_classes_give_a_note_and_a_column():
         (5, "groups must name a column, or be a list with the value of each row; got int"),
         (["one"] * 400, "has one value, 'one', for all rows"),
         ([None] * 400, "is empty in 80 of them, the first being row 1"),
+        ([pd.NA, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([pd.NaT, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([np.array([1, 2])] * 400, "has one value, .*, for all rows"),
     ],
 )
 def test_groups_that_cannot_be_used_are_refused(visits, groups, message):

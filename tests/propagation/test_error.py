@@ -304,7 +304,7 @@ def test_doubtful_rows_that_were_picked_do_not_raise_the_expected_error():
 
 def test_rows_picked_from_one_class_do_not_change_the_shares():
     off = {"told": [], "untold": []}
-    for seed in range(6):
+    for seed in range(3):
         X, truth = overlapping(500, 0.7, seed)
         y = np.where(np.arange(500) < 60, truth, -1)
         picked = np.flatnonzero(truth[60:] == 1)[:60] + 60

@@ -10,8 +10,6 @@ from sklearn.metrics import pairwise_distances
 
 from otprop import OTP, FitCancelledError, Geometry
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 
 @pytest.fixture(scope="module")
 def blobs():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -89,6 +90,25 @@ def test_votes_that_cannot_be_are_refused(tmp_path: Path, votes: list[str], sent
     source = Source(str(write_voted(tmp_path / "lots.csv")), Request("kind", votes=votes))
     with pytest.raises(RequestError, match=sentence):
         prepare_source(source, read_source(source))
+
+
+def test_annotators_of_label_studio_are_voters_in_the_studio(tmp_path: Path) -> None:
+    def annotation(who: Any, choice: str, **more: Any) -> dict[str, Any]:
+        result = {"from_name": "kind", "to_name": "text", "type": "choices", "value": {"choices": [choice]}}
+        return {"completed_by": who, "result": [result], **more}
+
+    tasks = []
+    for row in range(12):
+        people = [annotation(1, "pear"), annotation({"email": "anna@example.org"}, "apple")]
+        people += [annotation(3, ["apple", "pear"][row % 2], ground_truth=True)] if row < 4 else []
+        tasks.append({"id": row, "data": {"weight": 10 * row}, "annotations": people})
+    path = tmp_path / "tasks.json"
+    path.write_text(json.dumps(tasks))
+    source = Source(str(path), Request("kind"))
+    table = read_source(source)
+    votes = read_row_votes(source.request, table, prepare_source(source, table).target)
+    assert votes is not None
+    assert votes.of_row(7) == [("annotator 1", "pear"), ("anna@example.org", "apple")]
 
 
 def test_votes_are_evidence_and_no_features_and_voters_are_judged_by_all_their_votes(tmp_path: Path) -> None:

@@ -193,3 +193,19 @@ def test_a_data_set_with_splits_names_them(tmp_path, vectors):
         open_table(tmp_path / "cells")
     assert main(["label", str(tmp_path / "cells"), "--target", "kind"]) != 0
     assert open_table(tmp_path / "cells" / "train").n_rows == len(codes())
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_vectors_of_any_scale_give_the_same_labels(tmp_path, vectors, scale):
+    kinds = np.array(["" if kind is None else kind for kind in KINDS])
+    found = []
+    for name, values in (("one", vectors.astype(np.float64)), ("other", vectors * scale)):
+        np.savez(tmp_path / f"{name}.npz", X=values, kind=kinds)
+        pd.DataFrame({"kind": KINDS}).to_csv(tmp_path / f"{name}.csv", index=False)
+        np.save(tmp_path / f"{name}.npy", values)
+        for source, more in ((f"{name}.npz", {}), (f"{name}.csv", {"vectors": tmp_path / f"{name}.npy"})):
+            result = otprop.label(tmp_path / source, "kind", settings={"evidence": ["linear"]}, **more)
+            assert result.outcome.labels == TRUTH
+            found.append(result.outcome.distributions)
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-4)

@@ -59,10 +59,10 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
 
     if options.corrections:
         raise UsageError("--corrections is for one file: its rows are counted in it; put the labels into the files.")
-    if options.votes or options.votes_file:
-        asked = "--votes" if options.votes else "--votes-file"
+    if options.votes_file:
         raise UsageError(
-            f"{asked} is for one file: new rows are predicted without votes. Put the files into one first."
+            "--votes-file is for one file: its rows are counted in it. Put the votes into columns of the files, and "
+            "name these with --votes."
         )
     if options.method != "otp":
         raise UsageError(f"--method {options.method} labels one file; a folder is labelled by otp.")

@@ -24,6 +24,7 @@ from otprop.labelling.model import load_model
 from otprop.labelling.output_columns import OutputColumns
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.error import ErrorEstimate
+from otprop.table.errors import RequestError
 
 LANDMARKS = 200_000
 
@@ -143,6 +144,7 @@ def label_folder(
     with _tidied(run.state), _alone(run.state):
         manifest = _earlier(run, folder, options, unreadable)
         columns, target = _columns(run, request)
+        _refuse_votes_of_many_rows(run, request, landmarks)
         if manifest is None:
             choice = LandmarkRule(landmarks, request.seed).with_limit_for(run.n_rows)
             sample, starts = _sample(run, columns, target, choice)
@@ -323,6 +325,16 @@ def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
         )
     whole = {file.whole[request.target] for file in run.files if request.target in file.whole}
     return columns, TargetCells(request.target, tuple(request.unlabeled), len(whole) > 1)
+
+
+def _refuse_votes_of_many_rows(run: _Run, request: Request, landmarks: int) -> None:
+    """Rows that are not landmarks are predicted, and votes on them would not count."""
+    if request.votes and run.n_rows > landmarks:
+        raise RequestError(
+            "votes",
+            f"count for landmarks only, and the files have {run.n_rows} rows for {landmarks} landmarks. Use at least "
+            "as many landmarks as rows, or label each file by itself.",
+        )
 
 
 def _earlier(

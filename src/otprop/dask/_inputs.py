@@ -234,13 +234,14 @@ def check_schemas(files: Sequence[InputFile], request: Request) -> list[str]:
     if not with_target:
         raise RequestError("target", unknown_name("column", target, names), target)
     _refuse_other_kind(target, with_target, "target")
+    voting = [name for name in names if name.startswith(tuple(request.votes)) and name != target]
     for parameter, asked in (("features", features or ()), ("ignore", ignore)):
         unknown = [name for name in asked if name not in names]
         if unknown:
             raise RequestError(parameter, unknown_name("column", unknown[0], names), unknown[0])
     wanted = [name for name in names if name != target and name not in ignore]
     if features is not None:
-        needed = {*features, *(name for name in (request.chosen, request.groups) if isinstance(name, str))}
+        needed = {*features, *voting, *(name for name in (request.chosen, request.groups) if isinstance(name, str))}
         wanted = [name for name in wanted if name in needed]
     for name in wanted:
         without = [file for file in files if name not in file.kinds]

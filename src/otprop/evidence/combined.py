@@ -14,14 +14,17 @@ from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, hits, log_likelihood
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.evidence.voted_forest import PREDICTABLE, VotedForestSource
-from otprop.evidence.votes import DOUBTFUL_START_WEIGHT, VotesSource
-from otprop.evidence.weights import cross_fitted_sum, fit_weights
+from otprop.evidence.votes import VotesSource
+from otprop.evidence.weights import PENALTY, cross_fitted_sum, fit_weights
 
 ITERATIVE_START_WEIGHT = 0.6  # of the geometry
 OTHER_START_WEIGHT = 0.4  # of a user's classifier
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
 SINGLE_START_WEIGHT = 1.0  # of a single source
 _OF_VOTES = (VotesSource, VotedForestSource)  # the last of the sources, in this order
+LABELS_FOR_HALF = 50.0  # with this many labels, what the columns learn from them counts one half beside votes
+VOTES_PENALTY = 50.0  # as PENALTY, for labels, votes and what the columns learn from votes: few labels cannot tell
+DOUBTFUL_WEIGHT, DOUBTFUL_PENALTY = 0.5, 10.0  # of votes that the columns do not predict: they may be cast at random
 
 
 @saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
@@ -75,7 +78,7 @@ class Evidence:
         self,
         codes: np.ndarray,
         weights: np.ndarray,
-        on_source: Callable[[str], None] = lambda name: None,
+        on_source: Callable[[str, int, int], None] = lambda name, place, n_sources: None,
         other_weights: np.ndarray | None = None,
     ) -> np.ndarray:
         """Fit and weight all sources; return unnormalised log-probabilities of all rows.
@@ -84,19 +87,22 @@ class Evidence:
         """
         sources: list[Source] = [self.iterative, *self._sources]
         outputs = []
-        for source in sources:
-            on_source(source.name)
+        for place, source in enumerate(sources):
+            on_source(source.name, place, len(sources))
             outputs.append(source.fit(codes, weights, self.held_out))
         held_out = [output.held_out for output in outputs]
         cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]
-        start = start_weights([source.name for source in self._sources if not isinstance(source, _OF_VOTES)])
-        start += votes_start_weights([source for source in self._sources if isinstance(source, _OF_VOTES)])
-        weighting, true, counted = self.held_out.weighting, self.held_out.codes, self.held_out.weights
-        shown = [logs[weighting] for logs in held_out]
-        self.weights = fit_weights(shown, true[weighting], start, label_weights=counted[weighting])
-        self.cross_fitted_log_proba = cross_fitted_sum(
-            cross_fitted, true, self.held_out.group, start, weighting, counted
-        )
+        by_labels = [source for source in self._sources if not isinstance(source, _OF_VOTES)]
+        by_votes = [source for source in self._sources if isinstance(source, _OF_VOTES)]
+        start, n_labels = start_weights([source.name for source in by_labels]), 1 + len(by_labels)
+        self.weights, self.cross_fitted_log_proba = self._weigh(held_out[:n_labels], cross_fitted[:n_labels], start)
+        if by_votes:
+            total = self.cross_fitted_log_proba  # weighted without the labels of the row's group, so not too sure
+            start, penalty = votes_start_weights(by_votes, float(self.held_out.weights.sum()))
+            beside, self.cross_fitted_log_proba = self._weigh(
+                [total, *held_out[n_labels:]], [total, *cross_fitted[n_labels:]], start, penalty
+            )
+            self.weights = np.concatenate([beside[0] * self.weights, beside[1:]])
         if other_weights is not None:
             self.weights = (self.weights + other_weights) / 2.0
             other_sum = np.tensordot(other_weights, np.stack(cross_fitted), 1)
@@ -112,6 +118,19 @@ class Evidence:
             part *= np.float32(weight)  # in place: with many classes these are the largest arrays
             self._static = part if self._static is None else np.add(self._static, part, out=self._static)
         return self._sum(outputs[0].rows)
+
+    def _weigh(
+        self,
+        held_out: Sequence[np.ndarray],
+        cross_fitted: Sequence[np.ndarray],
+        start: Sequence[float],
+        penalty: float = PENALTY,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Weights of some sources, and their sum for the held-out rows, weighted without the labels of the group."""
+        weighting, true, counted = self.held_out.weighting, self.held_out.codes, self.held_out.weights
+        shown = [logs[weighting] for logs in held_out]
+        weights = fit_weights(shown, true[weighting], start, penalty, counted[weighting])
+        return weights, cross_fitted_sum(cross_fitted, true, self.held_out.group, start, weighting, counted, penalty)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Unnormalised log-probabilities of all rows from the current labels."""
@@ -138,9 +157,18 @@ class Evidence:
                 source.use_threads(n_jobs)
 
     def log_proba_by_source(self, neighbors: Any, rows: Any) -> list[tuple[str, np.ndarray]]:
-        """Names of the sources and their log-probabilities of new rows, the iterative source first."""
+        """Names of the sources and their log-probabilities of new rows, the iterative source first; without votes."""
         first = (self.iterative.name, self.iterative.predict_log_proba(neighbors))
-        return [first, *((source.name, source.predict_log_proba(rows)) for source in self._sources)]
+        others = [source for source in self._sources if not isinstance(source, VotesSource)]
+        return [first, *((source.name, source.predict_log_proba(rows)) for source in others)]
+
+    def votes_on(self, rows: np.ndarray) -> dict[str, np.ndarray]:
+        """Class probabilities of rows of the fit from the votes on them, by the name of the source.
+
+        Empty without votes, and in a copy read from a file, which does not have the votes any more.
+        """
+        found = [source for source in self._sources if isinstance(source, VotesSource)]
+        return {source.name: source.probabilities[rows] for source in found if hasattr(source, "probabilities")}
 
     def _sum(self, log_probabilities: np.ndarray) -> np.ndarray:
         total = log_probabilities
@@ -165,16 +193,20 @@ def start_weights(static: Sequence[str]) -> list[float]:
     return [ITERATIVE_START_WEIGHT, *(float(weight) for weight in found)]
 
 
-def votes_start_weights(sources: Sequence[VotesSource | VotedForestSource]) -> list[float]:
-    """Weights of the votes, and of the forest that learns from them, before any held-out label is seen.
+def votes_start_weights(
+    sources: Sequence[VotesSource | VotedForestSource], n_labels: float
+) -> tuple[list[float], float]:
+    """Weights of all sources that learn from labels together, of the votes and of the forest that learns from votes.
 
-    If the columns do not predict the votes, the forest is dropped, and the votes count less.
+    Also how strongly they are held to these weights. Sources that learn from few labels are too sure: alone that does
+    not matter, beside votes it does. If the columns do not predict the votes, the forest is not used and the votes
+    count less; without a forest the held-out labels decide.
     """
     if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
-        return [source.start_weight for source in sources]
-    if sources[1].predictability > PREDICTABLE:
-        return [source.start_weight for source in sources]
-    return [min(sources[0].start_weight, DOUBTFUL_START_WEIGHT), 0.0]
+        return [1.0, 1.0], PENALTY
+    if not sources[1].predictability > PREDICTABLE:
+        return [1.0, DOUBTFUL_WEIGHT, 0.0], DOUBTFUL_PENALTY
+    return [n_labels / (n_labels + LABELS_FOR_HALF), 1.0, sources[1].start_weight], VOTES_PENALTY
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:

@@ -5,17 +5,20 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from scipy.special import log_softmax, softmax
+from scipy.special import expit, gammaln, log_softmax, logsumexp, softmax
 
 from otprop._saving import saved_as
 from otprop._votes import SILENT, Votes
+from otprop.evidence.dawid_skene import dawid_skene
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 
 NAME = "votes"
-START_WEIGHT = 1.0  # the confusions are probabilities already
-DOUBTFUL_START_WEIGHT = 0.5  # of votes that the columns do not predict: they may be cast at random
 PRIOR_RIGHT, PRIOR_ANY = 4.0, 0.5  # pseudo-counts of right votes, and of votes for each class
+PRIOR_RANDOM = 50.0  # pseudo-counts of a voter that votes without looking
+PRIOR_KINDS = np.log([0.8, 0.1, 0.1])  # a voter is mostly right; votes without looking; may do anything
+PRIOR_AGREED = 20.0  # pseudo-counts of what the agreement of the voters tells
+MAX_AGREED_ROWS, MAX_AGREED_ENTRIES = 5000, 20_000_000  # rows that the agreement is learnt from
 PRIOR_SILENCE = 20.0  # pseudo-counts: silence rarely depends on the class
 POWERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0])  # of the probabilities that a voter gives
 POWER_PENALTY = 2.0  # in log-likelihood, for a power that differs by one from 1
@@ -25,9 +28,13 @@ POWER_PENALTY = 2.0  # in log-likelihood, for a power that differs by one from 1
 class VotesSource:
     """All voters together; new rows have no votes, and it says nothing about them.
 
-    A voter is described by P(vote | class), counted on the labelled rows, a few right votes being added. Silence is an
-    outcome like a vote. Probabilities that a voter gives are raised to a power that the labelled rows tell: low if it
-    is overconfident. Voters that agree more often than independent ones would count less.
+    A voter is described by P(vote | class), counted on the labelled rows. The prior is a mixture: most voters are
+    right, some vote without looking, some are wrong in their own way. Silence is an outcome like a vote. Probabilities
+    that a voter gives are raised to a power that the labelled rows tell: low if it is overconfident.
+
+    With several voters there is a second description, by their agreement on all rows as if they were independent (Dawid
+    and Skene); it counts as far as it predicts the labels. In the first one, voters that agree more often than
+    independent ones would count less.
 
     Parameters
     ----------
@@ -36,18 +43,18 @@ class VotesSource:
 
     Attributes
     ----------
-    start_weight : float
     probabilities : ndarray of shape (n_rows, n_classes), by the votes alone, once fitted
     spoken : ndarray of bool of shape (n_rows,), whether any voter voted
     """
 
     def __init__(self, votes: Votes, n_classes: int) -> None:
         self.name, self._n_classes, self._votes = NAME, n_classes, votes
-        self.start_weight, self.spoken = START_WEIGHT, votes.spoken.any(axis=1)
+        self.spoken = votes.spoken.any(axis=1)
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Learn the confusions from the labelled rows, and for held-out rows without the labels of their fold."""
         self._overall, self._agreement = _shares_of_outcomes(self._votes, self._n_classes), _agreement(self._votes)
+        self._agreed = _agreed_confusions(self._votes, self._n_classes)
         self._soft = {voter: _evidence(given) for voter, given in self._votes.probabilities.items()}
         shown = np.flatnonzero((codes >= 0) & (weights > 0))
         found = np.zeros((len(held_out), self._n_classes))
@@ -77,16 +84,27 @@ class VotesSource:
         What the voters are worth is learnt from the labels of the rows `shown`.
         """
         counts = self._count(shown, codes, weights)
-        logs = np.stack([_log_confusion(each, overall) for each, overall in zip(counts, self._overall, strict=True)])
         shares = counts.sum(axis=(0, 2)) + 1.0
         shares /= shares.sum()
+        silence = _silence(counts, self._overall)
+        confusions, evidence = _confusions(counts[:, :, :-1], self._overall[:, :-1])
+        independence = _independence(confusions, shares, self._agreement)
+        by_labels = independence[:, None, None] * _log_outcomes(confusions, silence)
+        outcomes, believed = by_labels, independence
+        if self._agreed is not None:
+            alpha = PRIOR_AGREED * self._agreed
+            agreed = expit(_log_marginal(counts[:, :, :-1], alpha).sum() - evidence.sum())
+            by_agreement = _log_outcomes(_posterior(counts[:, :, :-1], alpha), silence)
+            outcomes = agreed * by_agreement + (1.0 - agreed) * by_labels
+            believed = agreed + (1.0 - agreed) * independence
         total = np.zeros((len(rows), self._n_classes))
-        for voter, weight in enumerate(_independence(np.exp(logs), shares, self._agreement)):
+        for voter, logs in enumerate(outcomes):
             if voter in self._soft:
-                evidence = self._soft[voter]
-                total += weight * _power(evidence[shown], codes[shown], weights[shown], shares) * evidence[rows]
+                soft = self._soft[voter]
+                power = _power(soft[shown], codes[shown], weights[shown], shares)
+                total += believed[voter] * power * soft[rows]
             else:
-                total += weight * logs[voter].T[self._votes.codes[rows, voter]]
+                total += logs.T[self._votes.codes[rows, voter]]
         return np.asarray(log_softmax(total, axis=1))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -115,18 +133,62 @@ def _shares_of_outcomes(votes: Votes, n_classes: int) -> np.ndarray:
     return np.asarray(counts) / max(n_rows, 1)
 
 
-def _log_confusion(counts: np.ndarray, overall: np.ndarray) -> np.ndarray:
-    """Log P(outcome | class) of one voter, of shape (n_classes, n_classes + 1).
+def _confusions(counts: np.ndarray, overall: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """P(vote | class) of each voter that votes, and the log-probability of its counts.
 
-    `counts` has the same shape, `overall` the shares of its outcomes on all rows.
+    Both are means over the kinds of voters. `counts` has the shape (n_voters, n_classes, n_classes), class before vote;
+    `overall` are the shares of the votes for each class on all rows.
     """
-    n_classes = len(counts)
-    votes, silent = counts[:, :n_classes], counts[:, n_classes]
-    prior = PRIOR_RIGHT * np.eye(n_classes) + PRIOR_ANY
-    confusion = (votes + prior) / (votes + prior).sum(axis=1, keepdims=True)
-    silence = (silent + PRIOR_SILENCE * overall[n_classes]) / (counts.sum(axis=1) + PRIOR_SILENCE)
-    silence = np.clip(silence, 1e-6, 1.0 - 1e-6)
-    return np.log(np.column_stack([(1.0 - silence)[:, None] * confusion, silence]))
+    n_classes = counts.shape[1]
+    usual = overall + 1e-3
+    usual = PRIOR_RANDOM * usual / usual.sum(axis=1, keepdims=True)
+    kinds = [
+        np.broadcast_to(PRIOR_RIGHT * np.eye(n_classes) + PRIOR_ANY, counts.shape),
+        np.broadcast_to(usual[:, None, :], counts.shape),
+        np.full(counts.shape, PRIOR_ANY),
+    ]
+    logs = np.stack([_log_marginal(counts, alpha) for alpha in kinds], axis=1) + PRIOR_KINDS
+    probabilities = softmax(logs, axis=1)
+    found = sum(probabilities[:, kind, None, None] * _posterior(counts, alpha) for kind, alpha in enumerate(kinds))
+    return np.asarray(found), np.asarray(logsumexp(logs, axis=1))
+
+
+def _posterior(counts: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Mean P(vote | class), given counts and pseudo-counts."""
+    total = counts + alpha
+    return np.asarray(total / total.sum(axis=2, keepdims=True))
+
+
+def _log_marginal(counts: np.ndarray, alpha: np.ndarray) -> np.ndarray:
+    """Log-probability of each voter's counts, a Dirichlet prior with these pseudo-counts given for each class."""
+    one = gammaln(alpha.sum(axis=2)) - gammaln((alpha + counts).sum(axis=2))
+    return np.asarray((one + (gammaln(alpha + counts) - gammaln(alpha)).sum(axis=2)).sum(axis=1))
+
+
+def _silence(counts: np.ndarray, overall: np.ndarray) -> np.ndarray:
+    """P(silent | class) of each voter; the last of the outcomes counted is silence."""
+    found = (counts[:, :, -1] + PRIOR_SILENCE * overall[:, None, -1]) / (counts.sum(axis=2) + PRIOR_SILENCE)
+    return np.clip(found, 1e-6, 1.0 - 1e-6)
+
+
+def _log_outcomes(confusions: np.ndarray, silence: np.ndarray) -> np.ndarray:
+    """Log P(outcome | class), silence last."""
+    return np.log(np.concatenate([(1.0 - silence)[:, :, None] * confusions, silence[:, :, None]], axis=2))
+
+
+def _agreed_confusions(votes: Votes, n_classes: int) -> np.ndarray | None:
+    """P(vote | class) of each voter by the agreement of independent voters; None with a single voter."""
+    n_voters = votes.codes.shape[1]
+    if n_voters < 2:
+        return None
+    n_rows = min(MAX_AGREED_ROWS, max(MAX_AGREED_ENTRIES // (n_voters * n_classes), 1))
+    codes = np.random.default_rng(0).permutation(votes.codes)[:n_rows]
+    found = dawid_skene(codes, n_classes)
+    counts = np.full((n_voters, n_classes, n_classes), PRIOR_ANY)
+    for voter in range(n_voters):
+        rows = np.flatnonzero(codes[:, voter] != SILENT)
+        np.add.at(counts[voter].T, codes[rows, voter], found[rows])
+    return _posterior(counts, np.zeros_like(counts))
 
 
 def _agreement(votes: Votes) -> np.ndarray:
@@ -142,14 +204,11 @@ def _agreement(votes: Votes) -> np.ndarray:
     return np.asarray(found)
 
 
-def _independence(probabilities: np.ndarray, shares: np.ndarray, agreement: np.ndarray) -> np.ndarray:
+def _independence(confusions: np.ndarray, shares: np.ndarray, agreement: np.ndarray) -> np.ndarray:
     """How much each voter counts: 1, or less where it agrees with others more than their confusions explain.
 
     A copy of a voter counts one half, and so does the voter.
     """
-    n_classes = len(shares)
-    votes = probabilities[:, :, :n_classes]
-    votes = votes / votes.sum(axis=2, keepdims=True)
-    expected = np.einsum("c,acv,bcv->ab", shares, votes, votes)
+    expected = np.einsum("c,acv,bcv->ab", shares, confusions, confusions, optimize=True)
     excess = np.clip((agreement - expected) / np.maximum(1.0 - expected, 1e-9), 0.0, 1.0)
     return np.asarray(1.0 / (1.0 + np.nan_to_num(excess).sum(axis=1)))

@@ -62,6 +62,7 @@ def cross_fitted_sum(
     start: Sequence[float],
     weighting: np.ndarray,
     label_weights: np.ndarray,
+    penalty: float = PENALTY,
 ) -> np.ndarray:
     """The weighted sum of the sources for each held-out label, with weights fitted without the labels of its group.
 
@@ -71,6 +72,7 @@ def cross_fitted_sum(
     group : ndarray of int of shape (n_held_out,)
     weighting : ndarray of bool of shape (n_held_out,), the labels that weights are fitted on
     label_weights : ndarray of shape (n_held_out,), how much each label counts
+    penalty : float
 
     Returns
     -------
@@ -81,7 +83,7 @@ def cross_fitted_sum(
         here = group == one
         others = ~here & weighting
         shown = [logs[others] for logs in log_probabilities]
-        weights = fit_weights(shown, codes[others], start, label_weights=label_weights[others])
+        weights = fit_weights(shown, codes[others], start, penalty, label_weights[others])
         found[here] = sum(weight * logs[here] for weight, logs in zip(weights, log_probabilities, strict=True))
     return found
 

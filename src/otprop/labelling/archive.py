@@ -8,6 +8,7 @@ follows without a check (nodes of trees, indices of sparse matrices) are checked
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import re
@@ -65,6 +66,7 @@ def write_archive(out: BinaryIO, header: dict[str, Any], root: Any) -> None:
 
 def read_header(archive: ZipFile) -> dict[str, Any]:
     """The JSON text of an archive."""
+    _check_sizes(archive)
     header = json.loads(_stored(archive, TEXT).decode())
     if not isinstance(header, dict):
         raise ArchiveError("its header is not a JSON object")
@@ -213,6 +215,9 @@ class _Reader:
 
     def _read_lookup(self, node: Any) -> dict[bytes, Any]:
         keys, key_ends, numbers, ends = (self.value(part) for part in node["lookup"])
+        for stops, n in ((key_ends, len(keys)), (ends, len(numbers))):
+            if stops.dtype.kind != "i" or len(stops) == 0 or stops[-1] != n or (np.diff(stops, prepend=0) < 0).any():
+                raise ArchiveError("it holds a lookup whose parts overlap")
         text, found, values = keys.tobytes(), {}, numbers.tolist()
         for start, stop, first, last in zip(
             [0, *key_ends[:-1].tolist()], key_ends.tolist(), [0, *ends[:-1].tolist()], ends.tolist(), strict=True
@@ -277,6 +282,8 @@ class _Reader:
         state = {key: self.value(each) for key, each in attributes.items()}
         state = {key: each for key, each in state.items() if key not in saved.drops}  # no file sets what none holds
         for key, each in state.items():
+            if callable(getattr(saved.kind, key, None)):
+                raise ArchiveError(f"it has a value in the place of a method, {key!r}")
             _refuse_not_finite(key, each, saved)
         vars(made).update({**_missing_parameters(saved.kind), **state})
         _check_sound(made, saved.id)
@@ -376,6 +383,14 @@ def _check_sound(made: Any, name: str) -> None:
         for part in vars(made).values():
             if isinstance(part, np.ndarray) and part.dtype.kind == "i" and part.min(initial=0) < 0:
                 raise ArchiveError("it holds row numbers below 0")
+
+
+def _check_sizes(archive: ZipFile) -> None:
+    """Refuse members that share bytes of the file: a small file would become a thousand times as large."""
+    assert archive.fp is not None
+    sizes = [info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED]
+    if sum(sizes) > archive.fp.seek(0, io.SEEK_END):
+        raise ArchiveError("its parts overlap")
 
 
 def _stored(archive: ZipFile, name: str) -> bytes:

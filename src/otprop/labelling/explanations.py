@@ -22,7 +22,7 @@ def explain_rows(job: Job, outcome: Outcome, rows: Sequence[int]) -> dict[int, d
         return {}
     by_source: dict[str, np.ndarray] = {}
     if is_class_level(job.estimator):
-        by_source = job.estimator.explain(job.vectors[list(rows)])
+        by_source = job.estimator.explain(job.vectors[list(rows)], rows)
     nearest = _nearest(job, outcome, rows)
     return {
         row: {

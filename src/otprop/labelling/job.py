@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop._progress import ProgressCallback, no_progress
+from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
 from otprop._validation import did_you_mean
 from otprop.files import Table
 from otprop.labelling.corrections import Corrections, corrected_cells, read_corrections
@@ -183,7 +183,7 @@ class Job:
     def make_geometry(self, progress: ProgressCallback = no_progress) -> None:
         """Find what depends on the vectors alone, once for this job and those of `with_labels`."""
         if self.geometry is None and is_class_level(self.estimator):
-            with _reporting(self.estimator, progress):
+            with _reporting(self.estimator, part_of(progress, 0.0, NEIGHBOURS_DONE)):
                 self.geometry = self.estimator.prepare(self.vectors, graph=self.table.graph)
 
     def run(self, progress: ProgressCallback = no_progress) -> Outcome:

@@ -9,6 +9,7 @@ import numpy as np
 
 from otprop.files import Table, listed
 from otprop.table.errors import RequestError, unknown_name
+from otprop.table.values import is_missing
 
 LISTED = 6
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
@@ -19,7 +20,7 @@ _NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstaine
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
     """Which labels were picked: from booleans, one per row, or from a column."""
     values, where = _row_values("chosen", chosen, table)
-    texts = ["" if cell is None or cell != cell else str(cell).strip().lower() for cell in values]
+    texts = ["" if is_missing(cell) else str(cell).strip().lower() for cell in values]
     unknown = sorted(set(texts) - _YES - _NO)
     if unknown:
         raise RequestError(
@@ -35,7 +36,7 @@ def group_values(groups: str | Sequence[Any], table: Table, target: str, given: 
     if isinstance(groups, str) and groups == target:
         raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
     values, where = _row_values("groups", groups, table)
-    missing = [row for row in np.flatnonzero(given) if values[row] is None or values[row] != values[row]]
+    missing = [row for row in np.flatnonzero(given) if is_missing(values[row])]
     if missing:
         raise RequestError(
             "groups",

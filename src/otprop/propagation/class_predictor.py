@@ -135,11 +135,15 @@ class ClassLevelPredictor:
             self.index.use_threads(n_jobs)
         self.evidence.use_threads(n_jobs)
 
-    def explain(self, rows: Any) -> dict[str, np.ndarray]:
-        """Class probabilities of rows by each source alone; uniform where a source has no evidence."""
+    def explain(self, rows: Any, numbers: np.ndarray | None = None) -> dict[str, np.ndarray]:
+        """Class probabilities of rows by each source alone; uniform where a source has no evidence.
+
+        The votes are among the sources if the rows are of the fit and `numbers` are their numbers in it.
+        """
         rows, neighbors = self._with_neighbors(rows)
         logs = self.evidence.log_proba_by_source(neighbors, rows)
-        return {name: softmax(np.where(np.isfinite(found).any(1)[:, None], found, 0.0), axis=1) for name, found in logs}
+        found = {name: softmax(np.where(np.isfinite(log).any(1)[:, None], log, 0.0), axis=1) for name, log in logs}
+        return found if numbers is None else found | self.evidence.votes_on(numbers)
 
     def _with_neighbors(self, new: Any) -> tuple[Any, Any]:
         """The rows in the format of the training rows, for matching, and their neighbours among the training rows."""

@@ -16,6 +16,7 @@ from otprop.studio.row_votes import MAX_CLASSES, vote_columns
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_frame, take_rows
 from otprop.table.opening import open_table
+from otprop.table.values import is_missing
 
 MAX_ROWS = 2_000_000  # of more, a sample is opened
 MAX_CLASSES = MAX_CLASSES
@@ -85,7 +86,7 @@ def groups_of_their_own(job: Job, table: Table) -> np.ndarray | None:
     """The groups; a row without one is its own group, since it may be labelled later."""
     if job.groups is None or not isinstance(job.request.groups, str):
         return job.groups
-    missing = [row for row, cell in enumerate(table.cells(job.request.groups)) if cell is None or cell != cell]
+    missing = [row for row, cell in enumerate(table.cells(job.request.groups)) if is_missing(cell)]
     groups = job.groups.copy()
     groups[missing] = [f"row {row + 1}, in no group" for row in missing]
     return groups

@@ -291,8 +291,8 @@ class Features:
         texts = all(isinstance(name, str) for name in self.wanted)
         if not texts or min(widths, default=0) < 0 or sum(widths) != len(self.feature_names):
             raise ValueError("the columns and the features do not agree.")
-        for encoder in (*self._with(TextModelEncoder), *self._with(ImageModelEncoder)):
-            encoder.check_saved()
+        for one in self._used:
+            one.encoder.check_saved()
 
     def use_models(self, text_model: Any, image_model: Any) -> list[str]:
         """Give features from a file their local models again; raises RequestError unless they are those of the fit.
@@ -306,7 +306,8 @@ class Features:
         -------
         list of str, what a user should know
         """
-        wrong, notes = "expected the path of the local model that this model was made with.", []
+        wrong = "expected the path of the local model that this model was made with."
+        notes: list[str] = []
         for parameter, asked, kind, open_model, local in (
             ("text_model", text_model, TextModelEncoder, open_text_model, LocalTextModel),
             ("image_model", image_model, ImageModelEncoder, open_image_model, LocalImageModel),

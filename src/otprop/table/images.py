@@ -12,7 +12,7 @@ from otprop._saving import saved_as
 from otprop.files import Table, listed
 from otprop.table.columns import Block, Encoder
 from otprop.table.errors import CellError
-from otprop.table.image_model import DIGEST, ImageModel, LocalImageModel
+from otprop.table.image_model import DIGEST, MAX_NUMBERS, ImageModel, LocalImageModel
 from otprop.table.picture_descriptors import BLOCKS, WEIGHTS
 from otprop.table.picture_vectors import BUILT_IN, Describer, picture_vectors
 from otprop.table.pictures import NEEDS_PILLOW, has_pillow, is_picture_name
@@ -127,6 +127,10 @@ class ImageEncoder(_ImageColumn):
     def reduced(self, vectors: np.ndarray) -> np.ndarray:
         return np.asarray((vectors - self.centre) @ self.directions)
 
+    def check_saved(self) -> None:
+        if type(self.n_numbers) is not int or self.n_numbers != BLOCKS[-1]:
+            raise ValueError("a column of pictures has vectors of another length.")
+
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, gradients, thumbnails and colours in {len(self.parts)} dimensions"
 
@@ -146,8 +150,12 @@ class ImageModelEncoder(_ImageColumn):
 
     def check_saved(self) -> None:
         """Raise an error unless what came from a file is the name and digest of a local model, and nothing else."""
+        if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
+            raise ValueError("a column of pictures has vectors that are too long.")
         model = self.model
-        if type(model) is not LocalImageModel or not DIGEST.fullmatch(model.digest):
+        if type(model) is not LocalImageModel or not {"digest", "title"} >= set(vars(model)):
+            raise ValueError("a column of pictures has no image model.")
+        if not DIGEST.fullmatch(model.digest):
             raise ValueError("a column of pictures has no image model.")
 
     def use(self, model: LocalImageModel | None) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, read_table, refuse_url
+from otprop.files import Table, format_of_name, read_table, refuse_url
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
 from otprop.table.database import is_database, read_database
 from otprop.table.errors import RequestError
@@ -25,7 +25,11 @@ def is_one_table(source: Any, labels: Any = None) -> bool:
 
 def default_target(source: Any, labels: Any = None) -> str | None:
     """The column with the labels, where the source itself says which it is; None elsewhere."""
-    return folder_target(source, labels) if isinstance(source, (str, os.PathLike)) else None
+    if not isinstance(source, (str, os.PathLike)):
+        return None
+    if format_of_name(Path(source)) == "json":
+        return read_table(Path(source)).default_target
+    return folder_target(source, labels)
 
 
 def open_table(
