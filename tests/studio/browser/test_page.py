@@ -139,7 +139,7 @@ def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_pag
     assert fetched(page, "/api/state")["labels"] > before + 5
     assert map_picture(page) != picture
     page.click("[data-notice=region] button:has-text('Undo')")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
     assert fetched(page, "/api/state")["labels"] == before
 
 
@@ -172,7 +172,7 @@ def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_
     page.wait_for_selector(f"[data-notice=region]:has-text('{labels} labels removed.')")
     page.wait_for_selector("#row-body .cells")
     page.keyboard.press("u")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
     assert fetched(page, "/api/state")["labels"] == labels
 
 
@@ -511,7 +511,7 @@ def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) ->
     page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
     page.wait_for_selector(f"#row[data-row='{row}']")
     page.keyboard.press("u")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
 
 
 def test_a_contradiction_is_not_said_any_more_when_other_rows_have_been_labelled(open_page: OpenPage) -> None:
