@@ -239,7 +239,7 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         ({"corrections": first.suggest(3)}, "corrections hold no label: every label of the DataFrame is empty"),
         ({"chosen": "picked"}, "chosen='picked': there is no column 'picked'"),
         ({"chosen": [True]}, "chosen has 1 values, the DataFrame has 90 rows"),
-        ({"chosen": "colour"}, "chosen must tell chosen labels .* the column 'colour' holds 'green', 'red', 'yellow'"),
+        ({"chosen": "colour"}, "chosen must mark chosen labels .* the column 'colour' holds 'green', 'red', 'yellow'"),
     ):
         with pytest.raises(ParameterError, match=sentence):
             otprop.label(frame, "kind", settings=FAST, **options)

@@ -255,7 +255,7 @@ def test_a_column_carries_which_labels_were_chosen(lots: Path, out: Path, capsys
     assert label(lots, out, "--chosen", "hwo") == 2
     assert "--chosen hwo: there is no column 'hwo'; did you mean 'how'?" in capsys.readouterr().err
     assert label(lots, out, "--chosen", "colour") == 2
-    assert "--chosen must tell chosen labels" in capsys.readouterr().err
+    assert "--chosen must mark chosen labels" in capsys.readouterr().err
 
 
 def test_an_output_can_say_which_labels_were_corrected(lots: Path, out: Path) -> None:

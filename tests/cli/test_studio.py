@@ -140,7 +140,7 @@ def test_what_cannot_be_used_is_named(
 
 def test_missing_files_and_standard_input_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert "there is no file" in refused(capsys, str(tmp_path / "none.csv"), "--target", "kind")[1]
-    assert "needs a file" in refused(capsys, "-", "--target", "kind")[1]
+    assert "pass a file" in refused(capsys, "-", "--target", "kind")[1]
     assert not list(tmp_path.iterdir())
 
 

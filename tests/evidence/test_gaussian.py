@@ -186,5 +186,5 @@ def test_where_it_costs_too_much_it_is_left_out():
 @pytest.mark.parametrize("name", ["gaussian", "boosting"])
 def test_sparse_rows_are_refused_by_the_name_of_the_parameter(name):
     X, truth = clouds(60)
-    with pytest.raises(ValueError, match=f"evidence names '{name}', which does not take sparse rows"):
+    with pytest.raises(ValueError, match=f"evidence names '{name}', which does not accept sparse rows"):
         OTP(evidence=[name]).fit(sp.csr_array(X), np.where(np.arange(60) < 30, truth, -1))

@@ -236,7 +236,7 @@ def test_a_pickle_inside_an_array_is_refused_and_not_run(content):
     bombs[0] = Bomb()
     np.save(buffer, bombs, allow_pickle=True)
     Bomb.fired = False
-    with pytest.raises(ModelError, match=r"its part 0\.npy is no plain array"):
+    with pytest.raises(ModelError, match=r"its part 0\.npy is not a plain array"):
         loaded(zipped({**parts, "0.npy": buffer.getvalue()}))
     assert not Bomb.fired
 
@@ -588,7 +588,7 @@ def test_an_array_of_another_shape_is_no_message_of_numpy(content):
 
 
 def test_complex_numbers_are_refused(content):
-    with pytest.raises(ModelError, match="is no plain array"):
+    with pytest.raises(ModelError, match="is not a plain array"):
         loaded(with_array(content, lambda array: array.astype(complex) if array.dtype.kind == "f" else None))
 
 

@@ -107,7 +107,7 @@ def test_labels_of_pictures_that_do_not_exist_are_named(photos, tmp_path):
         ([("q.png", "x")], "path,kind", "no column with names of pictures"),
         ([("p0.png", "x")], "path,kind", "'p0.png', which can be green/p0.png, red/p0.png; write the path below"),
         ([("red/p0.png", "x"), ("red/p0.png", "y")], "path,kind", "two labels, 'x' and 'y'"),
-        ([("red/p0.png",)], "path", "no column with labels"),
+        ([("red/p0.png",)], "path", "no column of labels"),
         ([("red/p0.png", "1", "x")], "path,size,colour", "must name the column .* 'size', 'colour'"),
     ],
     ids=["none", "two files", "two labels", "no labels", "which column"],

@@ -111,7 +111,7 @@ def test_a_path_that_is_no_model_is_refused(tmp_path):
     for path, message in (
         (tmp_path, "this folder has no modules.json"),
         (tmp_path / "a.bin", r"or an \.onnx file"),
-        (tmp_path / "a.onnx", "no tokenizer.json beside it"),
+        (tmp_path / "a.onnx", "no tokenizer.json next to it"),
     ):
         with pytest.raises(ValueError, match=message):
             features(path)

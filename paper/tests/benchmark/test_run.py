@@ -22,6 +22,8 @@ from otprop_paper.benchmark.store import Store
 from otprop_paper.benchmark.tasks import Plan, cell_key, scores, tuning_tasks
 from otprop_paper.benchmark.tuning import best_candidate, tune_by_hidden_labels
 
+ALL_TREES = True  # worker processes have them
+
 
 @pytest.fixture
 def result(plan: Plan, small: PreparedData, tmp_path: Path) -> BenchmarkResult:

@@ -97,7 +97,7 @@ class Evidence:
         start, n_labels = start_weights([source.name for source in by_labels]), 1 + len(by_labels)
         self.weights, self.cross_fitted_log_proba = self._weigh(held_out[:n_labels], cross_fitted[:n_labels], start)
         if by_votes:
-            total = self.cross_fitted_log_proba  # weighted without the labels of the row's group, so not too sure
+            total = self.cross_fitted_log_proba  # weighted without the labels of the row's group, so not overconfident
             start, penalty = votes_start_weights(by_votes, float(self.held_out.weights.sum()))
             beside, self.cross_fitted_log_proba = self._weigh(
                 [total, *held_out[n_labels:]], [total, *cross_fitted[n_labels:]], start, penalty
@@ -198,7 +198,7 @@ def votes_start_weights(
 ) -> tuple[list[float], float]:
     """Weights of all sources that learn from labels together, of the votes and of the forest that learns from votes.
 
-    Also how strongly they are held to these weights. Sources that learn from few labels are too sure: alone that does
+    Also how strongly they are held to these weights. Sources that learn from few labels are overconfident: alone that does
     not matter, beside votes it does. If the columns do not predict the votes, the forest is not used and the votes
     count less; without a forest the held-out labels decide.
     """

@@ -251,7 +251,7 @@ class _Reader:
         features = nodes["feature"][inner]
         sound = len(nodes) == state["node_count"] > 0 and len(n_classes) == n_outputs
         if not sound or (children <= inner).any() or (children >= len(nodes)).any():
-            raise ArchiveError("it holds a corrupt tree")
+            raise ArchiveError("it holds a tree that is corrupt")
         if (features < 0).any() or (features >= n_features).any():
             raise ArchiveError("it holds a tree that uses features that do not exist")
         tree = Tree(n_features, n_classes, n_outputs)

@@ -27,7 +27,7 @@ STRIP_PIXELS = 1_000_000  # of a picture of numbers that are scaled at once
 NEEDS_PILLOW = f"reading pictures needs Pillow: {install_command('images')}"
 _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # none that starts another program
 _JPEG, _SCAN, _END = b"\xff\xd8", b"\xff\xda", b"\xff\xd9"
-_MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, but for those within the data of a scan
+_MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, except those within the data of a scan
 _large = Lock()
 
 
