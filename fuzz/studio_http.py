@@ -155,7 +155,8 @@ def one_request(client: StudioClient, rng: Rng) -> str:
     except OSError:
         return "connection ended"
     check(known or status >= 400, f"{method} {path} is served without the cookie")
-    check(status < 500, f"{method} {path} with {body!r:.200}: {status} {data!r:.300}")
+    no_worker = status == 503 and path == "/api/export"  # a table is exported by the worker, and there is none
+    check(status < 500 or no_worker, f"{method} {path} with {body!r:.200}: {status} {data!r:.300}")
     if answered.get("content-type") == "application/json" and method != "HEAD":
         answer = json.loads(data)
         if status >= 400:

@@ -40,7 +40,7 @@ def draw(model: OTP, X: np.ndarray, truth: np.ndarray, given: np.ndarray, colour
     axes[0].set_title(f"{len(given)} labels, {len(X) - len(given)} rows without", fontsize=13, color=ink)
     sure = np.clip(2 * model.confidence_ - 1, 0.15, 1)
     axes[1].scatter(*X.T, s=14, color=np.column_stack([palette[model.transduction_], sure]), lw=0)
-    axes[1].set_title("a label for every row (paler: less certain)", fontsize=13, color=ink)
+    axes[1].set_title("a label for every row (fainter: less certain)", fontsize=13, color=ink)
     for axis in axes:
         axis.scatter(*X[given].T, s=80, color=palette[truth[given]], marker="^", edgecolors=ink)
         axis.set_axis_off()

@@ -96,6 +96,8 @@ def test_new_classes_give_a_note_and_a_column():
         ("sit", "there is no column 'sit'"),
         ([1, 2], "has 2 values"),
         (5, "groups must name a column, or be a list with the value of each row; got int"),
+        (set(range(400)), "be a list with the value of each row; got set"),
+        (np.array(3), "be a list with the value of each row; got ndarray"),
         (["one"] * 400, "has one value, 'one', for all rows"),
         ([None] * 400, "is empty in 80 of them, the first being row 1"),
         ([pd.NA, *range(399)], "is empty in 1 of them, the first being row 1"),

@@ -397,6 +397,12 @@ def test_readings_in_disorder_are_refused(content, readings):
         loaded(edited(content, lambda text: text.update(readings=readings)))
 
 
+@pytest.mark.parametrize("name", ["a" * 5000, "a\0b"])
+def test_a_name_that_no_file_can_have_is_refused(name):
+    with pytest.raises(ModelError, match="there is no model file a"):
+        load_model(name)
+
+
 def test_a_path_without_a_file_is_said(tmp_path):
     with pytest.raises(ModelError, match="there is no model file"):
         load_model(tmp_path / "none")

@@ -87,6 +87,9 @@ def test_vectors_are_named_by_a_plain_file(table, tmp_path, vectors):
     os.mkfifo(tmp_path / "pipe.npy")
     with pytest.raises(RequestError, match="it is not a plain file"):
         open_table(table, vectors=tmp_path / "pipe.npy")
+    for name in ("a" * 5000, "a\0b"):
+        with pytest.raises(RequestError, match="there is no such file"):
+            open_table(table, vectors=name)
     with pytest.raises(RequestError, match="vectors must name"):
         open_table(table, vectors=vectors)
 
@@ -199,13 +202,22 @@ def test_a_data_set_with_splits_names_them(tmp_path, vectors):
 def test_vectors_of_any_scale_give_the_same_labels(tmp_path, vectors, scale):
     kinds = np.array(["" if kind is None else kind for kind in KINDS])
     found = []
-    for name, values in (("one", vectors.astype(np.float64)), ("other", vectors * scale)):
+    plain = vectors.astype(np.float64)
+    for name, values in (("one", plain), ("other", plain * scale)):
         np.savez(tmp_path / f"{name}.npz", X=values, kind=kinds)
         pd.DataFrame({"kind": KINDS}).to_csv(tmp_path / f"{name}.csv", index=False)
         np.save(tmp_path / f"{name}.npy", values)
         for source, more in ((f"{name}.npz", {}), (f"{name}.csv", {"vectors": tmp_path / f"{name}.npy"})):
             result = otprop.label(tmp_path / source, "kind", settings={"evidence": ["linear"]}, **more)
-            assert result.outcome.labels == TRUTH
+            assert result.table["kind_label"].tolist() == TRUTH
             found.append(result.outcome.distributions)
     for other in found[1:]:
         np.testing.assert_allclose(other, found[0], atol=1e-4)
+
+
+def test_numbers_beyond_double_precision_are_infinite(table, tmp_path, vectors):
+    wide = vectors.astype(np.longdouble)
+    wide[3, 1] = np.longdouble("1e4000") if np.finfo(np.longdouble).max > 1e308 else np.inf
+    np.save(tmp_path / "other.npy", wide)
+    result = otprop.label(table, "kind", vectors=tmp_path / "other.npy", settings={"evidence": ["linear"]})
+    assert result.table["kind_label"].notna().all()

@@ -22,7 +22,7 @@ OTHER_START_WEIGHT = 0.4  # of a user's classifier
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
 SINGLE_START_WEIGHT = 1.0  # of a single source
 _OF_VOTES = (VotesSource, VotedForestSource)  # the last of the sources, in this order
-LABELS_FOR_HALF = 50.0  # with this many labels, what the columns learn from them counts one half beside votes
+MIN_LABELS_WEIGHT, LABELS_FOR_HALF = 0.5, 50.0  # what the columns learn from n labels counts n / (n + 50) beside votes
 VOTES_PENALTY = 50.0  # as PENALTY, for labels, votes and what the columns learn from votes: few labels cannot tell
 DOUBTFUL_WEIGHT, DOUBTFUL_PENALTY = 0.5, 10.0  # of votes that the columns do not predict: they may be cast at random
 
@@ -206,7 +206,8 @@ def votes_start_weights(
         return [1.0, 1.0], PENALTY
     if not sources[1].predictability > PREDICTABLE:
         return [1.0, DOUBTFUL_WEIGHT, 0.0], DOUBTFUL_PENALTY
-    return [n_labels / (n_labels + LABELS_FOR_HALF), 1.0, sources[1].start_weight], VOTES_PENALTY
+    of_labels = max(MIN_LABELS_WEIGHT, n_labels / (n_labels + LABELS_FOR_HALF))
+    return [of_labels, 1.0, sources[1].start_weight], VOTES_PENALTY
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -152,12 +153,13 @@ def load_model(
 
 def _load(file: str | Path | BinaryIO) -> SavedModel:
     name = str(file) if isinstance(file, (str, Path)) else "the model"
-    if isinstance(file, (str, Path)) and Path(file).is_dir():
-        raise ModelError(f"{name} is a folder; name the model file in it.")
-    if isinstance(file, (str, Path)) and not Path(file).exists():
-        raise ModelError(f"there is no model file {name}.")
-    if isinstance(file, (str, Path)) and not Path(file).is_file():
-        raise ModelError(f"{name} is a device or a pipe; name a model file.")
+    if isinstance(file, (str, Path)):  # not methods of Path, which raise an error where a name is too long
+        if os.path.isdir(file):
+            raise ModelError(f"{name} is a folder; name the model file in it.")
+        if not os.path.exists(file):
+            raise ModelError(f"there is no model file {name}.")
+        if not os.path.isfile(file):
+            raise ModelError(f"{name} is a device or a pipe; name a model file.")
     try:
         with ZipFile(file) as archive:
             return _read(archive, name)

@@ -9,7 +9,7 @@ import numpy as np
 
 from otprop.files import Table, listed
 from otprop.table.errors import RequestError, unknown_name
-from otprop.table.values import is_missing
+from otprop.table.values import is_missing, shown
 
 LISTED = 6
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
@@ -45,7 +45,7 @@ def group_values(groups: str | Sequence[Any], table: Table, target: str, given: 
         )
     names = [str(value) for value in values]
     if len(set(names)) == 1:
-        raise RequestError("groups", f"must tell groups apart; {where} has one value, {names[0]!r}, for all rows.")
+        raise RequestError("groups", f"must tell groups apart; {where} has one value, {shown(names[0])}, for all rows.")
     return np.array(names, dtype=object)
 
 
@@ -55,7 +55,8 @@ def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tup
         if given not in table.names:
             raise RequestError(parameter, unknown_name("column", given, table.names), given)
         return list(table.cells(given)), f"the column {given!r}"
-    if not hasattr(given, "__iter__") or isinstance(given, (bytes, dict)):
+    in_order = hasattr(given, "__iter__") and not isinstance(given, (bytes, dict, set, frozenset))
+    if not in_order or getattr(given, "ndim", 1) == 0:
         why = f"must name a column, or be a list with the value of each row; got {type(given).__name__}."
         raise RequestError(parameter, why)
     values = list(given)

@@ -22,8 +22,8 @@ def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
     if not isinstance(path, (str, os.PathLike)):
         raise RequestError("vectors", f"must name a .npy file, as numpy.save writes it; got {type(path).__name__}.")
     place = Path(path)
-    if not place.is_file():  # a pipe is not waited for
-        why = "it is not a plain file." if place.exists() else "there is no such file."
+    if not os.path.isfile(place):  # a pipe is not waited for; no error where a name is too long
+        why = "it is not a plain file." if os.path.exists(place) else "there is no such file."
         raise RequestError("vectors", why, str(path))
     try:
         vectors = np.load(place, mmap_mode="r", allow_pickle=False)

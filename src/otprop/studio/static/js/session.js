@@ -164,7 +164,7 @@ export class Session {
       const what = path === "/api/undo" ? "undo" : "redo";
       if (renamed) return say(`${short(renamed.before)} is called ${short(renamed.after)} again.`);
       if (!rows.length) return say(`There is nothing to ${what}.`);
-      say(`${what === "undo" ? "Taken back" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
+      say(`${what === "undo" ? "Undone" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
       this.queue.expire(rows);
       if (rows.length === 1 && this.reasons.get(rows[0]) === DRAWN) this.showRow(rows[0], DRAWN, reason); // it was drawn all the same
       else if (rows.length === 1) this.showRow(rows[0], reason);
