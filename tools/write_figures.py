@@ -1118,10 +1118,7 @@ def picture_scale_more() -> str:
 
     minutes = (at_100_000("read_cpu_seconds") + at_100_000("label_cpu_seconds")) / 60
     memory = max(at_100_000("read_mb"), at_100_000("label_mb")) / 1000
-    return (
-        f"In proportion, 100 000 such pictures would take {minutes:.0f} CPU minutes and {memory:.1f} GB. This was not "
-        "measured."
-    )
+    return f"100 000 such pictures would take {minutes:.0f} CPU minutes and {memory:.1f} GB. This was not measured."
 
 
 @figure
