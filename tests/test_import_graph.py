@@ -75,6 +75,7 @@ ALLOWED: dict[str, set[str]] = {
         *("__init__", "_errors", "_label_result", "_predict", "_progress", "_validation", "_votes"),
         *("dask", "files", "labelling", "loop", "propagation", "report", "studio", "table"),
     },
+    "__main__": {"cli"},
     # imported when they are asked for
     "__init__": {
         *("_errors", "_label", "_label_result", "_otp", "_paper_otp", "_predict", "_progress", "propagation"),

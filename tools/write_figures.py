@@ -1108,6 +1108,20 @@ def picture_scale() -> str:
 
 
 @figure
+def picture_scale_more() -> str:
+    """What 100 000 pictures would take, in proportion to the two largest sizes measured."""
+    below, above = read_results("picture_scale.csv")[-2:]
+
+    def at_100_000(name: str) -> float:
+        slope = (float(above[name]) - float(below[name])) / (int(above["pictures"]) - int(below["pictures"]))
+        return float(above[name]) + slope * (100_000 - int(above["pictures"]))
+
+    minutes = (at_100_000("read_cpu_seconds") + at_100_000("label_cpu_seconds")) / 60
+    memory = max(at_100_000("read_mb"), at_100_000("label_mb")) / 1000
+    return f"100 000 such pictures would take {minutes:.0f} CPU minutes and {memory:.1f} GB. This was not measured."
+
+
+@figure
 def cells_types() -> str:
     """Recall of each cell type by method, the most frequent type first."""
     rows = read_results("cells_types.csv")

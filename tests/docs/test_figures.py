@@ -18,6 +18,7 @@ FIGURE = re.compile(rf"(?<![\w.])(?:[-+]?\d+\.\d+(?: ?(?:{UNITS})\b)?|\d[\d ]*(?
 SETTINGS = {  # numbers that were chosen and not measured
     "README.md": {"3.11": "the Python it needs", "0.1": "a version"},
     "docs/first-steps.md": {"3.11": "the Python it needs"},
+    "docs/cells.md": {"3.12": "the Python it needs", "0.13": "a version"},
     "docs/label.md": {"200 times": "a limit", "256 MiB": "a limit", "92 %": "an example", "2 %": "an example"},
     "docs/loop.md": {
         **{"2 %": "a goal", "0.02": "a goal", "95 %": "a goal", "30 %": "a threshold", "4 %": "a prior"},

@@ -68,7 +68,7 @@ def with_annotations(adata: Any, obs: Any) -> Any:
     """An AnnData object with another `obs`, which shares all else with the one that is given."""
     if adata.isbacked:
         raise RequestError("data", "is backed by a file; take the columns from `table`, or label the file itself.")
-    if adata.is_view:  # whose matrices are made anew each time they are looked at
+    if adata.is_view:  # whose matrices are copied at each access
         adata = adata.copy()
     texts = [name for name in obs.columns if name not in adata.obs and obs[name].dtype.kind not in "biufmM"]
     obs = obs.astype(dict.fromkeys(texts, "category"))  # as anndata writes text

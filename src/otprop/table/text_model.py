@@ -122,7 +122,7 @@ class TextModelEncoder(TextColumn):
 
 
 def refuse_other_model(parameter: str, title: Any, digest: str, model: Any) -> None:
-    """Refuse a local model that is not the one that a saved model was made with; None is none.
+    """Refuse a local model that is not the one that a saved model was made with, or is missing.
 
     Parameters
     ----------
