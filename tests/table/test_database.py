@@ -13,6 +13,7 @@ import pytest
 import otprop
 from otprop.cli import main
 from otprop.files import TableError
+from otprop.table import database as database_module
 from otprop.table.opening import open_table
 
 N = 40
@@ -87,3 +88,39 @@ def test_a_database_is_never_written(database, capsys):
 def test_a_file_with_two_colons_in_its_name_is_a_file(tmp_path):
     (tmp_path / "a::b.csv").write_text("x,y\n1,2\n")
     assert open_table(tmp_path / "a::b.csv").names == ["x", "y"]
+
+
+NUMBERS = "WITH RECURSIVE n(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM n)"
+HOSTILE = {
+    "rows without end": (f"CREATE VIEW odd AS {NUMBERS} SELECT x FROM n", "has values of more than 1 MB"),
+    "work without end": (f"CREATE VIEW odd AS {NUMBERS} SELECT x FROM n WHERE x < 0", "takes too long to compute"),
+    "a large value": ("CREATE VIEW odd AS SELECT zeroblob(900000000) AS x", "too big"),
+    "large values": (
+        "CREATE VIEW odd AS SELECT zeroblob(900000) AS x, id FROM 'all lots'",
+        "has values of more than 1 MB, far more than its file",
+    ),
+    "a generated column": ("CREATE TABLE odd (a, b AS (zeroblob(900000000)))", "too big"),
+}
+
+
+@pytest.mark.parametrize(("sql", "reason"), HOSTILE.values(), ids=HOSTILE)
+def test_a_small_database_does_not_grow_without_a_limit(database, monkeypatch, sql, reason):
+    monkeypatch.setattr(database_module, "_MIN_BYTES", 1_000_000)
+    monkeypatch.setattr(database_module, "_MAX_STEPS", 20)
+    with closing(sqlite3.connect("lots.db")) as connection:
+        connection.execute(sql)
+        if "TABLE" in sql:
+            connection.execute("INSERT INTO odd (a) VALUES (1)")
+        connection.commit()
+    with pytest.raises(TableError, match=reason):
+        open_table("lots.db::odd")
+
+
+def test_a_name_that_no_file_can_have_is_refused(database):
+    with pytest.raises(TableError, match="there is no file a"):
+        open_table("a" * 5000 + "::lots")
+    with pytest.raises(TableError, match="a"):
+        open_table("a" * 5000)
+    for parameter in ("text_model", "image_model"):
+        with pytest.raises(otprop.OtpropError, match="there is no such file"):
+            otprop.label("lots.db::all lots", "kind", **{parameter: "a" * 5000})

@@ -17,7 +17,10 @@ MARK = "::"
 _HEADER = b"SQLite format 3\0"
 _TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 _OTHER = "export the table as CSV or Parquet, or pass a DataFrame of it"
-_MAX_STEPS = 100_000  # of a million instructions: a view of a stranger's must not run for ever
+_MAX_STEPS = 5_000  # of a million instructions: a view of a stranger's must not run for ever
+# bytes of the values of a table, at least, and for each byte of the file: views and generated columns may make more
+_MIN_BYTES, _BYTES_PER_BYTE = 200_000_000, 50
+_ROWS_AT_ONCE = 1_000
 
 
 def is_database(source: Any) -> bool:
@@ -58,6 +61,8 @@ def read_database(source: str | os.PathLike[str]) -> Table:
             steps = iter(range(_MAX_STEPS))
             connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
             connection.execute("PRAGMA trusted_schema = OFF")
+            limit = max(_MIN_BYTES, _BYTES_PER_BYTE * path.stat().st_size)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, limit)
             known = [row[0] for row in connection.execute(_TABLES)]
             if name not in known:
                 there = f"; there are {listed(known)}" if known else "; it is empty"
@@ -65,7 +70,11 @@ def read_database(source: str | os.PathLike[str]) -> Table:
             quoted = '"' + name.replace('"', '""') + '"'
             found = connection.execute(f"SELECT * FROM {quoted}")
             columns = [column[0] for column in found.description]
-            frame = pd.DataFrame(found.fetchall(), columns=columns, dtype=object).infer_objects()
+            frame = pd.DataFrame(_rows(found, limit, source), columns=columns, dtype=object).infer_objects()
+    except sqlite3.OperationalError as error:
+        if "interrupted" not in str(error):
+            raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
+        raise TableError(f"{source} takes too long to compute", _OTHER, file=path) from None
     except sqlite3.Error as error:
         raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
     table = table_of_frame(frame, os.fspath(source), parse_text=True)
@@ -73,10 +82,22 @@ def read_database(source: str | os.PathLike[str]) -> Table:
     return table
 
 
+def _rows(found: sqlite3.Cursor, limit: int, source: Any) -> list[tuple[Any, ...]]:
+    """All rows, as long as their values do not take more bytes than the limit."""
+    rows: list[tuple[Any, ...]] = []
+    used = 0
+    while part := found.fetchmany(_ROWS_AT_ONCE):
+        rows += part
+        used += sum(len(cell) if isinstance(cell, (str, bytes)) else 8 for row in part for cell in row)
+        if used > limit:
+            raise TableError(f"{source} has values of more than {limit // 10**6:,} MB, far more than its file", _OTHER)
+    return rows
+
+
 def _check_file(path: Path) -> None:
     """Refuse what is not an SQLite database before SQLite opens it."""
-    if not path.is_file():
-        what = f"{path} is not a plain file" if path.exists() else f"there is no file {path}"
+    if not os.path.isfile(path):  # no error where a name is too long
+        what = f"{path} is not a plain file" if os.path.exists(path) else f"there is no file {path}"
         raise TableError(what, file=path)
     try:
         with path.open("rb") as file:

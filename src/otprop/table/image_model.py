@@ -86,7 +86,7 @@ class LocalImageModel(ImageModel):
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path).expanduser().absolute()
-        if not place.is_file():
+        if not os.path.isfile(place):  # also for a name that is too long
             why = "there is no such file; a name is never downloaded: download the model, and name its file."
             raise RequestError("image_model", why, str(path))
         if place.suffix.lower() not in _ENDINGS:

@@ -49,7 +49,7 @@ def row_files(folder: Any, labels: Any = None) -> RowFiles | None:
 
     Where `labels` are named, one anywhere below it is enough, a picture rather than a text. None for other folders.
     """
-    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
+    if not isinstance(folder, (str, os.PathLike)) or not os.path.isdir(folder):  # False for a name that is too long
         return None
     place = Path(folder)
     try:

@@ -152,7 +152,7 @@ def open_text_model(model: Any) -> Any:
 
 def _refuse_unusable(place: Path, asked: Any) -> None:
     reason = ""
-    if not place.exists():
+    if not os.path.exists(place):  # also for a name that is too long
         reason = "there is no such file or folder; a name is never downloaded: download the model, and name its folder."
     elif place.is_file() and place.suffix != ".onnx":
         reason = "expected the folder of a sentence-transformers model, or an .onnx file."

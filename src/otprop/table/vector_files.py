@@ -49,7 +49,8 @@ def is_dataset_folder(source: Any) -> bool:
     """Whether this is a folder that `save_to_disk` of a Dataset or DatasetDict of Hugging Face's wrote."""
     if not isinstance(source, (str, os.PathLike)):
         return False
-    return (Path(source) / _SPLITS).is_file() or all((Path(source) / name).is_file() for name in (_INFO, _STATE))
+    there = {name for name in (_SPLITS, _INFO, _STATE) if os.path.isfile(Path(source) / name)}
+    return _SPLITS in there or {_INFO, _STATE} <= there
 
 
 def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
