@@ -198,8 +198,8 @@ def votes_start_weights(
 ) -> tuple[list[float], float]:
     """Weights of all sources that learn from labels together, of the votes and of the forest that learns from votes.
 
-    Also how strongly they are held to these weights. Sources that learn from few labels are overconfident: alone that does
-    not matter, beside votes it does. If the columns do not predict the votes, the forest is not used and the votes
+    Also how strongly they are held to these weights. Sources that learn from few labels are overconfident: alone that
+    does not matter, beside votes it does. If the columns do not predict the votes, the forest is not used and the votes
     count less; without a forest the held-out labels decide.
     """
     if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
