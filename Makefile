@@ -1,4 +1,4 @@
-.PHONY: demo docs figures results pictures test check recheck test-lowest recheck-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables peers trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
+.PHONY: demo docs extras figures results pictures test check recheck test-lowest recheck-lowest lint dist mutants benchmark default ablation few-labels held-out scale label-file reproduction speed convergence finding compare tables peers trust error-prior errors fuzz many-classes active wrong-labels votes refit deep dask dask-faults studio-server clean
 VENV := .venv
 LOWEST := .venv-lowest
 MUTANTS := .venv-mutants
@@ -44,6 +44,9 @@ dist: $(VENV)/.dist-ready  ## wheel and sdist, checked, and the wheel tried in a
 	$(RUN) -m build --outdir dist
 	$(RUN) -m twine check --strict dist/*
 	$(RUN) tools/check_wheel.py dist
+
+extras:  ## each extra alone, in a new environment, is enough for its door; some minutes; ONLY='images anndata' for some
+	$(PYTHON) tools/check_extras.py $(ONLY)
 
 mutants: $(MUTANTS)/.ready  ## mutation tests of evidence, transport and propagation, hours in all; goes on where it stopped
 	OMP_NUM_THREADS=1 $(MUTANTS)/bin/mutmut run --max-children 2 $(ONLY)
@@ -144,6 +147,7 @@ refit: $(VENV)/.test-ready  ## seconds of a fit again with ten more labels, besi
 
 docs: $(VENV)/.docs-ready  ## the site, with its gallery run, in docs/_build/html
 	$(RUN) tools/write_figures.py --check
+	rm -rf docs/reference/generated  # pages of names that are gone would be warnings
 	OMP_NUM_THREADS=1 $(RUN) -m sphinx -b html -W --keep-going -q docs docs/_build/html
 	$(RUN) tools/check_site.py docs/_build/html
 

@@ -160,6 +160,9 @@ def main() -> None:
         commands = {
             "label": [*label, "-o", "out.csv", "--save", "kind.model", "--report", "page.html"],
             "predict": [*otprop, "predict", "kind.model", "table.csv", "-o", "new.csv", "--quiet"],
+            "suggest": [*otprop, "suggest", "table.csv", "--target", "kind", "-o", "rows.csv", "--quiet"],
+            "check": [*otprop, "check", "table.csv", "--target", "kind", "-o", "issues.csv", "--quiet"],
+            "doctor": [*otprop, "doctor"],
             "label FOLDER": [*otprop, "label", "parts", "--target", "kind", "-o", "labelled", "--jobs", "2", "--quiet"],
             "studio": [*otprop, "studio", "table.csv", "--target", "kind", "--no-browser", "--quiet"],
         }

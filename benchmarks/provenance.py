@@ -80,7 +80,8 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     ),
     "many-classes": Benchmark(("many_classes.py",), ("many_classes.csv",), one_thread=False),
     "pictures": Benchmark(("pictures.py",), ("pictures.csv",), ("mnist10k",), TABLE, ("scikit-image",)),
-    "cells": Benchmark(("cells.py",), ("cells.csv",), (), TABLE, ("scanpy",)),
+    "picture-scale": Benchmark(("picture_scale.py",), ("picture_scale.csv",), (), TABLE, one_thread=False),
+    "cells": Benchmark(("cells.py",), ("cells.csv", "cells_types.csv"), (), TABLE, ("scanpy",)),
     "neighbors": Benchmark(("neighbors.py",), ("neighbors.csv",), ("mnist70k", "covtype"), one_thread=False),
     "few-labels": Benchmark(
         ("few_labels.py",), ("few_labels.csv",), ("mnist70k",),

@@ -30,6 +30,7 @@ extensions = [
     "mathml",
     "commands",
 ]
+default_role = "code"  # names in docstrings stand in single backquotes
 exclude_patterns = ["_build", "gallery/*.ipynb", "gallery/*.py", "gallery/*.md5"]
 suppress_warnings = ["config.cache"]  # sphinx-gallery's settings hold classes
 

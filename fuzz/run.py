@@ -29,6 +29,7 @@ FUZZERS = (
     "corrections",
     "sessions",
     "studio_http",
+    "pictures",
 )
 
 

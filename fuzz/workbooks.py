@@ -13,7 +13,7 @@ import numpy as np
 import openpyxl
 
 from harness import Run, check, check_sentence, no_foreign_warning
-from otprop.files import TableError, read_table
+from otprop.files import LabelStudioTable, TableError, read_table
 
 MORE_MEMORY = 3 << 30  # bytes beside those that the process has when the examples begin
 SHEET, STYLES, STRINGS = "xl/worksheets/sheet1.xml", "xl/styles.xml", "xl/sharedStrings.xml"
@@ -118,13 +118,50 @@ def json_file(rng: Rng) -> bytes:
     return bytes(data)
 
 
+def odd(rng: Rng, usual: Any) -> Any:
+    """A usual value, or now and then another."""
+    return (
+        pick(rng, (*JSON_VALUES, "two\nlines", "kind", [[]], {"email": 3}, {"id": 7}))
+        if rng.random() < 0.001
+        else usual
+    )
+
+
+def annotation(rng: Rng) -> dict[str, Any]:
+    field = pick(rng, ("kind", "kind", "kind", "mood", f"field {rng.integers(5000)}"))
+    choice = {"from_name": odd(rng, field), "to_name": odd(rng, "text"), "type": odd(rng, "choices")}
+    choice["value"] = odd(rng, {"choices": odd(rng, [odd(rng, pick(rng, ("a", "b", "c")))])})
+    results = [odd(rng, choice) for _ in range(pick(rng, (0, 1, 1, 1, 2)))]
+    person = pick(rng, (1, 2, {"id": 3, "email": "c@example.org"}, f"p{rng.integers(5000)}"))
+    return {"completed_by": odd(rng, person), "result": odd(rng, results), "ground_truth": odd(rng, rng.random() < 0.1)}
+
+
+def tasks_file(rng: Rng) -> bytes:
+    """An export of Label Studio in which some values are something else."""
+    tasks = []
+    for number in range(min(how_many(rng), 3000)):
+        data = {pick(rng, ("text", "n", "kind", "data.kind")): pick(rng, JSON_VALUES) for _ in range(rng.integers(3))}
+        people = [odd(rng, annotation(rng)) for _ in range(rng.integers(4))]
+        task = {"id": odd(rng, number), "data": odd(rng, data), "annotations": odd(rng, people)}
+        tasks.append({key: value for key, value in task.items() if rng.random() < 0.999})
+    return json.dumps(tasks).encode()
+
+
+MAKERS = {"workbook": workbook, "JSON": json_file, "tasks": tasks_file}
+
+
 def example(rng: Rng) -> str:
-    """Read a file and write it again with a column more."""
-    kind = "workbook" if rng.random() < 0.6 else "JSON"
-    data = workbook(rng) if kind == "workbook" else json_file(rng)
+    """Read a file and write it again with a column more, or with predictions."""
+    kind = str(rng.choice(list(MAKERS), p=[0.45, 0.3, 0.25]))
+    data = MAKERS[kind](rng)
     with no_foreign_warning():
         try:
             table = read_table(io.BytesIO(data))
+            if isinstance(table, LabelStudioTable):
+                out = io.BytesIO()
+                table.write_predictions(out, next(iter(table.annotators)), ["a"] * table.n_rows, [0.5] * table.n_rows)
+                check(read_table(io.BytesIO(out.getvalue())).names == table.names, "predictions change the columns")
+                return f"{kind} read"
             check(table.frame().shape == (table.n_rows, len(table.names)), "the frame has another shape")
             out = io.BytesIO()
             table.write(out, {"a new one": ["x"] * table.n_rows})

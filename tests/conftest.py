@@ -10,6 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, settings
 
+from otprop.evidence import boosting
+
 _UNTIMED: Any = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}  # machines may be slow
 settings.register_profile("fixed", derandomize=True, max_examples=50, **_UNTIMED)  # the same examples in every run
 settings.register_profile("search", max_examples=1000, **_UNTIMED)  # HYPOTHESIS_PROFILE=search looks for new ones
@@ -40,9 +42,11 @@ def data_folder() -> Path:
     return _DATA_FOLDER
 
 
-@pytest.fixture(scope="module")
-def few_trees() -> Iterator[None]:
-    """Forests of ten trees, for tests in which larger ones would only take time."""
+@pytest.fixture(scope="module", autouse=True)
+def few_trees(request: pytest.FixtureRequest) -> Iterator[None]:
+    """Forests of ten trees, as larger ones would only take time; a module that needs real ones sets ALL_TREES."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("otprop.evidence.forest.N_TREES", 10)
+        if not getattr(request.module, "ALL_TREES", False):
+            patch.setattr("otprop.evidence.forest.N_TREES", 10)
+            patch.setitem(boosting.PARAMETERS, "max_iter", 5)
         yield

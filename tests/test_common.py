@@ -21,7 +21,6 @@ def expected(estimator):
     return EXPECTED | dict.fromkeys(WEIGHTS, AS_NEIGHBORS if estimator.cost == "diffusion" else AS_HIDDEN)
 
 
-@pytest.mark.usefixtures("few_trees")
 @pytest.mark.filterwarnings("ignore:The transport plan did not reach tol", "ignore:y holds -1 and 1 only")
 @parametrize_with_checks(
     [

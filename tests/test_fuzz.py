@@ -22,7 +22,7 @@ def run(*options: str) -> subprocess.CompletedProcess[str]:
 @pytest.mark.skipif(sys.platform != "linux", reason="needs alarms")
 @pytest.mark.parametrize(
     ("name", "n"),
-    [("estimators", 8), ("files", 8), ("manifests", 30), ("corrections", 30), ("workbooks", 6), ("sessions", 8)],
+    [("estimators", 3), ("files", 4), ("manifests", 8), ("corrections", 10), ("workbooks", 3), ("sessions", 3)],
 )  # the others take longer to begin
 def test_a_fuzzer_finds_nothing_in_some_examples(name: str, n: int) -> None:
     done = run("--only", name, "--examples", str(n), "--seed", "3")

@@ -34,8 +34,8 @@ ALLOWED: dict[str, set[str]] = {
     "_paper_otp": {"_labels", "_parameters", "_saving", "_transport_base", "_validation", "propagation"},
     "_deciding": {"_labels", "_transport_base", "_validation", "_warnings", "geometry", "loop", "propagation"},
     "_otp": {
-        *("_deciding", "_labels", "_paper_otp", "_parameters", "_saving", "_validation", "_votes", "_warnings"),
-        *("evidence", "geometry", "loop", "propagation"),
+        *("_deciding", "_labels", "_paper_otp", "_parameters", "_progress", "_saving", "_validation", "_votes"),
+        *("_warnings", "evidence", "geometry", "loop", "propagation"),
     },
     "model_selection": {"_labels"},
     "plotting": {"_errors", "_otp", "_paper_otp", "_validation"},

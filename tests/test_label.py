@@ -183,9 +183,9 @@ def test_columns_written_with_the_labels_are_named(tmp_path: Path, capsys: pytes
     frame.to_csv(path, index=False)
     assert main(["label", str(path), "--target", "kind", "--method", "otp-paper"]) == 0
     err = capsys.readouterr().err
-    assert "note: 'reviewer' is filled only where the target is, as if written with the label, and is left out" in err
+    assert "note: 'reviewer' is filled only where the target is, as if written with the label, and is skipped" in err
     assert "name it in --features" in err
-    assert "left out: reviewer (filled only where the target is)" in err
+    assert "skipped: reviewer (filled only where the target is)" in err
     plain = otprop.label(mixed_frame(), "kind", method="otp-paper")
     found = otprop.label(frame, "kind", method="otp-paper")
     assert found.table["kind_label"].tolist() == plain.table["kind_label"].tolist()

@@ -110,7 +110,7 @@ def test_labels_of_two_types_are_refused():
 
 
 def test_a_missing_value_beside_a_marker_of_ones_own_is_refused():
-    with pytest.raises(ValueError, match=r"None beside the marker unlabeled='\?'"):
+    with pytest.raises(ValueError, match=r"None in addition to the marker unlabeled='\?'"):
         encode_labels(["a", "?", None], unlabeled="?")
 
 

@@ -24,8 +24,6 @@ from sklearn.preprocessing import StandardScaler
 from otprop import OTP, PaperOTP
 from tests.estimators import geometry, hide, nearness
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 WAYS = {"default": OTP, "geometry": geometry, "nearness": nearness, "paper": PaperOTP}
 QUICK = {name: way for name, way in WAYS.items() if name != "default"}
@@ -229,6 +227,20 @@ def test_a_callback_can_stop_the_run_and_the_rest_stays_unlabelled(iris, way, an
 def test_missing_values_are_sent_to_what_takes_them():
     with pytest.raises(ValueError, match=r"X contains NaN.*otprop\.label"):
         OTP().fit([[0.0], [np.nan], [1.0]], ["a", None, "b"])
+
+
+def test_progress_is_one_scale_from_the_neighbours_to_the_last_round(iris):
+    """So the time left follows from the time taken; every step once had a scale of its own, or none."""
+    X, _, y = iris
+    seen = []
+    OTP().set_progress(lambda done, total, step: seen.append((done, total, step.split()[0]))).fit(X, y)
+    assert {total for _, total, _ in seen} == {1.0}
+    assert list(dict.fromkeys(step for _, _, step in seen)) == ["neighbours", "source", "round"]
+    shares = [done for done, _, _ in seen]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1.0
+    sources = [done for done, _, step in seen if step == "source"]
+    np.testing.assert_allclose(np.diff(sources), (0.9 - 0.3) / len(sources))
 
 
 @all_ways

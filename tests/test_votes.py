@@ -18,6 +18,8 @@ from otprop.evidence.votes import VotesSource
 
 NAMES = np.array(["ash", "elm", "oak"])
 
+ALL_TREES = True
+
 
 def trees(n_rows=240, n_labels=24, n_classes=3, distance=1.0, seed=0):
     """Rows of overlapping classes, their classes, and y with a few labels."""
@@ -173,7 +175,7 @@ def test_fit_without_votes_has_no_voters():
     ("votes", "message"),
     [
         (np.zeros((10, 1)), "votes have 10 rows, and X has 240"),
-        (np.full((240, 1), np.nan), "votes of voter 1 are empty: it is silent on every row"),
+        (np.full((240, 1), np.nan), "votes of voter 1 are empty: the voter has no vote"),
         (np.full((240, 1), 5), "votes of voter 1 hold 5 .* which no labelled row has. The classes are 0, 1, 2"),
         (np.zeros((240, 10_000)), "votes have 10000 columns; at most 1000"),
         (np.zeros((240, 0)), "votes have no column"),
@@ -195,7 +197,7 @@ def test_fit_refuses_votes_it_cannot_use(votes, message):
 def test_votes_alone_label_rows_better_than_their_majority():
     X, truth, _ = trees(distance=2.5)
     votes = np.column_stack([voter(truth, 0.35, number) for number in range(3)])
-    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 rows drawn at random"):
+    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 random rows"):
         model = quick().fit(X, [None] * len(truth), votes=NAMES[votes])
     counts = np.stack([(votes == code).sum(axis=1) for code in range(3)], axis=1)
     assert (model.transduction_ == NAMES[truth]).mean() > (counts.argmax(axis=1) == truth).mean() + 0.05

@@ -13,8 +13,6 @@ from sklearn.datasets import load_iris
 
 from otprop import OTP, FitCancelledError
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 
 @pytest.fixture(scope="module")
 def iris():

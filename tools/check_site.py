@@ -20,7 +20,7 @@ LOADED = {
     "link": "href",
     "img": "src",
     "iframe": "src",
-    "source": "src",
+    "source": "srcset",
     "video": "src",
     "audio": "src",
 }  # what a browser fetches by itself

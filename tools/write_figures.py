@@ -1062,7 +1062,7 @@ def solver_speed() -> str:
     return table(head, rows)
 
 
-# pictures.csv and cells.csv
+# pictures.csv, picture_scale.csv, cells.csv and cells_types.csv
 
 
 @figure
@@ -1087,6 +1087,30 @@ def cells() -> str:
         columns = ("accuracy", "balanced_accuracy", "rare_accuracy")
         lines.append([name, str(len(here)), *(f"{mean(here, column):.3f}" for column in columns)])
     return table(["method", "draws", "accuracy", "mean over types", "rare types"], lines)
+
+
+@figure
+def picture_scale() -> str:
+    """Time and memory of many pictures."""
+    columns = ("read_cpu_seconds", "label_cpu_seconds", "read_mb", "label_mb")
+    rows = [
+        [thousands(int(row["pictures"])), *(f"{float(row[name]):.0f}" for name in columns)]
+        for row in read_results("picture_scale.csv")
+    ]
+    return table(["pictures", "vectors, CPU s", "labels and page, CPU s", "vectors, MB", "labels and page, MB"], rows)
+
+
+@figure
+def cells_types() -> str:
+    """Recall of each cell type by method, the most frequent type first."""
+    rows = read_results("cells_types.csv")
+    methods = list(dict.fromkeys(row["method"] for row in rows))
+    sizes = {row["type"]: int(row["cells"]) for row in rows}
+    lines = []
+    for name in sorted(sizes, key=lambda name: -sizes[name]):
+        found = {row["method"]: f"{float(row['recall']):.2f}" for row in rows if row["type"] == name}
+        lines.append([name, str(sizes[name]), *(found[method] for method in methods)])
+    return table(["type", "cells", *methods], lines)
 
 
 @figure

@@ -1,9 +1,9 @@
 """
-Moons and circles beside label spreading
-========================================
+Moons and circles, compared with label spreading
+================================================
 
-Classes with a shape of their own: a few labels and the neighbours of the rows are enough. scikit-learn's
-``LabelSpreading`` runs beside it with the kernel that suits these shapes and otherwise as it comes.
+For classes with a clear shape, a few labels and the neighbours of the rows are enough. For comparison, scikit-learn's
+``LabelSpreading`` runs with the kernel that suits these shapes and otherwise with its defaults.
 """
 
 import matplotlib.pyplot as plt

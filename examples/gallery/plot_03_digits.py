@@ -2,9 +2,8 @@
 Digits with ten labels
 ======================
 
-1 797 images of handwritten digits, of which one of each digit is labelled. With a single label a class nothing can be
-held out to check the labels against, so the confidence is not calibrated here: the package says so on the log. It still
-puts the rows in order.
+1 797 images of handwritten digits, with one labelled image per digit. With a single label per class, no label can be
+held out, so the confidence is not calibrated, and the log says so. It still ranks the rows.
 """
 
 import matplotlib.pyplot as plt
@@ -28,8 +27,8 @@ for part in np.array_split(order, 4):
     print(f"{right[part].mean():.1%} right at confidence {model.confidence_[part].min():.2f} and more")
 
 # %%
-# The ten given images above; below, the images that the model is least sure of, with the label it gave and in
-# brackets the true one.
+# Above, the ten given images. Below, the images with the least certain labels, with the propagated label and, in
+# brackets, the true one.
 
 figure, axes = plt.subplots(4, 10, figsize=(10, 4.6), layout="constrained")
 for axis, row in zip(axes.ravel(), [*given, *order[-30:]], strict=True):

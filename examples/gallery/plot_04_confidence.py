@@ -2,8 +2,8 @@
 Confidence and abstention
 =========================
 
-``confidence_`` is the probability that a label is right. So the error of any part of the rows can be announced before
-anybody checks it, and the rows under a confidence can be left unlabelled. Here the truth is known and drawn beside it.
+``confidence_`` is the probability that a label is right. It gives the expected error of any subset of the rows before
+anybody checks them, and rows with a low confidence can stay unlabelled. Here the truth is known and drawn as well.
 """
 
 import matplotlib.pyplot as plt
@@ -23,8 +23,8 @@ low, high = model.error_range_
 print(f"announced {model.expected_error_:.1%} (90 % range {low:.1%} to {high:.1%}), real {wrong.mean():.1%}")
 
 # %%
-# ``coverage()`` answers: what error is to be expected if only this share of the rows is labelled? The confidence of a
-# line is the value of ``abstain_below`` that leaves the others unlabelled.
+# ``coverage()`` lists the expected error if only this share of the rows is labelled. The confidence of a line is the
+# value of ``abstain_below`` that keeps the other rows unlabelled.
 
 coverage = model.coverage()
 in_order = wrong[np.argsort(-model.confidence_[y < 0], kind="stable")]

@@ -1,10 +1,10 @@
 """
-Shares that the labels misrepresent
-===================================
+Labels that misrepresent the class shares
+=========================================
 
-Nine rows of ten are of one class, but somebody labelled equally many of each. A classifier that takes the labels for a
-sample believes in half and half. ``OTP`` infers the shares from the rows and the labels together; who knows them can
-say so with ``class_prior``.
+Nine rows of ten belong to one class, but somebody labelled the same number of each. A classifier that takes the labels
+for a random sample assumes equal shares. ``OTP`` infers the shares from the rows and the labels together. If you know
+them, pass ``class_prior``.
 """
 
 import matplotlib.pyplot as plt

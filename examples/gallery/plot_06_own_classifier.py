@@ -3,8 +3,8 @@ Your own classifier as evidence
 ===============================
 
 Any scikit-learn classifier with ``predict_proba`` can be one of the sources. It is trained on the labelled rows, and
-weighted by how well it predicts labels that were held out. One that sees a single column of the table gets little say
-beside one that sees all.
+weighted by how well it predicts held-out labels. A classifier that sees a single column gets less weight than one that
+sees all columns.
 """
 
 import matplotlib.pyplot as plt
@@ -39,7 +39,7 @@ model = OTP(evidence=sources).fit(X, y)
 print(f"{np.mean(model.transduction_[y < 0] == truth[y < 0]):.1%} of the labels are right")
 
 # %%
-# The parameters of a named classifier are nested ones: ``model.set_params(process__max_iter_predict=50)``.
+# The parameters of a named classifier are nested parameters: ``model.set_params(process__max_iter_predict=50)``.
 
 names = [source.name for source in model.evidence_]
 figure, (left, right) = plt.subplots(1, 2, figsize=(9, 3), layout="constrained", sharey=True)

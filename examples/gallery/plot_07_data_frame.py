@@ -2,8 +2,8 @@
 A mixed table from a DataFrame
 ==============================
 
-Numbers, categories, dates, free text and gaps, as tables are. :func:`otprop.label` makes features of the columns,
-leaves out identifiers and constants, labels the rows and says what it did.
+A table with numbers, categories, dates, free text and missing cells. :func:`otprop.label` turns the columns into
+features, skips identifiers and constants, labels the rows and reports what it did.
 """
 
 from pathlib import Path
@@ -25,8 +25,8 @@ result = otprop.label(lots, target="variety")
 print(result)
 
 # %%
-# The table comes back with the label, its certainty and confidence, the round and the source of each row. The truth is
-# known here, and was not shown to it.
+# The result is the table with the label, certainty, confidence, round and source of each row. The truth is known here
+# and was not used.
 
 table = result.table
 truth = pd.read_csv(folder / "orchard_truth.csv").set_index("lot")["variety"]

@@ -2,8 +2,8 @@
 A table of text
 ===============
 
-Free text is a column like any other: its words and pieces of words become features. Here messages to a shop, made up by
-a few patterns, of which 24 are labelled by hand.
+Free text is a column like any other: its words and character n-grams become features. The example uses messages to a
+shop, generated from a few patterns; 24 of them are labelled.
 """
 
 import matplotlib.pyplot as plt
@@ -35,8 +35,7 @@ print(result)
 print(f"{(table['topic_label'] == messages['truth']).mean():.1%} of the labels are right")
 
 # %%
-# A local model that knows the language (``text_model=``) is the next step where words alone do not tell the classes
-# apart; nothing is ever downloaded.
+# If words alone do not separate the classes, use a local language model (``text_model=``). Nothing is downloaded.
 
 counts = pd.crosstab(table["truth"], table["topic_label"]).reindex(
     index=list(PATTERNS), columns=list(PATTERNS), fill_value=0

@@ -2,8 +2,8 @@
 Which row next
 ==============
 
-``suggest`` names the rows whose labels would teach most: uncertain and typical ones of different regions, and a fifth
-drawn at random, so that the announced error stays honest. Beside it, as many rows drawn at random.
+``suggest`` returns the rows that are most useful to label: uncertain and typical rows of different regions. A fifth is
+drawn at random, to keep the expected error unbiased. The other curve uses random rows only.
 """
 
 import matplotlib.pyplot as plt

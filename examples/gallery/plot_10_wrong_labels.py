@@ -2,8 +2,8 @@
 Finding wrong labels
 ====================
 
-Every given label is judged by what the others say of its row. ``label_issues_`` lists those that are contradicted, the
-most doubtful first. Here 20 of 400 labels of handwritten digits were swapped on purpose.
+Each given label is compared with the prediction from all other labels. ``label_issues_`` lists the labels that are
+contradicted, the most doubtful first. Here 20 of 400 labels of handwritten digits were swapped on purpose.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ for n in (10, 20, 30):
     print(f"of the {n} most doubtful labels, {found[:n].sum()} were swapped")
 
 # %%
-# The first twelve of the list: the label as it was given, and in brackets the suggested one.
+# The first twelve of the list, with the given label and, in brackets, the suggested one.
 
 figure, axes = plt.subplots(2, 6, figsize=(9, 3.8), layout="constrained")
 for axis, issue in zip(axes.ravel(), issues, strict=False):

@@ -1,8 +1,8 @@
 """
-A graph of your own
-===================
+Your own graph
+==============
 
-Rows without features, but with links: who writes to whom, which page cites which. ``cost="graph"`` takes the sparse
+Rows can have links instead of features: who writes to whom, which page cites which. ``cost="graph"`` takes the sparse
 matrix of affinities as X, and labels spread along the links.
 """
 

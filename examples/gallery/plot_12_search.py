@@ -2,8 +2,8 @@
 A pipeline with a search by hidden labels
 =========================================
 
-Cross-validation leaves rows out, which is another problem than the one at hand: here all rows stay, and some labels are
-hidden. :class:`otprop.model_selection.HiddenLabelSearch` chooses the steps and parameters of a pipeline that way.
+Cross-validation removes rows, which changes the problem. Here all rows stay, and some labels are hidden.
+:class:`otprop.model_selection.HiddenLabelSearch` chooses the steps and parameters of a pipeline that way.
 """
 
 import matplotlib.pyplot as plt
@@ -29,7 +29,7 @@ print(search.best_params_)
 print(f"{np.mean(search.transduction_[y < 0] == truth[y < 0]):.1%} of the labels are right")
 
 # %%
-# The scores on the hidden labels, which one has, beside the true ones, which one has not.
+# The scores on the hidden labels, next to the true scores, which are unknown in practice.
 
 table = search.cv_results_
 scaled = np.array([value != "passthrough" for value in table["param_scale"]])

@@ -2,8 +2,8 @@
 New rows
 ========
 
-A fitted model labels rows that come later: ``predict`` gives the label, ``predict_confidence`` how far to trust it. The
-map shows both over the whole plane: the paler, the less sure.
+A fitted model labels new rows: ``predict`` returns the label, ``predict_confidence`` its confidence. The map shows both
+over the whole plane; paler means less certain.
 """
 
 import matplotlib.pyplot as plt

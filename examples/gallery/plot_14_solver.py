@@ -1,10 +1,10 @@
 """
-The solver beside POT at small epsilon
-======================================
+The solver and POT at small epsilon
+===================================
 
 Label propagation needs plans at an epsilon so small that plain Sinkhorn iterations underflow or crawl.
-:func:`otprop.transport.sinkhorn` takes Newton steps on the semi-dual instead. Both get the same problem, of which the
-error of the marginals is drawn; POT's solvers stop after their usual 1 000 iterations.
+:func:`otprop.transport.sinkhorn` takes Newton steps on the semi-dual instead. Both get the same problem. The plot
+shows the error of the marginals; POT's solvers stop after their usual 1 000 iterations.
 """
 
 import warnings

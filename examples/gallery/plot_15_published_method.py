@@ -2,9 +2,9 @@
 The published method, solved
 ============================
 
-The algorithm of the paper on Iris with the epsilon of its authors: solved to its tolerance in every round, as their
-released loop runs it on POT, and as a vote with the kernel alone. In their loop the solver underflows and leaves the
-vote behind; see :doc:`/published-method`. The loop and the vote are in ``otprop_paper``, the folder
+The algorithm of the paper on Iris with the epsilon of its authors, in three versions: solved to tolerance in every
+round, as in their released loop with POT, and as a vote with the kernel alone. In their loop the solver underflows, and
+what remains is the vote; see :doc:`/published-method`. The loop and the vote are in ``otprop_paper``, the folder
 ``paper`` of the source.
 """
 

@@ -2,8 +2,8 @@
 A network on propagated labels
 ==============================
 
-Labels are transported over the pixels, a small network learns from the certain ones, and labels are transported again
-over what it learnt. :class:`otprop.deep.PseudoLabelTrainer` repeats that for some rounds. It needs PyTorch.
+Labels are propagated over the pixels, a small network is trained on them, and labels are propagated again over its
+features. :class:`otprop.deep.PseudoLabelTrainer` repeats this for some rounds. It needs PyTorch.
 """
 
 import matplotlib.pyplot as plt
@@ -27,7 +27,7 @@ network = np.mean(model.predict(images)[hidden] == truth[hidden])
 print(f"labels over the pixels {right[0]:.1%} right, over the last features {right[-1]:.1%}, the network {network:.1%}")
 
 # %%
-# Some of the images whose label changed on the way, green where it is right now.
+# Some of the images whose label changed between rounds; green if it is right at the end.
 
 first, last = model.rounds_[0].codes, model.transduction_
 changed = np.random.default_rng(0).permutation(np.flatnonzero(first != last))

@@ -2,8 +2,8 @@
 What more labels buy
 ====================
 
-The announced error comes with its range before anything is checked. Labels drawn at random make it smaller and surer.
-Where it stays too high, abstain on the doubtful rows (see *Confidence and abstention*) or let ``suggest`` choose the
+The expected error and its range are known before anything is checked. More random labels reduce both. If the error
+stays too high, abstain on the doubtful rows (see *Confidence and abstention*) or let ``suggest`` choose the
 rows (see *Which row next*).
 """
 

@@ -85,8 +85,8 @@ class DecidingPropagator(TransportPropagator):
     def class_errors(self) -> list[ClassErrors]:
         """Expected precision and recall of each class among the unlabelled rows, with 90 % intervals.
 
-        Rows that were left unlabelled (``abstain_below``) count as not found. The intervals hold where the labels were
-        drawn at random, or the others are named in ``fit(chosen=...)``; a class with few labels has wide ones.
+        Rows that were left unlabelled (``abstain_below``) count as not found. The intervals hold if the labels were
+        drawn at random, or the others are marked with ``fit(chosen=...)``. Classes with few labels have wide intervals.
 
         Returns
         -------
@@ -111,18 +111,18 @@ class DecidingPropagator(TransportPropagator):
         return estimate_class_errors(self.classes_, counts, judged, found, evidence)
 
     def label_sets(self, coverage: float = 0.9, X: Any = None) -> LabelSets:
-        """A set of classes for each row that holds its true class with the probability `coverage`.
+        """A set of classes per row that contains the true class with probability `coverage`.
 
-        Conformal sets: a class is in the set of a row where its calibrated probability is at least that of all but
-        ``1 - coverage`` of the held-out labels. Where a class has enough of them (9 for 0.9), they alone decide, and
-        the probability holds for the rows of that class; the other classes share a threshold. It assumes that the
-        labels were drawn at random from the rows, or that the others are named in ``fit(chosen=...)``, and that no
-        row belongs to a class without a label. With too few labels, every class is in every set.
+        Conformal sets: a class is in the set of a row if its calibrated probability is at least that of all but
+        ``1 - coverage`` of the held-out labels. A class with enough held-out labels (9 for 0.9) has its own threshold,
+        and the coverage holds for the rows of that class; the other classes share a threshold. This assumes that the
+        labels were drawn at random, or that the others are marked with ``fit(chosen=...)``, and that no row belongs to
+        a class without a label. With too few labels, every class is in every set.
 
         Parameters
         ----------
         coverage : float between 0 and 1
-        X : as in ``predict_proba``, or None for the rows of the fit, given labels being sets of one
+        X : as in ``predict_proba``, or None for the rows of the fit, where given labels are sets of one class
 
         Returns
         -------
@@ -143,11 +143,11 @@ class DecidingPropagator(TransportPropagator):
         return LabelSets(members, coverage, by_class, thresholds, len(judged.codes))
 
     def confidence_for_risk(self, risk: float, level: float = 0.9) -> float:
-        """The least confidence to ask for, so that the error among the rows above it is at most `risk`.
+        """The lowest confidence above which the error is at most `risk`, with probability `level`.
 
-        With the probability `level`: held-out labels that are as confident bound the error (Clopper and Pearson). It
-        assumes that the labels were drawn at random from the rows, or that the others are named in
-        ``fit(chosen=...)``. A promise takes many labels: for an error of 2 % at least 114 that are all right.
+        Held-out labels with that confidence bound the error (Clopper-Pearson). This assumes that the labels were drawn
+        at random, or that the others are marked with ``fit(chosen=...)``. It needs many labels: for an error of 2 %,
+        at least 114 that are all right.
 
         Parameters
         ----------
@@ -161,7 +161,7 @@ class DecidingPropagator(TransportPropagator):
         Raises
         ------
         ValueError
-            The labels are too few, or too many of the most confident ones are wrong, to promise it.
+            If there are too few labels, or too many of the most confident ones are wrong.
         """
         check_number("risk", risk, above=0, below=1)
         check_number("level", level, above=0, below=1)
@@ -186,10 +186,10 @@ class DecidingPropagator(TransportPropagator):
         return float(confidence[n_rows - 1])
 
     def labels_needed(self, error: float, earlier: Sequence[tuple[int, float]] = ()) -> LabelsNeeded:
-        """How many more labels to an error of the unlabelled rows: an estimate with its range.
+        """Estimate how many more labels an error on the unlabelled rows needs, with a range.
 
-        It goes by ``expected_error_`` with its range and by how errors fell with more labels on other tables, rows
-        being labelled that `suggest` names. One fit cannot show how fast the error falls on this table; earlier fits
+        It uses ``expected_error_`` with its range and how errors fell on other tables when rows of
+        `suggest` were labelled. One fit cannot show how fast the error falls on this table; earlier fits
         with fewer labels do.
 
         Parameters
@@ -202,7 +202,7 @@ class DecidingPropagator(TransportPropagator):
         -------
         LabelsNeeded
             With ``value`` and the 90 % interval, ``low`` and ``high``, each at most the number of unlabelled rows.
-            ``is_known`` is False where its ends are more than ten times apart: it cannot be estimated yet.
+            ``is_known`` is False if its ends are more than ten times apart: it cannot be estimated yet.
 
         Examples
         --------
@@ -242,7 +242,7 @@ class DecidingPropagator(TransportPropagator):
     def _costs_of(
         self, labels: Labels, distributions: np.ndarray, confidence: np.ndarray, shares: np.ndarray
     ) -> np.ndarray | None:
-        """The cost of each label for each true class; "balanced" goes by an even sample of the unlabelled rows."""
+        """The cost of each label for each true class; "balanced" uses an even sample of the unlabelled rows."""
         if _is_accuracy(self.objective):
             return None
         if not isinstance(self.objective, str):

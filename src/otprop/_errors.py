@@ -14,7 +14,7 @@ class OtpropError(Exception):
     parameter : str or None
         The parameter that the error is about.
     hint : str or None
-        What to do about it, where that is a sentence of its own.
+        What to do about it, if that is a separate sentence.
 
     Examples
     --------

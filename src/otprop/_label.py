@@ -40,6 +40,7 @@ def label(
     image_model: Any = None,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     unlabeled: Sequence[str] = (),
     merge_labels: bool = False,
@@ -67,48 +68,53 @@ def label(
     Parameters
     ----------
     data : str, path, Table or DataFrame
-        A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ), a table of `otprop.files`, or a DataFrame of pandas or
-        polars, which may have columns of paths of pictures; a folder of pictures; or an AnnData object or an ``.h5ad``
-        file of cells. The annotators of Label Studio's JSON are voters.
+        A file (CSV, TSV, JSON, Excel, Parquet, Feather, NPZ, or Label Studio's JSON, whose annotators are voters), a
+        table of an SQLite database (``"lots.db::lots"``), a table of `otprop.files`, a pandas or polars DataFrame, a
+        folder of pictures or ``.txt`` files, or an AnnData object or ``.h5ad`` file of cells. Columns may be paths of
+        pictures.
     target : str or None
-        The column with the labels; empty cells get one. Not needed for a folder of pictures, and for Label Studio's
-        JSON with one field of choices.
+        The column with the labels; empty cells get one. Not needed for a folder of pictures or texts, and for Label
+        Studio's JSON with one field of choices.
     method : str
         "otp", or "otp-paper" for the algorithm of the paper.
     settings : mapping of str to object or None
         Parameters of the method, as in ``{"n_neighbors": 15}``.
     features : sequence of str or None
-        The columns to use; None for all that are fit for it.
+        The columns to use; None for all usable columns.
     ignore : sequence of str
         Columns to skip.
     embedding : str or None
-        The prefix of columns that are one vector.
+        The prefix of the columns of an embedding.
     text_model : str, path, transformer, callable or None
-        What makes vectors of text: the folder of a local sentence-transformers model, an ``.onnx`` file with its
-        ``tokenizer.json`` beside it, a scikit-learn transformer (fitted, or fitted here on the texts), or a function
-        from a list of texts to a 2-D array. None for words and pieces of words. Nothing is downloaded.
+        Turns text into vectors: the folder of a local sentence-transformers model, an ``.onnx`` file with its
+        ``tokenizer.json`` next to it, a scikit-learn transformer (fitted, or fitted here on the texts), or a function
+        from a list of texts to a 2-D array. None for words and character n-grams. Nothing is downloaded.
     image_model : str, path, callable or None
-        What makes vectors of pictures: an ``.onnx`` or TorchScript file that takes a batch of shape (n, 3, height,
-        width), or a function from a list of RGB images of Pillow, of at most 1024 pixels a side, to a 2-D array. None
+        Turns pictures into vectors: an ``.onnx`` or TorchScript file that takes a batch of shape (n, 3, height,
+        width), or a function from a list of Pillow RGB images, with sides of at most 1024 pixels, to a 2-D array. None
         for gradients, thumbnails and colours. Nothing is downloaded.
     labels : path, DataFrame, mapping of names to labels, or None
-        The labels of a folder of pictures; None for the names of the sub-folders that the pictures are in.
+        The labels of a folder of pictures or texts; None to use the names of its sub-folders.
     use_rep : str or None
-        Of an AnnData object or an ``.h5ad`` file, the matrix of ``obsm`` with the vectors of the cells, or "X"; None
-        for "X_pca" where there is one, else "X", log-normalised and reduced.
+        The matrix in ``obsm`` of an AnnData object or ``.h5ad`` file that holds the vectors of the cells, or "X". None
+        for "X_pca" if it exists, else "X", log-normalised and reduced.
+    graph : str or None
+        The matrix in ``obsp`` of an AnnData object or ``.h5ad`` file that labels spread over, such as scanpy's
+        "connectivities". None for a graph made of the vectors.
     vectors : path or None
-        A ``.npy`` file with a vector for each row of the file in `data`, used beside its columns.
+        A ``.npy`` file with one vector per row of the file `data`, used in addition to its columns.
     unlabeled : sequence of str
-        Cells with one of these texts are unlabelled, beside the empty ones.
+        Cells with one of these texts are unlabelled, in addition to empty ones.
     merge_labels : bool
-        Labels that differ only in case, blanks, how a number is written or one typing error are one class.
+        Merge labels that differ only in case, spaces, the format of a number or one typing error.
     numeric_classes : bool
-        Numbers in the target are classes even where they look like measurements: hardly any occurs twice, or there
-        are many with fractions among them.
+        Accept numbers in the target as classes even if they look like measurements (hardly any occurs twice, or many
+        have fractions).
     abstain_below : float or None
-        Rows with less confidence than this stay unlabelled. ``outcome.expected_error`` is that of the rows that got a
-        label, ``model.expected_error_`` that of all unlabelled rows.
+        Rows with less confidence than this stay unlabelled. ``outcome.expected_error`` refers to the rows that got a
+        label, ``model.expected_error_`` to all unlabelled rows.
     class_prior : "uniform", mapping of every class to its share of all rows, or None
+        The shares of the classes, if you know them; None to infer them.
     objective : "accuracy", "balanced", mapping of pairs (true class, label given) to costs, or None
         Which errors count, as in `OTP`; None for "accuracy".
     metric : str or None
@@ -118,37 +124,37 @@ def label(
     n_jobs : int or None
         The number of threads; None for all.
     prefix : str or None
-        Of the names of the added columns; None for the target and an underscore.
+        The prefix of the added columns; None for the target and an underscore.
     fill : bool
         Write the labels into the target column itself.
     probabilities : bool
-        Add a column for the probability of every class.
+        Add one column per class with its probability.
     corrections : path, DataFrame, mapping, Series, or a list of these
-        Labels that are not in the table, or replace those in it, as in `LabelResult.add`: the corrections of a page, or
-        suggested rows with their labels filled in.
+        Labels that are added to those of the table, or replace them, as in `LabelResult.add`: corrections from a
+        report, or suggested rows with their labels filled in.
     chosen : str, sequence of bool, or None
-        Which given labels were picked and not drawn at random: a column that says so (true, 1, yes, chosen, reviewed),
-        or a boolean per row. The expected error is learnt from the other labels.
+        Which given labels were picked and not drawn at random: a column (true, 1, yes, chosen, reviewed), or one
+        boolean per row. The expected error is learnt from the other labels.
     groups : str, sequence, or None
-        The group of each row, such as the patient or the site, where whole groups were labelled: a column, which is
-        not used as a feature, or a value for every row. The expected error is then that of rows of other groups.
+        The group of each row, such as the patient or the site, if whole groups were labelled: a column, which is not
+        used as a feature, or one value per row. The expected error is then that of rows of other groups.
     votes : sequence of str, or mapping of str to values or functions
-        Columns with what a language model, annotators or rules say about the class of each row, empty where one is
-        silent; they are not features. A name that no column has, such as "llm_p_", stands for one voter with a
-        probability per class in the columns that start so: "llm_p_yes", "llm_p_no". Or, by the name of the voter, one
-        label or None per row, a DataFrame of probabilities with a column per class, or a function of the DataFrame
-        that returns such. How far each voter is believed is learnt from the labels: `outcome.voters`. Without any
-        label the votes alone decide, and the error cannot be checked.
+        Columns with noisy labels from a language model, annotators or rules, empty where a voter did not vote. They
+        are not used as features. A prefix such as ``"llm_p_"`` stands for one voter with one column of probabilities
+        per class: ``llm_p_yes``, ``llm_p_no``. A mapping goes from the name of a voter to one label or None per row,
+        to a DataFrame of probabilities with one column per class, or to a function of the DataFrame that returns
+        either. The labels determine how much each voter counts: `outcome.voters`. Without labels, the votes alone
+        decide, and the error cannot be checked.
     votes_file : path, DataFrame or None
-        Votes with a line for each row and annotator, as annotation tools export them: columns "annotator" and "label",
-        and "row", counted from 1, or one column that the table has, too, such as its identifier.
+        Votes with one line per row and annotator, as annotation tools export them: columns "annotator" and "label",
+        and either "row", counted from 1, or one column that the table has as well, such as its identifier.
     new_classes : bool
-        A label of the corrections that looks like a typing error of a class is a class of its own.
+        Accept labels of corrections as new classes even if they look like a typing error of a class.
     progress : callable or None
-        Called with the work done, the work in all (0 where it is not known) and the current step; None for a bar in a
+        Called with the work done, the total work (0 if unknown) and the current step; None for a progress bar in a
         notebook, and nothing elsewhere.
     **old_names : object
-        `seed` and `jobs`, as `random_state` and `n_jobs` were called in 0.2; with a FutureWarning.
+        `seed` and `jobs`, the names of `random_state` and `n_jobs` in 0.2; with a FutureWarning.
 
     Returns
     -------
@@ -157,8 +163,8 @@ def label(
     Raises
     ------
     OtpropError
-        A parameter cannot be used with this table, or the table cannot be labelled; also a ValueError. The message is
-        one line; the attributes `parameter` and `hint` say what it is about and what to do, where that is known.
+        If a parameter cannot be used with this table, or the table cannot be labelled; also a ValueError. The message
+        is one line. The attributes `parameter` and `hint` name the parameter and what to do, if known.
 
     Examples
     --------
@@ -207,18 +213,18 @@ def suggest(
 ) -> Any:
     """Rows of a table to label next, as the command `otprop suggest` finds them.
 
-    Without labels, or with one class only, typical rows of different regions; else uncertain and typical ones. A share
-    of them is drawn at random, so that the expected error of later runs can be estimated.
+    Without labels, or with one class only, these are typical rows of different regions; otherwise, uncertain and
+    typical rows. A share of them is drawn at random, so that the expected error of later runs can be estimated.
 
     Parameters
     ----------
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels, which need not exist yet; None for that of a folder of pictures, else a new column
-        `label`.
+        The column with the labels, which need not exist yet; None for that of a folder of pictures or texts, otherwise
+        a new column `label`.
     n : int
-        How many rows at most.
+        The number of rows.
     random_share : float in [0, 1]
         The share that is drawn at random.
     features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
@@ -229,8 +235,8 @@ def suggest(
     -------
     DataFrame
         Rows of the table by its index (counted from 0 for a file; a column `index` in polars), with an empty target to
-        fill in, `reason` and `file_digest`; filled in, also in a file that was written with the index, it is what
-        ``otprop.label(corrections=...)`` takes.
+        fill in, `reason` and `file_digest`. Once filled in, pass it, or a file written with its index, to
+        ``otprop.label(corrections=...)``.
 
     Examples
     --------
@@ -244,7 +250,7 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data, target=target), data if is_frame(data) else None
+    table, frame = as_table(data, target=target), _kept_frame(data)
     target = table.default_target if target is None else target
     if target is None:
         if "label" in table.names:
@@ -285,7 +291,7 @@ def check(
     data : str, path, Table or DataFrame
         As in `otprop.label`.
     target : str or None
-        The column with the labels. Not needed for a folder of pictures.
+        The column with the labels. Not needed for a folder of pictures or texts.
     features, ignore, embedding, unlabeled, metric, corrections, chosen, groups, votes, votes_file : as in
         `otprop.label`
     random_state, n_jobs, progress, **old_names : as in `otprop.label`
@@ -293,9 +299,9 @@ def check(
     Returns
     -------
     DataFrame
-        The most doubtful first, by the index of the table (counted from 0 for a file or polars): an empty `label` to
-        fill in, `given`, `suggested`, the `probability` that the given label is wrong, and `file_digest`; filled in, it
-        is what ``otprop.label(corrections=...)`` takes.
+        The most doubtful labels first, by the index of the table (counted from 0 for a file or polars): an empty
+        `label` to fill in, `given`, `suggested`, the `probability` that the given label is wrong, and `file_digest`.
+        Once filled in, pass it to ``otprop.label(corrections=...)``.
 
     Examples
     --------
@@ -307,7 +313,7 @@ def check(
     >>> otprop.check(frame, "kind")[["given", "suggested"]].head(1).to_dict("index")
     {5: {'given': 'heavy', 'suggested': 'light'}}
     """
-    request, frame = _request(locals()), data if is_frame(data) else None
+    request, frame = _request(locals()), _kept_frame(data)
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report)
         job = prepare(table, _with_target(request, table), allow_complete=True, frame=frame)
@@ -325,7 +331,7 @@ def _request(arguments: Mapping[str, Any]) -> Request:
 
 def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
     """The arguments that say how `data` is read."""
-    return {name: arguments[name] for name in ("labels", "use_rep", "vectors")}
+    return {name: arguments[name] for name in ("labels", "use_rep", "graph", "vectors")}
 
 
 def _with_target(request: Request, table: Table) -> Request:

@@ -1,4 +1,4 @@
-"""The result of labelling a table: look at it, write it, and go on with more labels."""
+"""The result of labelling a table: look at it, write it, and continue with more labels."""
 
 from __future__ import annotations
 
@@ -47,9 +47,8 @@ class LabelResult:
 
     Notes
     -----
-    Rows have one name everywhere in Python: their entry in the index of the DataFrame, which is that of `table`; for a
-    file or polars they are counted from 0. Files that the command and the page write count them from 1, in a column
-    `row`.
+    Rows are identified by the index of the DataFrame, which is also that of `table`. Rows of a file or a polars frame
+    are counted from 0. Files written by the command or the report count them from 1, in a column `row`.
 
     Examples
     --------
@@ -74,7 +73,7 @@ class LabelResult:
 
     @property
     def call(self) -> str:
-        """What repeats this."""
+        """The call that reproduces this result."""
         return self.job.call
 
     @property
@@ -89,17 +88,17 @@ class LabelResult:
 
     @property
     def estimator(self) -> Any:
-        """The fitted estimator, of class numbers and features."""
+        """The fitted estimator. Its classes are class numbers, its rows the features."""
         return self.job.estimator
 
     @property
     def classes(self) -> list[Any]:
-        """The classes as they stand in the table."""
+        """The classes, as written in the table."""
         return list(self._label_type.classes)
 
     @property
     def expected_error(self) -> float | None:
-        """The share of wrong labels to expect among the new ones; None where the method does not estimate it."""
+        """Expected share of wrong labels among the new ones; None if the method does not estimate it."""
         return self.outcome.expected_error
 
     @property
@@ -109,12 +108,12 @@ class LabelResult:
 
     @property
     def notes(self) -> list[str]:
-        """What to know of the table, the target and the fit."""
+        """Notes on the table, the target and the fit."""
         return self.job.notes
 
     @cached_property
     def table(self) -> Any:
-        """The table with the output columns added: a DataFrame of the kind that came in, of pandas for a file."""
+        """The table with the output columns: a DataFrame of the same kind as the input, or of pandas for a file."""
         columns, fill = self.job.added(self.outcome)
         target, types = self.job.target, self._label_type
         frame = self.job.table.frame() if self.frame is None else self.frame
@@ -159,7 +158,7 @@ class LabelResult:
     def label_issues(self) -> Any:
         """Given labels that the evidence contradicts, the most doubtful first: a DataFrame by the index of `table`.
 
-        Filled in, its column `label` is what `add` takes.
+        Fill in its column `label` and pass it to `add`.
         """
         values = dict(zip(map(str, self.job.target.values), self.classes, strict=True))
         issues = [
@@ -196,7 +195,7 @@ class LabelResult:
         -------
         DataFrame
             Rows of `table` by its index (a column `index` in polars), with an empty target to fill in, `reason` and
-            `file_digest`; filled in, also in a file that was written with the index, it is what `add` takes.
+            `file_digest`. Once filled in, pass it, or a file written with its index, to `add`.
         """
         suggestions = suggest_next(self.job, n, random_share=random_share)
         return rows_to_fill_in(self.job, suggestions, numbered=False)
@@ -211,7 +210,7 @@ class LabelResult:
         Returns
         -------
         DataFrame
-            A line for each source with its `weight`, the last, `together`, being the result; a column for each class.
+            One line per source with its `weight` and one column per class; the last line, `together`, is the result.
         """
         import pandas as pd
 
@@ -249,7 +248,7 @@ class LabelResult:
         Parameters
         ----------
         kind : {"map", "coverage", "calibration"}
-            The rows in two dimensions; the expected error when only the most confident rows are labelled; or how often
+            The rows in two dimensions, the expected error if only the most confident rows are labelled, or how often
             the most probable class of held-out labels was right.
         ax : axes of matplotlib to draw on, or None for new ones
 
@@ -262,7 +261,7 @@ class LabelResult:
         return plot_result(self.job, self.outcome, kind, ax)
 
     def labels_needed(self, error: float) -> LabelsNeeded:
-        """How many more labels to an error of the new labels: an estimate with its 90 % interval.
+        """Estimate how many more labels an expected error needs, with a 90 % interval.
 
         Parameters
         ----------
@@ -282,10 +281,10 @@ class LabelResult:
         new_classes: bool = False,
         progress: ProgressCallback | None = None,
     ) -> LabelResult:
-        """Label the table again with more labels, or with other ones; features and neighbours are not made again.
+        """Label the table again with more or changed labels; features and neighbours are reused.
 
-        The labels count as chosen, and not as a sample of the rows, unless `drawn` or the `reason` "random" of a
-        suggested row says so. A label that was there before and is replaced counts as it did before.
+        The labels count as chosen, not as a random sample, unless `drawn` is true or the `reason` of a suggested row
+        is "random". A replaced label keeps its status.
 
         Parameters
         ----------
@@ -294,12 +293,12 @@ class LabelResult:
             in, or a file of that; or what the page downloads. Empty labels are not used. A label is the class that it
             is equal to, also as a number or a boolean.
         drawn : bool, the rows were drawn at random
-        new_classes : bool, a label that looks like a typing error of a class is a class of its own
+        new_classes : bool, accept a label that looks like a typing error of a class as a new class
         progress : callable, as in `otprop.label`
 
         Returns
         -------
-        LabelResult, a new one; this one stays as it is
+        LabelResult, a new one; this one is not changed
         """
         table, target = self.job.table, self.job.request.target
         if not isinstance(drawn, bool):
@@ -315,20 +314,20 @@ class LabelResult:
 
     @property
     def class_errors(self) -> Any:
-        """Expected precision and recall of each class, with 90 % intervals; no rows without confidence."""
+        """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence."""
         import pandas as pd
 
         names = [one.name for one in fields(ClassErrors)]
         return pd.DataFrame([asdict(line) for line in self.outcome.class_errors], columns=names)
 
     def coverage(self) -> Any:
-        """The error to expect when only the most confident rows are labelled.
+        """Expected error if only the most confident rows are labelled.
 
         Returns
         -------
         DataFrame
             For each `share` of the rows: `n_rows`, `confidence` (the value of ``abstain_below``), `expected_error`, and
-            its 90 % interval `low` and `high`; without rows for a method that has no confidence.
+            its 90 % interval `low` and `high`; empty for a method without confidence.
         """
         import pandas as pd
 
@@ -336,13 +335,13 @@ class LabelResult:
         return pd.DataFrame([asdict(line) for line in self.outcome.coverage], columns=names)
 
     def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
-        """Label rows that come later, as `Model.predict` does.
+        """Label new rows, as `Model.predict` does.
 
         Parameters
         ----------
         data : str, path, DataFrame, list of dicts or Table, with the columns of the table
-        probabilities : bool, add a column for the probability of every class
-        prefix : str or None, of the names of the added columns; None for the target and an underscore
+        probabilities : bool, add one column per class with its probability
+        prefix : str or None, prefix of the added columns; None for the target and an underscore
 
         Returns
         -------
@@ -351,34 +350,36 @@ class LabelResult:
         return self.model.predict(data, probabilities=probabilities, prefix=prefix)
 
     def save(self, path: str | Path, *, force: bool = False) -> None:
-        """Save the model, for `otprop predict`.
+        """Save the model for `otprop predict` and `otprop.load`.
 
         Parameters
         ----------
         path : str or path
-        force : bool, an existing file may be replaced
+        force : bool, replace an existing file
         """
         self.write_files(model=path, force=force)
 
     def report(self, path: str | Path, *, map: str = "pca", force: bool = False) -> None:
-        """Write the page that shows what happened.
+        """Write the report: a page with a map of the rows and the rows to review.
 
         Parameters
         ----------
         path : str or path
         map : {"pca", "umap"}, how the rows are placed on the map
-        force : bool, an existing file may be replaced
+        force : bool, replace an existing file
         """
         self.write_files(report=path, map=map, force=force)
 
     def write(self, path: str | Path, *, force: bool = False, excel_safe: bool = False) -> None:
-        """Write the table with the output columns added, in the format of its name, else in that of the input.
+        """Write the table with the output columns, in the format of the file extension, or that of the input.
+
+        The index of a DataFrame is not written; ``table.to_csv`` and the like keep it.
 
         Parameters
         ----------
         path : str or path
-        force : bool, an existing file may be replaced
-        excel_safe : bool, no text cell of a CSV starts a formula
+        force : bool, replace an existing file
+        excel_safe : bool, escape text cells that a spreadsheet would run as a formula
         """
         self.write_files(table=path, force=force, excel_safe=excel_safe)
 
@@ -413,7 +414,7 @@ class LabelResult:
             job.table.write(table, columns, fill, force=force, excel_safe=excel_safe)
 
     def to_label_studio(self, path: str | Path, *, model_version: str = "otprop", force: bool = False) -> None:
-        """Write the tasks of Label Studio's JSON with a prediction added to each, and all else as it was.
+        """Write the tasks of Label Studio's JSON with a prediction added to each, and everything else unchanged.
 
         Rows that stayed unlabelled get no prediction; the score is the confidence.
 
@@ -421,7 +422,7 @@ class LabelResult:
         ----------
         path : str or path
         model_version : str, the name of the predictions in Label Studio
-        force : bool, an existing file may be replaced
+        force : bool, replace an existing file
         """
         if not isinstance(self.job.table, LabelStudioTable):
             raise RequestError("path", f"is for tasks of Label Studio; {self.job.table.origin} has none. Use `write`.")

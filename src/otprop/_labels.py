@@ -285,8 +285,8 @@ def _match_marker(values: np.ndarray, marker: Any, warns: bool = True) -> tuple[
     others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
     if others:
         raise ValueError(
-            f"y holds {', '.join(sorted(others))} beside the marker unlabeled={marker!r}: a missing value cannot "
-            'be a class. Replace it, or leave unlabeled="auto".'
+            f"y holds {', '.join(sorted(others))} in addition to the marker unlabeled={marker!r}: a missing value "
+            'cannot be a class. Replace it, or leave unlabeled="auto".'
         )
     return missing, marker
 
@@ -319,7 +319,7 @@ def _tidy(known: np.ndarray) -> np.ndarray:
 def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
     if used and known.dtype.kind in "UO" and not isinstance(marker, str) and str(marker) in set(known):
         raise ValueError(
-            f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text beside it. "
+            f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text as well. "
             "Rename the class, or mark unlabelled rows by something else."
         )
 

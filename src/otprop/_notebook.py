@@ -1,4 +1,4 @@
-"""A progress bar in a notebook, without a package of its own."""
+"""A progress bar in a notebook, without a further package."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def shown_progress(progress: ProgressCallback | None) -> Iterator[ProgressCallba
 
 
 def bar_html(done: float, total: float, step: str) -> str:
-    """A bar as HTML; one that only says that work goes on where the work in all is not known."""
+    """A bar as HTML; if the total work is unknown, it only shows that work is under way."""
     value = f'value="{min(1.0, done / total):.3f}"' if total else ""
     return _BAR.format(value=value, step=escape(step))
 

@@ -18,9 +18,10 @@ from otprop import _parameters
 from otprop._deciding import DecidingPropagator
 from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
 from otprop._paper_otp import PaperOTP
+from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
+from otprop._votes import Voter, Votes, classes_of_votes, is_missing, judge_voters, read_votes
 from otprop._warnings import warn
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
@@ -147,7 +148,7 @@ class OTP(DecidingPropagator):
         The classes' shares of all rows, as used.
     marginal_strength_ : float
         The strength used.
-    n_hidden_ : int
+    n_held_out_ : int
         Number of held-out labels; they determine the weights and the confidence.
     held_out_rows_ : ndarray of int of shape (n_held_out,)
         The labelled rows whose label was held out.
@@ -279,12 +280,16 @@ class OTP(DecidingPropagator):
         warn("OTP.paper is deprecated and goes in version 0.4: use PaperOTP.", FutureWarning)
         return PaperOTP(epsilon, alpha)
 
-    def prepare(self, X: Any) -> Geometry:
+    def prepare(self, X: Any, *, graph: Any = None) -> Geometry:
         """Compute what depends on X alone (neighbours, graphs), for ``fit(X, y, geometry=...)`` with any labels.
 
         Parameters
         ----------
         X : as in ``fit``
+        graph : sparse or dense matrix of shape (n_rows, n_rows), or None
+            Affinities of 0 or more between the rows, such as the ``connectivities`` of scanpy. Labels spread over this
+            graph instead of one that is made of X; the other sources use X. Only with ``cost="diffusion"``. New rows
+            are linked to their `n_neighbors` nearest rows. None: the graph is made of X.
 
         Returns
         -------
@@ -296,8 +301,10 @@ class OTP(DecidingPropagator):
         X = clone(self)._read_rows(X, ensure_min_samples=2, **self._check_array_options())
         if self._cost_is("precomputed"):
             check_cost_matrix(X, len(X))
+        if graph is not None:
+            self._check_graph(graph, X.shape[0])
         with self._cancellable():
-            geometry = build_geometry(X, config, self._step)
+            geometry = build_geometry(X, config, self._step, graph)
         geometry.key = geometry_key(X, config)
         return geometry
 
@@ -341,7 +348,8 @@ class OTP(DecidingPropagator):
             Where y has no label at all, the votes and the features decide; ``error_range_`` is then (0, 1), since
             nothing checks them.
         geometry : Geometry or None
-            The result of ``prepare`` for the same X. The fit gives the same result without it.
+            The result of ``prepare`` for the same X. The fit gives the same result without it, unless ``prepare`` was
+            given a graph.
         **metadata : dict
             Routed to the classifiers in ``evidence`` that request it, with
             ``sklearn.set_config(enable_metadata_routing=True)``.
@@ -363,6 +371,15 @@ class OTP(DecidingPropagator):
             used = self._geometry_of(X, config, geometry)
             self._fit_class_level(ClassLevelFit(config, self._step), X, labels, weights, about_labels, used)
         return self
+
+    def _check_graph(self, graph: Any, n_rows: int) -> None:
+        if not self._cost_is("diffusion"):
+            raise ParameterError("graph", f"needs cost='diffusion'; got cost={self.cost!r}.")
+        shape = np.shape(graph)
+        if shape != (n_rows, n_rows):
+            raise ParameterError(
+                "graph", f"must have the shape {(n_rows, n_rows)}, as X has {n_rows} rows; got {shape}."
+            )
 
     def _fit_votes_alone(self, X: Any, y: Any, votes: Any, config: ClassLevelConfig, geometry: Geometry | None) -> Self:
         """Label every row where none has a label."""
@@ -386,7 +403,7 @@ class OTP(DecidingPropagator):
         self.error_ = ErrorEstimate(float(1.0 - self.confidence_.mean()), 0.0, len(values))
         self.expected_error_, self.error_range_ = self.error_.expected, self.error_.interval
         self.held_out_rows_, self.held_out_proba_ = np.empty(0, dtype=np.intp), np.empty((0, len(known)))
-        self.n_hidden_, self.novelty_ = 0, np.zeros(len(values))
+        self.n_held_out_, self.novelty_ = 0, np.zeros(len(values))
         self.label_issues_: list[LabelIssue] = []
         self.reused_: tuple[str, ...] = ()
         self.shift_: Shift | None = None
@@ -399,8 +416,8 @@ class OTP(DecidingPropagator):
         self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
         self.expected_cost_ = self._expected_cost()
         warn(
-            "y has no label: votes alone decide, and the error cannot be checked. Label 20 rows drawn at random to "
-            "find out how large it is: suggest(20, random_share=1.0) names them."
+            "y has no label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+            "measure it: suggest(20, random_share=1.0) lists them."
         )
         return self
 
@@ -428,7 +445,7 @@ class OTP(DecidingPropagator):
     ) -> None:
         trust = np.ones(len(labels.codes))
         try:
-            on_round = self._on_round(len(labels.unlabeled))
+            on_round = self._on_round(len(labels.unlabeled), SOURCES_DONE)
             used = geometry
             if self.label_noise is not None:
                 first = ClassLevelFit(replace(fit.config, max_rounds=1), self._step)
@@ -437,9 +454,10 @@ class OTP(DecidingPropagator):
                 trust = _trust_in_labels(first)
             fit.fit(X, labels, weights * trust, on_round, **about_labels, geometry=used)
         finally:
-            if self.warm_start and fit.geometry is not None:  # also if the fit was cancelled later
-                fit.geometry.key = fit.geometry.key or geometry_key(X, fit.config)
-                self._kept_geometry = fit.geometry
+            made = fit.geometry
+            if self.warm_start and made is not None and not made.has_own_graph:  # also if the fit was cancelled later
+                made.key = made.key or geometry_key(X, fit.config)
+                self._kept_geometry = made
         self.reused_ = () if geometry is None else geometry.parts
         self._set_fit(fit, X, labels, trust)
         codes = self._apply_objective(fit, labels)
@@ -448,15 +466,16 @@ class OTP(DecidingPropagator):
             codes = np.where(unsure, UNLABELED, codes)
         self.voters_ = _judged_voters(labels, about_labels["votes"], about_labels["chosen"])
         self._log_choices()
-        if self.cost == "graph" and fit.geometry is not None:
-            graph = fit.geometry.graphs[None]
+        graph = None if fit.geometry is None else fit.geometry.graphs.get(None)
+        if graph is not None:
+            name = "X" if self.cost == "graph" else "The graph"
             if not graph.symmetric:
-                warn("X is not symmetric: the larger of w_ij and w_ji is used.")
+                warn(f"{name} is not symmetric: the larger of w_ij and w_ji is used.")
             if not graph.degrees.any():
-                warn("X has no affinity above 0: no label reaches another row.")
+                warn(f"{name} has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
-                "The diffusion did not reach its tolerance. Labels were assigned all the same. Lower `diffusion`.",
+                "The diffusion did not reach its tolerance. Labels were assigned anyway. Lower `diffusion`.",
                 ConvergenceWarning,
             )
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
@@ -469,7 +488,7 @@ class OTP(DecidingPropagator):
         self.label_weights_ = trust
         self.evidence_, self.settings_ = fit.evidence.contributions, fit.settings
         self.class_prior_, self.marginal_strength_ = fit.prior, fit.strength
-        self.confidence_, self.n_hidden_ = fit.confidence, len(fit.evidence.held_out)
+        self.confidence_, self.n_held_out_ = fit.confidence, len(fit.evidence.held_out)
         self.error_, self.expected_error_, self.error_range_ = fit.error, fit.error.expected, fit.error.interval
         self.shift_, self.novelty_ = fit.shift, fit.row_novelty
         self.novel_share_, self.novel_range_ = fit.novelty.share, (fit.novelty.low, fit.novelty.high)
@@ -755,7 +774,7 @@ class OTP(DecidingPropagator):
                 source.name,
                 source.weight,
                 source.accuracy,
-                self.n_hidden_,
+                self.n_held_out_,
             )
         for setting in self.settings_:
             logger.log(self._log_level, "geometry: %s", ", ".join(f"{name} {value}" for name, value in setting.items()))
@@ -810,12 +829,12 @@ def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
     if values.shape != labels.codes.shape:
         raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
     given = values[labels.labeled]
-    missing = [number for number, value in enumerate(given) if value is None or value != value or str(value) == "<NA>"]
+    missing = [number for number, value in enumerate(given) if is_missing(value)]
     if missing:
         raise ParameterError(
             "groups",
             f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
-            "Fill them; a row that belongs to no group gets a group of its own.",
+            "Fill them; a row that belongs to no group is its own group.",
         )
     names, number = np.unique([str(value) for value in given], return_inverse=True)
     if len(names) == len(given):
@@ -831,11 +850,9 @@ def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
         return None
     picked = np.asarray(chosen)
     if picked.shape != labels.codes.shape:
-        raise ParameterError(
-            "chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one truth value per row."
-        )
+        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
     if picked.dtype != bool:
         if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
-            raise ParameterError("chosen", "must be truth values, one per row: whether its label was picked.")
+            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
         picked = picked.astype(bool)
     return picked if picked[labels.labeled].any() else None

@@ -38,7 +38,7 @@ class Prediction:
 
 
 class Model:
-    """A fitted model: `otprop.load` reads it from a file, `LabelResult.model` is that of a result.
+    """A fitted model, from `otprop.load` or `LabelResult.model`.
 
     Parameters
     ----------
@@ -50,12 +50,12 @@ class Model:
     target : str, the column that the labels were in
     classes : list, the labels, by class number
     columns : list of str, the columns that `predict` needs
-    notes : list of str, what to know of the file that the model is from
+    notes : list of str, notes on the model file
 
     Notes
     -----
-    Other attributes and methods of the estimator (``expected_error_``, ``class_prior_``, ``labels_needed``) are those
-    of the model, too.
+    Other attributes and methods of the estimator (``expected_error_``, ``class_prior_``, ``labels_needed``) are also
+    available on the model.
 
     Examples
     --------
@@ -92,7 +92,7 @@ class Model:
 
     @property
     def classes_(self) -> np.ndarray:
-        """The labels as an array, as estimators of scikit-learn have them."""
+        """The labels as an array, as in scikit-learn."""
         return np.asarray(self._values)
 
     @property
@@ -109,17 +109,17 @@ class Model:
         Parameters
         ----------
         data : str, path, DataFrame, list of dicts or Table
-            New rows with the columns that the model was made from, in any order; others are not used.
+            New rows with the columns that the model was trained on, in any order; other columns are ignored.
         probabilities : bool
-            Add a column for the probability of every class.
+            Add one column per class with its probability.
         prefix : str or None
-            Of the names of the added columns; None for the target and an underscore.
+            The prefix of the added columns; None for the target and an underscore.
 
         Returns
         -------
         DataFrame
-            The rows with TARGET_label, TARGET_certainty and TARGET_confidence added: of polars for a frame of polars,
-            else of pandas, with the index of the frame.
+            The rows with TARGET_label, TARGET_certainty and TARGET_confidence added: a polars frame for polars input,
+            otherwise a pandas frame with the index of the input.
         """
         table = as_table(data)
         found = self.predict_table(table, OutputColumns(prefix, probabilities=probabilities))
@@ -155,14 +155,21 @@ class Model:
         return f"<otprop.Model of {self.target!r}: {len(self.classes)} classes ({shown}), {len(self.columns)} columns>"
 
 
-def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str] | None = None) -> Model:
-    """Read a model that `LabelResult.save` or ``otprop label --save`` wrote; no code in the file is run.
+def load(
+    path: str | PathLike[str] | BinaryIO,
+    *,
+    text_model: str | PathLike[str] | None = None,
+    image_model: str | PathLike[str] | None = None,
+) -> Model:
+    """Load a model saved by `LabelResult.save` or ``otprop label --save``. No code in the file is run.
 
     Parameters
     ----------
     path : str, path or binary file
     text_model : str, path or None
-        The local text model that the model was made with, if any: a model file names no other file to open.
+        The local text model that the model was trained with, if any. A model file does not store its path.
+    image_model : str, path or None
+        The local image model that the model was trained with, likewise.
 
     Returns
     -------
@@ -183,19 +190,19 @@ def load(path: str | PathLike[str] | BinaryIO, *, text_model: str | PathLike[str
     if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
         raise ParameterError("path", f"must name a model file; got {path!r} of type {type(path).__name__}.")
     file = Path(path) if isinstance(path, (str, PathLike)) else path
-    model = Model(load_model(file, text_model=text_model))
+    model = Model(load_model(file, text_model=text_model, image_model=image_model))
     for note in model.notes:
         warnings.warn(note, UserWarning, stacklevel=2)
     return model
 
 
 def predict(model: Any, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
-    """Label new rows by a model, as the command `otprop predict` does.
+    """Label new rows with a model, as the command `otprop predict` does.
 
     Parameters
     ----------
     model : Model, LabelResult, str, path or binary file
-        What `otprop.load` or `otprop.label` returned, or the file of a model.
+        A result of `otprop.load` or `otprop.label`, or a model file.
     data, probabilities, prefix : as in `Model.predict`
 
     Returns

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._labels import Labels
-from otprop._progress import FitCancelledError, ProgressCallback
+from otprop._progress import FitCancelledError, ProgressCallback, part_of
 from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.propagation.class_level import ClassLevelFit
@@ -128,15 +128,18 @@ class TransportPropagator(Propagator):
         if on_progress is not None:
             on_progress(done, total, step)
 
-    def _on_round(self, n_rows: int) -> Callable[[Round], bool]:
-        """A function to call after every round: log, report progress, run the callback."""
-        level, done = self._log_level, 0
+    def _on_round(self, n_rows: int, first: float = 0.0) -> Callable[[Round], bool]:
+        """A function to call after every round: log, report progress, run the callback.
+
+        `first` is the share of the work that is done before the rounds.
+        """
+        level, done, progress = self._log_level, 0, part_of(self._step, first, 1.0)
 
         def on_round(round_: Round) -> bool:
             nonlocal done
             done += len(round_.rows)
             _log_round(round_, level)
-            self._step(done, n_rows, f"round {round_.number}")
+            progress(done, n_rows, f"round {round_.number}")
             return bool(self.callback is not None and self.callback(round_))
 
         return on_round

@@ -157,7 +157,7 @@ def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None)
             spoken = np.flatnonzero(~_missing(column, marker))
             codes[spoken, number] = class_numbers(_as_classes(column[spoken], classes), classes)
         if len(spoken) == 0:
-            raise ParameterError("votes", f"of {name} are empty: it is silent on every row. Leave it out.")
+            raise ParameterError("votes", f"of {name} are empty: the voter has no vote. Remove it.")
         unknown = spoken[codes[spoken, number] < 0]
         if len(unknown) and not isinstance(column, ProbabilityVotes):
             rows = f"({len(unknown)} rows, the first of them row {unknown[0]})"
@@ -201,7 +201,7 @@ def voter_columns(votes: Any, n_rows: int) -> list[tuple[str, np.ndarray | Proba
         if getattr(votes, "name", None) is not None:
             columns = [(str(votes.name), columns[0][1])]
     if not columns:
-        raise ParameterError("votes", "have no column; leave them out, or give one column per voter.")
+        raise ParameterError("votes", "have no column; omit them, or pass one column per voter.")
     if len(columns) > MAX_VOTERS:
         raise ParameterError(
             "votes", f"have {len(columns)} columns; at most {MAX_VOTERS} voters are accepted. One column is one voter."
@@ -274,11 +274,14 @@ def _objects(values: Any) -> np.ndarray:
 
 def _missing(column: np.ndarray, marker: Any = None) -> np.ndarray:
     """Where an entry is None, NaN, NaT, NA or the marker."""
-    return np.array([_is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
+    return np.array([is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
 
 
-def _is_missing(value: Any) -> bool:
-    return value is None or type(value).__name__ in ("NAType", "NaTType") or bool(value != value)
+def is_missing(value: Any) -> bool:
+    """Whether a value is None, NaN, NaT or NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return np.ndim(value) == 0 and bool(value != value)
 
 
 def _as_classes(values: np.ndarray, classes: np.ndarray) -> Sequence[Any]:

@@ -15,7 +15,7 @@ import pytest
 from otprop import __version__
 from otprop.cli import main
 
-SCREEN = 76  # lines
+SCREEN = 86  # lines
 
 
 def test_it_tells_versions_threads_and_parts(capsys: pytest.CaptureFixture[str]) -> None:

@@ -39,7 +39,7 @@ def test_label_names_a_class_that_is_hardly_found(customers: Path, capsys: pytes
     assert label(customers) == 0
     err = capsys.readouterr().err
     assert "rows are expected to be 'yes'" in err
-    assert "labelled so: --objective balanced finds more of them" in err
+    assert "labelled with it: --objective balanced finds more of them" in err
     assert "precision" in err
     assert "recall" in err
 

@@ -36,7 +36,7 @@ def test_the_columns_of_an_earlier_run_are_left_out_and_named(
     once, twice, plain = (lots.with_name(name) for name in ("once.csv", "twice.csv", "plain.csv"))
     assert _label(lots, once, "--probabilities", "--prefix", prefix) == 0
     assert _label(once, twice, "--prefix", "new_") == 0
-    assert f"left out: {prefix}label, {prefix}certainty" in capsys.readouterr().err
+    assert f"skipped: {prefix}label, {prefix}certainty" in capsys.readouterr().err
     assert _label(lots, plain, "--prefix", "new_") == 0
     assert [row["new_certainty"] for row in read_rows(twice)] == [row["new_certainty"] for row in read_rows(plain)]
     uses = _columns(once, capsys)

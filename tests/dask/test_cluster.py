@@ -115,7 +115,16 @@ def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(f
 
 
 def test_a_folder_run_listens_on_the_loopback_interface_only(folder, tmp_path):
-    command = [sys.executable, "-m", "otprop.cli", "label", str(folder(LENGTHS)), *OPTIONS, "-o", str(tmp_path / "out")]
+    command = [
+        sys.executable,
+        "-m",
+        "otprop.cli",
+        "label",
+        str(folder([200, 100])),
+        *OPTIONS,
+        "-o",
+        str(tmp_path / "out"),
+    ]
     process = subprocess.Popen([*command, "--jobs", "2", "--quiet"], stderr=subprocess.PIPE, text=True)
     seen: set[tuple[str, int]] = set()
     while process.poll() is None:

@@ -235,7 +235,7 @@ def test_whole_numbers_and_fractions_are_one_target(folder, tmp_path):
     [
         (
             lambda number, frame: frame.drop(columns="x3") if number == 2 else frame,
-            "part-02.parquet lacks the column 'x3', which part-00.parquet has; add it there, or leave it out with "
+            "part-02.parquet lacks the column 'x3', which part-00.parquet has; add it there, or skip it with "
             "--ignore x3.",
         ),
         (
@@ -649,8 +649,8 @@ def damage(**changes):
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda found: 3, "no JSON object"),
-        (lambda found: [], "no JSON object"),
+        (lambda found: 3, "not a JSON object"),
+        (lambda found: [], "not a JSON object"),
         (lambda found: {**found, "more": 1}, "unknown entries"),
         (lambda found: {**found, "format": 2}, "another format"),
         (lambda found: {name: value for name, value in found.items() if name != "version"}, "entries are missing"),

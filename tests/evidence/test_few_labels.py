@@ -7,6 +7,8 @@ import pytest
 
 from otprop import OTP
 
+ALL_TREES = True
+
 
 @pytest.mark.parametrize("n_classes", [3, 6])
 def test_a_forest_that_knows_nothing_gives_a_held_out_label_the_same_chance_as_any_other_class(n_classes):

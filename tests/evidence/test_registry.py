@@ -26,13 +26,12 @@ def test_a_registered_source_has_its_name_and_can_be_saved(name):
 
 
 @pytest.mark.parametrize("name", NAMED_SOURCES)
-@pytest.mark.usefixtures("few_trees")
 def test_sparse_rows_are_taken_or_refused_as_the_entry_says(name):
     model = OTP(evidence=[name])
     if NAMED_SOURCES[name].takes_sparse:
         assert [one.name for one in model.fit(sp.csr_array(X), Y).evidence_] == ["diffusion", name]
     else:
-        with pytest.raises(ValueError, match=f"evidence names '{name}', which does not take sparse rows"):
+        with pytest.raises(ValueError, match=f"evidence names '{name}', which does not accept sparse rows"):
             model.fit(sp.csr_array(X), Y)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -177,6 +178,14 @@ BOX = {"from_name": "box", "to_name": "image", "type": "rectanglelabels", "value
             "task 1 has two choices of 'kind' by annot",
         ),
         ([task(1, annotation(1, choice([3])))], "task 1 has choices without"),
+        ([task("a\nb", annotation(1, choice([3])))], "task number 1 has choices without"),
+        ([task("x" * 1000, annotation(1, choice([3])))], "task number 1 has choices without"),
+        ([task([[]], annotation(1, choice([3])))], "task number 1 has choices without"),
+        ([task(1, annotation(1, choice("a", "\ud800")))], r"has the key '\ud800', which is not valid Unicode"),
+        (
+            [task(1, annotation("\ud800", choice("a")), annotation("b", choice("a")))],
+            r"has the key '\ud800', which is not valid Unicode",
+        ),
         ([], "is empty: it has no rows"),
         ({"tasks": [GOOD]}, "must name the column with the labels"),
     ],
@@ -187,6 +196,39 @@ def test_bad_exports_are_refused_in_one_sentence(tmp_path, tasks, message):
         otprop.label(path)
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
+
+
+def test_a_field_per_task_is_refused_before_it_becomes_columns(tmp_path, monkeypatch):
+    from otprop.files import _json
+
+    monkeypatch.setattr(_json, "from_values", None)
+    tasks = [task(number, annotation(1, choice("a", f"field {number}"))) for number in range(4000)]
+    tracemalloc.start()
+    try:
+        with pytest.raises(TableError, match="4,000 rows and 4,001 columns, but only"):
+            read_table(written(tmp_path, tasks))
+        assert tracemalloc.get_traced_memory()[1] < 50e6  # 4 000 x 4 000 cells would take 640 MB
+    finally:
+        tracemalloc.stop()
+
+
+def test_many_fields_of_one_task_are_read_in_one_pass(tmp_path):
+    class Counted(str):
+        """Counts how often fields are compared."""
+
+        n = 0
+        __hash__ = str.__hash__
+
+        def __eq__(self, other):
+            Counted.n += 1
+            return str.__eq__(self, other)
+
+    fields = [Counted(f"field {number}") for number in range(300)]
+    path = written(tmp_path, [task(1)])
+    table = object.__new__(LabelStudioTable)
+    table.unread, table.origin = {}, str(path)
+    table._rows([task(1, annotation(1, *(choice("a", field) for field in fields)))] * 2)
+    assert Counted.n < 10 * len(fields)
 
 
 def test_predictions_are_for_tasks_only(tmp_path):

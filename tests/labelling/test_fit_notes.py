@@ -46,7 +46,7 @@ def test_random_labels_give_no_note(visits):
 def test_whole_sites_give_a_note_that_names_the_column(visits):
     frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
     result = otprop.label(frame, "kind", settings=FAST)
-    assert any("the labelled rows differ from the others, most of all in 'site'" in note for note in result.notes)
+    assert any("the labelled rows differ from the others, mostly in 'site'" in note for note in result.notes)
     assert any("the labels cover 2 of 10 values of 'site'" in note for note in result.notes)
     assert any("add groups='site'" in note for note in result.notes)
     low, high = result.error_range
@@ -83,7 +83,7 @@ def test_new_classes_give_a_note_and_a_column():
     rows = np.isin(np.arange(600), rng.choice(known, 60, replace=False))
     frame["kind"] = pd.Series(np.array(["x", "y", "z"])[kind]).where(rows)
     result = otprop.label(frame, "kind", settings=FAST)
-    assert any("look like no class that has one" in note for note in result.notes)
+    assert any("look like no labelled class" in note for note in result.notes)
     novelty = result.table["kind_novelty"]
     assert novelty[(kind == 2)].mean() > novelty[(kind < 2) & ~rows].mean() + 0.3
     assert (novelty[rows] == 0).all()
@@ -96,8 +96,13 @@ def test_new_classes_give_a_note_and_a_column():
         ("sit", "there is no column 'sit'"),
         ([1, 2], "has 2 values"),
         (5, "groups must name a column, or be a list with the value of each row; got int"),
+        (set(range(400)), "be a list with the value of each row; got set"),
+        (np.array(3), "be a list with the value of each row; got ndarray"),
         (["one"] * 400, "has one value, 'one', for all rows"),
         ([None] * 400, "is empty in 80 of them, the first being row 1"),
+        ([pd.NA, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([pd.NaT, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([np.array([1, 2])] * 400, "has one value, .*, for all rows"),
     ],
 )
 def test_groups_that_cannot_be_used_are_refused(visits, groups, message):

@@ -12,6 +12,11 @@ import pytest
 import otprop
 from otprop._validation import ParameterError
 from otprop.cli import main
+from otprop.labelling import votes
+from otprop.labelling.votes import vote_cells
+from otprop.table.errors import RequestError
+from otprop.table.frame import table_of_frame
+from otprop.table.target import ClassNames, read_target
 
 QUICK = {"settings": {"evidence": ["linear"]}}
 
@@ -191,6 +196,26 @@ def test_label_refuses_a_long_file_it_cannot_use(change, message):
     frame, _ = mails()
     with pytest.raises(ParameterError, match=message):
         otprop.label(frame, "kind", votes_file=change(long_table(frame)))
+
+
+def test_a_long_file_with_an_annotator_per_vote_is_refused_before_it_becomes_columns(monkeypatch):
+    monkeypatch.setattr(votes, "MAX_CELLS", 10_000_000)
+    n_rows = 4000
+    table = table_of_frame(pd.DataFrame({"words": np.arange(n_rows), "kind": ["a"] * n_rows}), "the table")
+    long = pd.DataFrame({"row": np.arange(1, 2 * n_rows + 1) % n_rows + 1, "label": "a"})
+    long["user"] = [f"task {number}" for number in range(len(long))]
+    with pytest.raises(RequestError, match=r"has 8,000 different values of 'user' in 8,000 votes, too many for 4,000"):
+        vote_cells(None, table, "kind", votes_file=long)
+
+
+def test_each_class_is_read_once_however_many_different_votes_there_are(monkeypatch):
+    made = []
+    monkeypatch.setattr(votes, "ClassNames", lambda classes: made.append(1) or ClassNames(classes))
+    target = read_target(["a", "b", None] * 20, "kind")
+    cells = votes.VoteCells(labels={"llm": [f"label {number}" for number in range(60)]})
+    with pytest.raises(RequestError, match=r"hold 'label 0', .* in 60 rows, which no label"):
+        votes.read_votes(cells, target, ())
+    assert len(made) == 1
 
 
 def test_an_annotator_and_a_column_of_one_name_are_refused():

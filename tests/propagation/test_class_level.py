@@ -25,10 +25,7 @@ from tests.estimators import geometry, hide, nearness
 from tests.strategies import tables
 
 SETTINGS = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-pytestmark = [
-    pytest.mark.usefixtures("few_trees"),
-    pytest.mark.filterwarnings("ignore:y holds -1 and 1 only"),  # rightly
-]
+pytestmark = pytest.mark.filterwarnings("ignore:y holds -1 and 1 only")  # rightly
 
 
 @pytest.fixture(scope="module")

@@ -46,6 +46,11 @@ def test_class_probabilities_of_a_sure_row_are_left_alone() -> None:
     assert np.allclose(class_probabilities(np.array([[1.0, 0.0]]), np.array([0.9])), [[0.9, 0.0]])
 
 
+def test_class_probabilities_share_the_rest_however_small_the_others_are() -> None:
+    found = class_probabilities(np.array([[1.0, 2e-310, 6e-310]]), np.array([0.8]))
+    assert np.allclose(found, [[0.8, 0.05, 0.15]])
+
+
 def test_expected_counts_sum_the_probabilities_and_leave_out_rows_without_a_label() -> None:
     probabilities = np.array([[0.9, 0.1], [0.4, 0.6], [0.3, 0.7]])
     counts = expected_counts(probabilities, np.array([0, 1, -1]))

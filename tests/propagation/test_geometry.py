@@ -10,8 +10,6 @@ from sklearn.metrics import pairwise_distances
 
 from otprop import OTP, FitCancelledError, Geometry
 
-pytestmark = pytest.mark.usefixtures("few_trees")
-
 
 @pytest.fixture(scope="module")
 def blobs():
@@ -61,6 +59,24 @@ def test_a_geometry_of_other_rows_is_refused(blobs):
             OTP().fit(other, y, geometry=geometry)
     with pytest.raises(ValueError, match=r"geometry must be what prepare\(X\) returns"):
         OTP().fit(X, y, geometry="diffusion")
+
+
+def test_labels_spread_over_a_graph_that_was_passed():
+    """Two rings that the graph knows and the features do not."""
+    X, n = np.random.default_rng(0).normal(size=(40, 3)), 40
+    graph = np.roll(np.eye(n), 2, axis=1) + np.roll(np.eye(n), -2, axis=1)
+    y = np.full(n, -1)
+    y[[0, 20]], y[[1, 21]] = 0, 1
+    model = OTP(evidence=None, warm_start=True)
+    model.fit(X, y, geometry=model.prepare(X, graph=graph))
+    np.testing.assert_array_equal(model.transduction_, np.arange(n) % 2)
+    np.testing.assert_array_equal(model.predict(X[:10]), np.arange(10) % 2)
+    assert model.predict_proba(np.zeros((1, 3))).shape == (1, 2)
+    assert model.fit(X, y).reused_ == ()  # the graph is not kept for a fit that does not name it
+    with pytest.raises(ValueError, match=r"graph must have the shape \(40, 40\)"):
+        model.prepare(X, graph=graph[:3])
+    with pytest.raises(ValueError, match="graph needs cost='diffusion'"):
+        OTP("sqeuclidean").prepare(X, graph=graph)
 
 
 def test_prepare_reports_its_progress_can_be_cancelled_and_leaves_the_estimator_as_it_was(blobs):

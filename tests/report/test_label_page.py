@@ -137,8 +137,8 @@ def test_no_threshold_is_offered_whose_error_may_be_anything() -> None:
 
 def test_a_range_that_is_larger_than_its_chart_is_said_to_be() -> None:
     coverage = [Coverage(share, 100, 0.9, 0.02, 0.01, high) for share, high in ((0.1, 0.5), (1.0, 0.05))]
-    assert "the range goes on above" in str(coverage_chart(coverage).elements)
-    assert "the range goes on above" not in str(coverage_chart(coverage[1:]).elements)
+    assert "the range continues above" in str(coverage_chart(coverage).elements)
+    assert "the range continues above" not in str(coverage_chart(coverage[1:]).elements)
 
 
 def test_without_confidence_there_is_no_expected_error() -> None:
@@ -171,7 +171,7 @@ def test_a_large_file_is_sampled_and_the_page_says_so_and_stays_small() -> None:
     html = made_page(outcome, X, {f"column {k}": lambda row: f"{row} " + "né " * 60 for k in range(30)})
     assert len(html.encode()) < 10_000_000
     words = text_of(html)
-    assert "Drawn are 20 000 of 100 000 rows: all 2 000 with a given label" in words
+    assert "The map shows 20 000 of 100 000 rows: all 2 000 with a given label" in words
     data = data_of(html)
     assert len(data["x"]) == 20_000
     assert sum(data["given"]) == 2000
@@ -280,5 +280,5 @@ def test_the_estimated_shares_stand_beside_the_counts_which_are_no_estimate_of_t
     assert "estimated share" in words
     assert "37 %" in words
     assert "63 %" in words
-    assert "no estimate of the shares where classes overlap" in words
+    assert "does not estimate the shares" in words
     assert "estimated share" not in text_of(made_page(outcome, X))

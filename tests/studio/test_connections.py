@@ -45,7 +45,7 @@ def test_many_unfinished_requests_lock_nobody_out(
     quiet: tuple[Any, StudioClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     studio, client = quiet
-    monkeypatch.setattr(connections, "MOST_CONNECTIONS", 20)
+    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 20)
     with ExitStack() as stack:
         waiting = [unfinished(stack, client.port, BEGINNINGS[number % 2]) for number in range(100)]
         assert client.get("/api/state")["file"] == "quiet.csv"

@@ -33,7 +33,7 @@ def parsed(event: bytes) -> tuple[str, Any]:
 
 
 def test_the_state_comes_at_once_and_a_result_does_not_wait_for_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "LEAST_INTERVAL", 3600.0)
+    monkeypatch.setattr(hub, "MIN_INTERVAL", 3600.0)
 
     async def run() -> list[str]:
         page = Page()
@@ -49,7 +49,7 @@ def test_the_state_comes_at_once_and_a_result_does_not_wait_for_the_interval(mon
 
 
 def test_what_happens_in_between_comes_as_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "LEAST_INTERVAL", 0.0)
+    monkeypatch.setattr(hub, "MIN_INTERVAL", 0.0)
 
     async def run() -> int:
         page = Page()
@@ -66,7 +66,7 @@ def test_what_happens_in_between_comes_as_one_event(monkeypatch: pytest.MonkeyPa
 
 def test_a_quiet_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(hub, "HEARTBEAT", 0.001)
-    monkeypatch.setattr(hub, "LEAST_INTERVAL", 0.0)
+    monkeypatch.setattr(hub, "MIN_INTERVAL", 0.0)
 
     async def run() -> bytes:
         events = await Page().open()

@@ -62,7 +62,7 @@ def receive(connection: Connection, *kinds: str) -> tuple[Any, ...]:
 def test_a_newer_label_cancels_the_run_and_only_the_newest_has_a_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "LEAST_PATIENCE", 600.0)
+    monkeypatch.setattr(worker, "MIN_PATIENCE", 600.0)
     with serving(write_lots(tmp_path / "lots.csv")) as connection:
         run, sent = Propagator.run, list[int]()
 
@@ -124,7 +124,7 @@ def test_a_worker_that_has_only_begun_is_not_ended_by_an_interrupt(tmp_path: Pat
 def test_results_are_let_through_where_newer_labels_come_for_too_long(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(worker, "LEAST_PATIENCE", 0.0)
+    monkeypatch.setattr(worker, "MIN_PATIENCE", 0.0)
     monkeypatch.setattr(worker, "PATIENCE", 0.0)
     with serving(write_lots(tmp_path / "lots.csv")) as connection:
         run = Propagator.run

@@ -247,7 +247,7 @@ def test_a_worker_that_does_not_start_again_is_said(quiet: tuple[Any, StudioClie
         assert client.get(f"/api/map?kind={kind}", 202)["state"] == "failed"
     propagation = client.get("/api/state")["propagation"]
     assert propagation["state"] == "failed"
-    assert "labels are saved all the same" in propagation["message"]
+    assert "labels are still saved" in propagation["message"]
 
 
 def test_rows_like_no_labelled_class_are_a_queue_and_a_colouring(tmp_path: Path) -> None:

@@ -14,10 +14,21 @@ from otprop.table.errors import RequestError
 from otprop.table.opening import open_table
 
 h5py = pytest.importorskip("h5py", reason="needs h5py")
+pytestmark = pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # anndata sets options of pandas
 N = 40
 
 
-def write_h5ad(path, *, X=None, obsm=None, kinds=None):
+def write_matrix(place, name, matrix):
+    if not sp.issparse(matrix):
+        place.create_dataset(name, data=matrix)
+        return
+    group = place.create_group(name)
+    group.attrs.update({"encoding-type": f"{matrix.format}_matrix", "shape": matrix.shape})
+    for part in ("data", "indices", "indptr"):
+        group.create_dataset(part, data=getattr(matrix, part))
+
+
+def write_h5ad(path, *, X=None, obsm=None, obsp=None, kinds=None):
     """A file as anndata 0.8 and later writes it, with cells of two kinds by turns."""
     vectors = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
     codes = np.array([*([0, 1] * 4), *[-1] * (N - 8)], dtype=np.int8) if kinds is None else kinds
@@ -39,13 +50,12 @@ def write_h5ad(path, *, X=None, obsm=None, kinds=None):
         matrices = file.create_group("obsm")
         for name, matrix in ({"X_pca": vectors} if obsm is None else obsm).items():
             matrices.create_dataset(name, data=matrix)
-        if sp.issparse(X):
-            group = file.create_group("X")
-            group.attrs.update({"encoding-type": f"{X.format}_matrix", "shape": X.shape})
-            for part in ("data", "indices", "indptr"):
-                group.create_dataset(part, data=getattr(X, part))
-        elif X is not None:
-            file.create_dataset("X", data=X)
+        if obsp is not None:
+            between = file.create_group("obsp")
+            for name, matrix in obsp.items():
+                write_matrix(between, name, matrix)
+        if X is not None:
+            write_matrix(file, "X", X)
     return path
 
 
@@ -151,15 +161,60 @@ def test_a_representation_is_only_for_cells():
     frame = pd.DataFrame({"size": [1.0, 2.0], "kind": ["a", None]})
     with pytest.raises(RequestError, match="use_rep"):
         otprop.label(frame, "kind", use_rep="X_pca")
+    with pytest.raises(RequestError, match="graph"):
+        otprop.label(frame, "kind", graph="connectivities")
 
 
-def test_an_anndata_object_comes_back_with_annotations():
+def same_kind():
+    """A graph that links each cell to the next two of its kind."""
+    steps = sp.diags_array([np.ones(N - 2), np.ones(N - 4)], offsets=[2, 4], shape=(N, N))
+    return sp.csr_matrix(steps + steps.T)
+
+
+def test_labels_spread_over_a_graph_of_the_file(tmp_path):
+    noise = {"X_pca": np.random.default_rng(0).normal(size=(N, 5))}
+    path = write_h5ad(tmp_path / "cells.h5ad", obsm=noise, obsp={"connectivities": same_kind()})
+    out = tmp_path / "out.csv"
+    words = ["--target", "kind", "--graph", "connectivities", "-o", str(out), "--quiet", "--set", "evidence=None"]
+    assert main(["label", str(path), *words]) == 0
+    assert pd.read_csv(out)["kind_label"].tolist() == ["B", "T"] * (N // 2)
+    result = otprop.label(path, "kind", graph="connectivities")
+    assert {setting["n_neighbors"] for setting in result.estimator.settings_} == {None}
+    assert len(result.predict(path)) == N
+
+
+@pytest.mark.parametrize(
+    ("obsp", "options", "reason"),
+    [
+        (None, {}, "has no matrix in `obsp`; scanpy.pp.neighbors makes"),
+        ({"mine": np.eye(N)}, {}, "there is no matrix of `obsp` 'connectivities'; there are 'mine'"),
+        ({"connectivities": np.ones((N, 3))}, {}, "must be a matrix of numbers between the 40 cells"),
+        ({"connectivities": -np.ones((N, N))}, {}, "holds the negative affinity -1.0"),
+        ({"connectivities": np.eye(N)}, {"graph": "distances"}, "holds distances; name affinities"),
+        ({"connectivities": np.eye(N)}, {"method": "otp-paper"}, "graph needs the method otp"),
+        ({"connectivities": np.eye(N)}, {"settings": {"cost": "sqeuclidean"}}, "graph needs cost='diffusion'"),
+    ],
+    ids=["none", "unknown", "shape", "negative", "distances", "paper", "cost"],
+)
+def test_a_graph_that_cannot_be_used_is_refused(tmp_path, obsp, options, reason):
+    path = write_h5ad(tmp_path / "cells.h5ad", obsp=obsp)
+    with pytest.raises(ValueError, match=reason):
+        otprop.label(path, "kind", **{"graph": "connectivities", **options})
+
+
+@pytest.fixture
+def adata():
     anndata = pytest.importorskip("anndata", reason="needs anndata")
     kinds = pd.Categorical([*(["B", "T"] * 4), *[None] * (N - 8)])
     obs = pd.DataFrame({"kind": kinds}, index=[f"cell-{number}" for number in range(N)])
-    adata = anndata.AnnData(sp.csr_matrix(counts().astype(np.float32)), obs=obs)
-    adata.obsm["X_pca"] = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
-    adata.uns["note"], adata.raw = "kept", adata
+    made = anndata.AnnData(sp.csr_matrix(counts().astype(np.float32)), obs=obs)
+    made.obsm["X_pca"] = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
+    made.obsp["connectivities"], made.layers["raw"] = same_kind(), made.X.copy()
+    made.uns["note"], made.raw = "kept", made
+    return made
+
+
+def test_an_anndata_object_comes_back_with_annotations(adata):
     result = otprop.label(adata, "kind", use_rep="X_pca")
     assert list(adata.obs.columns) == ["kind"]
     found = result.adata
@@ -168,9 +223,45 @@ def test_an_anndata_object_comes_back_with_annotations():
     assert found.X is adata.X
     assert found.raw.X is adata.raw.X
     assert found.uns["note"] == "kept"
+    assert found.obsp["connectivities"] is adata.obsp["connectivities"]
+    assert found.layers["raw"] is adata.layers["raw"]
+    assert {str(found.obs[name].dtype) for name in ("kind", "kind_label", "kind_source")} == {"category"}
     assert result.add({"cell-9": "B"}).adata.obs.loc["cell-9", "kind_source"] == "corrected"
     with pytest.raises(TableError, match="would be a file of cells"):
         result.write("out.h5ad")
+
+
+def test_a_view_of_an_anndata_object_is_labelled_like_the_object(adata):
+    found = otprop.label(adata[:30], "kind", graph="connectivities").adata
+    assert found.obs["kind_label"].tolist() == ["B", "T"] * 15
+    assert found.obsp["connectivities"].shape == (30, 30)
+    with pytest.raises(TableError, match="has no cells"):
+        otprop.label(adata[:0], "kind")
+
+
+def test_cells_to_label_next_have_their_names(adata):
+    for found in (otprop.suggest(adata, "kind", n=3), otprop.label(adata, "kind").suggest(3)):
+        assert set(found.index) < set(adata.obs_names)
+        assert list(found.columns) == ["reason", "kind", "file_digest"]
+
+
+def test_an_anndata_object_and_its_file_get_the_same_labels(adata, tmp_path):
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    result = otprop.label(tmp_path / "cells.h5ad", "kind")
+    result.write(tmp_path / "out.h5ad")
+    anndata = pytest.importorskip("anndata", reason="needs anndata")
+    found, expected = anndata.read_h5ad(tmp_path / "out.h5ad"), otprop.label(adata, "kind").adata
+    pd.testing.assert_frame_equal(found.obs, expected.obs, check_dtype=False, check_categorical=False)
+    assert (found.X != adata.X).nnz == 0
+
+
+def test_a_backed_anndata_object_is_read_and_not_copied(adata, tmp_path):
+    adata.write_h5ad(tmp_path / "cells.h5ad")
+    anndata = pytest.importorskip("anndata", reason="needs anndata")
+    result = otprop.label(anndata.read_h5ad(tmp_path / "cells.h5ad", backed="r"), "kind")
+    assert result.table["kind_label"].tolist() == ["B", "T"] * (N // 2)
+    with pytest.raises(RequestError, match="is backed by a file"):
+        _ = result.adata
 
 
 def change(path, edit):

@@ -285,6 +285,18 @@ def test_a_wide_block_needs_memory_for_its_values_and_not_for_pairs_of_columns()
         tracemalloc.stop()
 
 
+def test_a_column_of_pictures_as_arrays_needs_memory_for_its_values():
+    pixels = np.random.default_rng(0).integers(0, 256, (120, 128, 128, 3)).astype(np.uint8)
+    frame = pd.DataFrame({"picture": list(pixels)})  # pairs of columns would take 19 GB
+    tracemalloc.start()
+    try:
+        found = Features(["picture"], None).fit_transform(frame)
+        assert tracemalloc.get_traced_memory()[1] < 300e6  # the values take 47 MB as float64
+    finally:
+        tracemalloc.stop()
+    assert found.shape == (120, 128 * 128 * 3)
+
+
 def test_an_embedding_keeps_its_proportions():
     frame = mixed()
     features = fitted(frame, only=["age"], embedding="e_")

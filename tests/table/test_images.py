@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import io
+
 import numpy as np
 import pandas as pd
 import pytest
 
 import otprop
-from otprop.labelling.model import load_model, predict_table
+from otprop.cli import main
+from otprop.labelling.model import ModelError, load_model, predict_table
 from otprop.table import images
 from otprop.table.errors import NoFeaturesError, RequestError
 from otprop.table.opening import open_table
-from tests.table.pictures import picture, write_pictures
+from tests.labelling.test_model import edited, objects
+from tests.table.pictures import GREEN, picture, write_pictures
 
 pytest.importorskip("PIL", reason="needs Pillow")
 
@@ -155,11 +159,21 @@ def test_a_torchscript_file_makes_the_vectors_and_is_saved_by_its_digest(photos,
     result = otprop.label(photos, "kind", image_model=path)
     assert result.table["kind_label"].tolist() == truth()
     result.write_files(tmp_path / "out.csv", model=tmp_path / "kind.model")
-    picture(seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
-    model = load_model(tmp_path / "kind.model")
+    picture(GREEN, seed=99).save(tmp_path / "photos" / "00.png")  # a picture that the cache does not know
     assert str(tmp_path).encode() not in (tmp_path / "kind.model").read_bytes()
-    with pytest.raises(ValueError, match="a saved model opens no file by itself"):
-        predict_table(model, model.frame(open_table(photos)))
+    with pytest.raises(RequestError, match=r"image_model is needed.*'mean\.pt' with the sha256"):
+        load_model(tmp_path / "kind.model")
+    (tmp_path / "other.pt").write_bytes(b"another file")
+    with pytest.raises(RequestError, match="this model was made with another"):
+        otprop.load(tmp_path / "kind.model", image_model=tmp_path / "other.pt")
+    with pytest.raises(RequestError, match="image_model expected the path"):
+        otprop.load(tmp_path / "kind.model", image_model=mean_colour)
+    assert otprop.load(tmp_path / "kind.model", image_model=path).predict(photos)["kind_label"].tolist() == truth()
+    out = tmp_path / "new.csv"
+    command = ["predict", str(tmp_path / "kind.model"), str(photos), "-o", str(out), "--quiet"]
+    assert main(command) == 2
+    assert main([*command, "--image-model", str(path)]) == 0
+    assert pd.read_csv(out)["kind_label"].tolist() == truth()
 
 
 def test_an_onnx_file_makes_the_vectors(photos, tmp_path):
@@ -174,3 +188,52 @@ def test_an_onnx_file_makes_the_vectors(photos, tmp_path):
     result = otprop.label(photos, "kind", image_model=tmp_path / "mean.onnx")
     assert result.job.columns[0].why == "20 pictures, by mean.onnx in 3 dimensions"
     assert result.table["kind_label"].tolist() == truth()
+
+
+@pytest.fixture
+def picture_model(photos, tmp_path):
+    otprop.label(photos, "kind", settings={"evidence": ["linear"]}).save(tmp_path / "kind.model")
+    return tmp_path / "kind.model"
+
+
+def with_state(path, **state):
+    """The model file with other values in its column of pictures."""
+    content = path.read_bytes()
+    return io.BytesIO(edited(content, lambda text: objects(text)["table.image"]["state"].update(state)))
+
+
+@pytest.mark.parametrize("n_numbers", [10**12, 1059, -1, "many", 1060.0, None])
+def test_a_model_whose_vectors_of_pictures_have_another_length_is_refused(picture_model, n_numbers):
+    with pytest.raises(ModelError, match="damaged or not a model"):
+        load_model(with_state(picture_model, n_numbers=n_numbers))
+
+
+def test_a_model_cannot_make_up_an_image_model(picture_model):
+    model = {"object": "table.local_image_model", "number": 999_999, "state": {"digest": "0" * 64, "title": "a.pt"}}
+    others = ({"digest": "0" * 64, "title": "a.pt", "encode": [1]}, {"digest": "0" * 64, "name": "../victim"}, None)
+    for state in others:
+        odd = None if state is None else {**model, "state": state}
+
+        def change(text, odd=odd):
+            node = objects(text)["table.image"]
+            node["object"] = "table.image_model"
+            node["state"]["model"] = odd
+
+        with pytest.raises(ModelError, match=r"damaged or not a model|in the place of a method"):
+            load_model(io.BytesIO(edited(picture_model.read_bytes(), change)))
+
+
+def test_new_rows_whose_pictures_are_all_missing_are_labelled_and_named(picture_model, tmp_path):
+    (tmp_path / "away").mkdir()
+    pd.DataFrame({"photo": ["gone.png", "/dev/zero", None, "a\0b.png", "x" * 5000 + ".png"]}).to_json(
+        tmp_path / "away" / "t.json", orient="records"
+    )
+    model = load_model(picture_model)
+    found = predict_table(model, model.frame(open_table(tmp_path / "away" / "t.json")))
+    assert len(found.codes) == 5
+    assert len(np.unique(found.distributions, axis=0)) == 1
+
+
+def test_a_new_table_without_the_column_of_pictures_is_refused(picture_model):
+    with pytest.raises(ValueError, match="photo"):
+        load_model(picture_model).check_columns(["other"])

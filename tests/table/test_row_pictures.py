@@ -211,3 +211,12 @@ def test_a_picture_that_is_swapped_for_a_link_while_it_is_opened_is_not_shown(
     monkeypatch.setattr(Path, "resolve", swap)
     with pytest.raises(NoPictureError, match="cannot be read"):
         shown.of_row(0, THUMBNAIL)
+
+
+def test_an_array_of_numbers_becomes_a_png_of_its_finite_range() -> None:
+    image = np.array([[0.0, 1.0, np.nan], [2.0, np.inf, -np.inf]])
+    found = np.asarray(Image.open(BytesIO(png(image))))
+    assert found.tolist() == [[0, 128, 0], [255, 255, 0]]
+    wide = np.asarray(Image.open(BytesIO(png(np.array([[-1.7e308, 0.0], [1.7e308, 1.7e308]])))))
+    assert wide.tolist() == [[0, 128], [255, 255]]
+    assert not np.asarray(Image.open(BytesIO(png(np.full((2, 2), np.nan))))).any()

@@ -87,6 +87,9 @@ def test_vectors_are_named_by_a_plain_file(table, tmp_path, vectors):
     os.mkfifo(tmp_path / "pipe.npy")
     with pytest.raises(RequestError, match="it is not a plain file"):
         open_table(table, vectors=tmp_path / "pipe.npy")
+    for name in ("a" * 5000, "a\0b"):
+        with pytest.raises(RequestError, match="there is no such file"):
+            open_table(table, vectors=name)
     with pytest.raises(RequestError, match="vectors must name"):
         open_table(table, vectors=vectors)
 
@@ -182,3 +185,39 @@ def test_the_texts_of_a_data_set_are_checked(tmp_path, vectors, name, text, reas
     (folder / name).write_text(text)
     with pytest.raises(TableError, match=reason):
         open_table(folder)
+
+
+def test_a_data_set_with_splits_names_them(tmp_path, vectors):
+    (tmp_path / "cells").mkdir()
+    for split in ("train", "test"):
+        write_dataset(tmp_path / "cells" / split, vectors, codes())
+    (tmp_path / "cells" / "dataset_dict.json").write_text('{"splits": ["train", "test"]}')
+    with pytest.raises(TableError, match="is a DatasetDict with the splits 'test', 'train'; name one of them"):
+        open_table(tmp_path / "cells")
+    assert main(["label", str(tmp_path / "cells"), "--target", "kind"]) != 0
+    assert open_table(tmp_path / "cells" / "train").n_rows == len(codes())
+
+
+@pytest.mark.parametrize("scale", [1e300, 1e-300])
+def test_vectors_of_any_scale_give_the_same_labels(tmp_path, vectors, scale):
+    kinds = np.array(["" if kind is None else kind for kind in KINDS])
+    found = []
+    plain = vectors.astype(np.float64)
+    for name, values in (("one", plain), ("other", plain * scale)):
+        np.savez(tmp_path / f"{name}.npz", X=values, kind=kinds)
+        pd.DataFrame({"kind": KINDS}).to_csv(tmp_path / f"{name}.csv", index=False)
+        np.save(tmp_path / f"{name}.npy", values)
+        for source, more in ((f"{name}.npz", {}), (f"{name}.csv", {"vectors": tmp_path / f"{name}.npy"})):
+            result = otprop.label(tmp_path / source, "kind", settings={"evidence": ["linear"]}, **more)
+            assert result.table["kind_label"].tolist() == TRUTH
+            found.append(result.outcome.distributions)
+    for other in found[1:]:
+        np.testing.assert_allclose(other, found[0], atol=1e-4)
+
+
+def test_numbers_beyond_double_precision_are_infinite(table, tmp_path, vectors):
+    wide = vectors.astype(np.longdouble)
+    wide[3, 1] = np.longdouble("1e4000") if np.finfo(np.longdouble).max > 1e308 else np.inf
+    np.save(tmp_path / "other.npy", wide)
+    result = otprop.label(table, "kind", vectors=tmp_path / "other.npy", settings={"evidence": ["linear"]})
+    assert result.table["kind_label"].notna().all()

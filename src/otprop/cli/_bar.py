@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
-    """Yield a progress callback; it shows nothing where `quiet`, or where standard error is no terminal."""
+    """Yield a progress callback; it shows nothing if `quiet`, or if standard error is not a terminal."""
     if quiet or not sys.stderr.isatty():
         yield lambda done, total, step: None
         return

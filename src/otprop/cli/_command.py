@@ -11,11 +11,11 @@ from otprop.cli._streams import printable
 
 COMMANDS = {
     "label": "label the rows of a file",
-    "suggest": "name the rows to label next",
+    "suggest": "list the rows to label next",
     "check": "find given labels that look wrong",
-    "studio": "label in the browser, and watch the labels flow",
-    "predict": "label new rows by a saved model",
-    "doctor": "print versions, threads and optional parts",
+    "studio": "label in the browser",
+    "predict": "label new rows with a saved model",
+    "doctor": "print versions, threads and optional packages",
 }  # each in the module of its name
 FAILED, USED_WRONGLY, INTERRUPTED, READER_LEFT, TERMINATED = 1, 2, 130, 141, 143
 WIDTH = 110
@@ -30,15 +30,10 @@ class UsageError(OtpropError, ValueError):
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line, with the nearest known option."""
 
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        self.options: list[str] = []
-        super().__init__(*args, **kwargs)
-
-    def add_argument(self, *args: Any, **kwargs: Any) -> argparse.Action:
-        """As in argparse; the options are kept for suggestions."""
-        action = super().add_argument(*args, **kwargs)
-        self.options.extend(action.option_strings)
-        return action
+    @property
+    def options(self) -> list[str]:
+        """The options, those of groups included."""
+        return list(self._option_string_actions)
 
     def refuse_unknown(self, arguments: Sequence[str]) -> None:
         """Refuse an unknown option, before argparse reports that a required one is missing."""

@@ -17,7 +17,7 @@ _OTHER_NAMES = {
 }
 _SAME_NAMES = {
     *("abstain_below", "chosen", "class_prior", "corrections", "decimal", "delimiter", "embedding"),
-    *("encoding", "excel_safe", "features", "fill", "force", "format", "groups", "ignore", "image_model"),
+    *("encoding", "excel_safe", "features", "fill", "force", "format", "graph", "groups", "ignore", "image_model"),
     *("jobs", "labels", "landmarks", "map", "max_bytes", "merge_labels", "method", "metric", "new_classes"),
     *("numeric_classes", "objective", "prefix", "probabilities", "quote", "random_share", "report", "rescue"),
     *("sample", "scheduler", "seed", "session", "sheet", "target", "text_model", "unlabeled", "use_rep"),

@@ -30,7 +30,7 @@ _EXAMPLE = """\
 example:
   otprop label lots.csv --target variety --report lots.html
 
-Labels the unlabelled rows of a table by optimal transport. `otprop COMMAND --help` says more.
+Label the unlabelled rows of a table by optimal transport. `otprop COMMAND --help` describes a command.
 """
 
 

@@ -17,16 +17,16 @@ if TYPE_CHECKING:
     from otprop.files import Table
     from otprop.labelling.job import Request
 
-FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst; - for standard input"
-FILES_HELP = f"{FILE_HELP}; or a folder, or a pattern in quotes"
-OUTPUT_HELP = "default: NAME.labelled.EXT next to FILE; for a folder, a folder"
-INTERRUPTED = "interrupted. No file was written; an output that was there before is as it was."
+FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst; - for standard input"
+FILES_HELP = f"{FILE_HELP}; or a folder, or a quoted pattern"
+OUTPUT_HELP = "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE"
+INTERRUPTED = "interrupted. No file was written or changed."
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
     *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
     *("votes", "votes_file"),
-    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "vectors"),
+    *("embedding", "image_model", "metric", "seed", "jobs", "labels", "use_rep", "graph", "vectors"),
     *("format", "delimiter", "quote", "encoding", "decimal", "max_bytes", "sheet"),
 )
 
@@ -62,22 +62,23 @@ def add_table_options(parser: argparse.ArgumentParser) -> None:
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
     """How a file is read, where it cannot be detected."""
-    add = parser.add_argument
+    add = parser.add_argument_group("reading the file").add_argument
     add("--format", choices=FORMATS, metavar="NAME", help=f"{', '.join(FORMATS)}; default: by the file name")
-    add("--delimiter", metavar="C", help="cell delimiter; this and the next three are detected by default")
-    add("--quote", metavar="C")
-    add("--encoding", metavar="NAME")
-    add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of the numbers in text: . or ,")
+    add("--delimiter", metavar="C", help="cell delimiter; this and the next three options are detected by default")
+    add("--quote", metavar="C", help="quote character")
+    add("--encoding", metavar="NAME", help="text encoding, as in utf-8")
+    add("--decimal", choices=(".", ","), metavar="C", help="decimal sign of numbers: . or ,")
     add("--sheet", metavar="NAME", help="sheet of an Excel file; default: the first")
-    add("--max-bytes", type=int, metavar="N", help="largest size of a compressed file once it is decompressed")
-    add("--labels", metavar="FILE", help="labels of a folder of pictures: a table of paths and labels")
-    add("--use-rep", metavar="NAME", help="the vectors of the cells of an .h5ad file; default: X_pca")
-    add("--vectors", metavar="FILE", help="a .npy file with a vector for each row of the table")
+    add("--max-bytes", type=int, metavar="N", help="limit for the decompressed size of a compressed file")
+    add("--labels", metavar="FILE", help="labels of a folder of pictures or texts: a file of paths and labels")
+    add("--use-rep", metavar="NAME", help="matrix of an .h5ad file to compare cells by; default: X_pca")
+    add("--graph", metavar="NAME", help="graph of an .h5ad file that labels spread over, such as connectivities")
+    add("--vectors", metavar="FILE", help=".npy file with one vector per row of the table")
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
     """Which labels and columns of the file are used."""
-    add = parser.add_argument
+    add = parser.add_argument_group("labels and columns").add_argument
     add(
         "--unlabeled",
         action="append",
@@ -86,33 +87,37 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
         metavar="WORD",
         help="extra value that means unlabelled",
     )
-    add("--merge-labels", action="store_true", help="labels that differ by case, blanks or a typing error are one")
-    add("--numeric-classes", action="store_true", help="numbers that look like measurements are classes")
+    add("--merge-labels", action="store_true", help="merge labels that differ only by case, spaces or a typing error")
+    add("--numeric-classes", action="store_true", help="accept numbers that look like measurements as classes")
     add(
         "--corrections",
         nargs="+",
         default=[],
         metavar="FILE",
-        help="more labels: corrections from a page, or suggested rows that were filled in",
+        help="files with more labels: corrections from a report, or suggested rows filled in",
     )
-    add("--new-classes", action="store_true", help="labels of the corrections may be new classes, however written")
-    add("--chosen", metavar="COLUMN", help="tells labels that were picked (yes, reviewed) from those drawn at random")
-    add("--groups", metavar="COLUMN", help="patient, site, ...: rows of a group were labelled together")
-    add("--features", nargs="+", metavar="COLUMN", help="use these columns only")
-    add("--ignore", nargs="+", default=[], metavar="COLUMN", help="leave these columns out")
-    add("--embedding", metavar="PREFIX", help="prefix of columns that are one vector")
-    add("--image-model", metavar="PATH", help="vectors of pictures by a local .onnx or TorchScript file")
+    add(
+        "--new-classes",
+        action="store_true",
+        help="accept labels of corrections as new classes, even if they look like typing errors",
+    )
+    add("--chosen", metavar="COLUMN", help="column that marks labels of rows that were picked, not drawn at random")
+    add("--groups", metavar="COLUMN", help="column of patients, sites, ... whose rows were labelled together")
+    add("--features", nargs="+", metavar="COLUMN", help="use only these columns")
+    add("--ignore", nargs="+", default=[], metavar="COLUMN", help="skip these columns")
+    add("--embedding", metavar="PREFIX", help="prefix of the columns of an embedding")
+    add("--image-model", metavar="PATH", help="local .onnx or TorchScript file for pictures")
     add("--metric", metavar="NAME", help="distance between rows: euclidean, cosine, manhattan, ...")
-    add("--seed", type=int, default=0, metavar="N")
+    add("--seed", type=int, default=0, metavar="N", help="random seed; default: 0")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
 
 
 def add_votes_option(parser: argparse.ArgumentParser) -> None:
     """Columns with what voters say."""
-    add = parser.add_argument
-    help_text = "what a language model, annotators or rules say; or the start of columns with a probability per class"
+    add = parser.add_argument_group("votes").add_argument
+    help_text = "columns of noisy labels (language model, annotators, rules); or a prefix of class probabilities"
     add("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)
-    add("--votes-file", metavar="FILE", help="more votes: a line for each row, annotator and label")
+    add("--votes-file", metavar="FILE", help="votes with one line per row and annotator")
 
 
 def make_request(options: argparse.Namespace, **more: Any) -> Request:
@@ -139,17 +144,17 @@ def same_input(options: argparse.Namespace) -> list[str]:
 
 def add_writing_options(parser: argparse.ArgumentParser) -> None:
     """How the table is written."""
-    add = parser.add_argument
-    add("--excel-safe", action="store_true", help="no text cell of a CSV starts a formula")
-    add("--force", action="store_true", help="write over files that are there")
+    add = parser.add_argument_group("writing").add_argument
+    add("--excel-safe", action="store_true", help="escape text cells that a spreadsheet would run as a formula")
+    add("--force", action="store_true", help="overwrite existing output files")
 
 
 def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
     """What the command prints, and where."""
-    add = parser.add_argument
-    add("--json", action="store_true", help="a summary for scripts on standard output")
-    add("--quiet", action="store_true", help="errors only")
-    add("--debug", action="store_true", help="show the traceback of an error")
+    add = parser.add_argument_group("messages").add_argument
+    add("--json", action="store_true", help="print a JSON summary to standard output")
+    add("--quiet", action="store_true", help="print only errors")
+    add("--debug", action="store_true", help="print the traceback of an error")
 
 
 def reading_options(options: argparse.Namespace) -> dict[str, Any]:
@@ -177,9 +182,8 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
 
 def door_options(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_table` that the command names."""
-    return {
-        name: value for name in ("labels", "use_rep", "vectors") if (value := getattr(options, name, None)) is not None
-    }
+    names = ("labels", "use_rep", "graph", "vectors")
+    return {name: value for name in names if (value := getattr(options, name, None)) is not None}
 
 
 def is_one_table(options: argparse.Namespace) -> bool:
@@ -199,6 +203,6 @@ def settle_target(options: argparse.Namespace) -> None:
     options.target = default_target(options.file, options.labels) if options.file != "-" else None
     folder = Path(options.file)
     if options.target is None and folder.is_dir() and not any(format_of_name(path) for path in folder.iterdir()):
-        raise UsageError(f"{options.file} has neither tables nor pictures.")
+        raise UsageError(f"{options.file} has neither tables nor pictures nor texts.")
     if options.target is None:
         raise UsageError("the following arguments are required: --target.")

@@ -45,6 +45,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
     from otprop.files import TableError, check_ending, check_output, refuse_url
     from otprop.files.atomic import record_writes
+    from otprop.table.database import database_parts, is_database
 
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
@@ -65,8 +66,9 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         raise UsageError("the output, --report and --save need different names.")
     if paths.table != "-":
         check_ending(paths.table, options.file)
+    file = database_parts(options.file)[0] if is_database(options.file) else options.file
     for path in paths.files:
-        check_output(path, options.force, [*inputs, *([] if options.file == "-" else [options.file])])
+        check_output(path, options.force, [*inputs, *([] if file == "-" else [file])])
     options.written = record_writes()  # for the sentence on a command that fails half-way
     return paths
 
@@ -85,9 +87,14 @@ def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table
 
 
 def default_output(file: str) -> str:
-    """The output where none is named: beside the input, or standard output."""
+    """The default output: next to the input, or standard output."""
     if file == "-":
         return "-"
+    from otprop.table.database import default_output as beside_database
+    from otprop.table.database import is_database
+
+    if is_database(file):
+        return beside_database(file)
     path = Path(file)
     if path.is_dir():
         whole = path.resolve()  # . and .. have no name

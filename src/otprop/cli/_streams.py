@@ -30,7 +30,7 @@ _received: list[KeyboardInterrupt] = []  # what the signals of this run have rai
 def signals_raise() -> Iterator[None]:
     """Raise `Terminated` on SIGTERM, so that temporary files are removed; outside of the main thread do nothing.
 
-    Compiled modules that are being imported turn a KeyboardInterrupt into errors of their own: what SIGTERM and Ctrl-C
+    Compiled modules that are being imported turn a KeyboardInterrupt into other errors: what SIGTERM and Ctrl-C
     have raised is kept, see `interruption`.
     """
     if threading.current_thread() is not threading.main_thread():
@@ -102,7 +102,7 @@ def standard_output() -> BinaryIO:
 
 
 def write_json(summary: dict[str, Any]) -> None:
-    """Print a summary for scripts; bytes of file names that are no UTF-8 are escaped, as JSON can hold them."""
+    """Print a summary for scripts; bytes of file names that are not UTF-8 are escaped."""
     text = json.dumps(summary, ensure_ascii=False, indent=2)
     sys.stdout.write(re.sub("[\ud800-\udfff]", lambda found: f"\\u{ord(found[0]):04x}", text) + "\n")
 

@@ -16,17 +16,17 @@ example:
   otprop check lots.csv --target variety -o issues.csv
   otprop label lots.csv --target variety --corrections issues.csv
 
-Lists the given labels that the other labels contradict, the most doubtful first. OUT has row, label (empty: fill in
-what is right), given, suggested, and the probability that the given label is wrong. Rows without a label help, but
-need not be there.
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
+List the given labels that the other labels contradict, the most doubtful first. OUT has the columns row, label
+(empty: fill in the right label), given, suggested, and the probability that the given label is wrong. Unlabelled
+rows help, but are not needed.
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     usage = "check FILE --target COLUMN [-o OUT] [options]"
-    target = "the column with the labels"
+    target = "column with the labels"
     parser = add_table_command(commands, "check", run_command, usage=usage, text=_EXAMPLE, target=target)
     output = "write the list: CSV, Excel, ...; - for standard output"
     parser.add_argument("-o", "--output", metavar="OUT", help=output)

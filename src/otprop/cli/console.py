@@ -97,7 +97,7 @@ class Messages:
                 self._line(f"written: {path} ({what})")
 
     def predicted(self, model: SavedModel, codes: np.ndarray, paths: OutputPaths) -> None:
-        """What a saved model said of new rows."""
+        """Print the predictions of a saved model."""
         counts = np.bincount(codes, minlength=len(model.classes))
         order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
         named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
@@ -205,7 +205,7 @@ class Messages:
                 reasons.setdefault(use.why, []).append(use.name)
         for why, names in reasons.items():
             more = f" and {len(names) - MAX_LEFT_OUT} more" if len(names) > MAX_LEFT_OUT else ""
-            self._line(f"left out: {', '.join(names[:MAX_LEFT_OUT])}{more} ({why})")
+            self._line(f"skipped: {', '.join(names[:MAX_LEFT_OUT])}{more} ({why})")
 
     def _line(self, text: str) -> None:
         self._console.print(Text(printable(text)))
@@ -214,7 +214,7 @@ class Messages:
 def _classes(outcome: Outcome) -> RichTable:
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
     table.add_column(Text(printable(outcome.target)), overflow="fold")
-    heads = ["given", "labelled", "in all", "share"] + (["confidence"] if outcome.confidence is not None else [])
+    heads = ["given", "labelled", "total", "share"] + (["confidence"] if outcome.confidence is not None else [])
     heads += ["precision", "recall"] if outcome.class_errors else []
     for head in heads:
         table.add_column(head, justify="right")
@@ -247,7 +247,7 @@ def _voter_line(voter: Voter, classes: Sequence[str]) -> str:
     text = f"{voter.name} agrees with your labels in {voter.accuracy:.0%} ({voter.low:.0%} to {voter.high:.0%})"
     text += f" of {counted(voter.n_judged, 'labelled row')}, and has {counted(voter.n_votes, 'vote')}"
     if voter.high < 1.0 / len(classes):
-        text += "; that is worse than guessing: are its classes swapped? If not, leave it out"
+        text += "; that is worse than guessing: are its classes swapped? If not, drop it"
     weak = [(one, code) for code, one in voter.by_class.items() if one.high < voter.accuracy]
     for one, code in sorted(weak, key=lambda pair: pair[0].accuracy)[:MAX_WEAK_CLASSES]:
         text += f"; of {printable(str(classes[code]))} it finds {one.accuracy:.0%} ({one.low:.0%} to {one.high:.0%})"
@@ -282,7 +282,7 @@ def _expected_error(text: str, n_held_out: int) -> str:
 def _cost(outcome: Outcome, expected: float) -> str:
     if outcome.objective == "balanced":
         return f"Expected macro-F1 (mean F1 of the classes): {1.0 - expected:.3f}; errors of rare classes count more."
-    return f"Expected mean cost of the new labels: {expected:.3g}, where an error without a cost of its own counts 1."
+    return f"Expected mean cost of the new labels: {expected:.3g}, where an error without a given cost counts 1."
 
 
 def _offer(offer: Coverage) -> str:

@@ -43,14 +43,14 @@ example:
   otprop doctor
   otprop doctor --json
 
-Prints versions, threads and the optional parts that were found.
+Print versions, threads and the optional packages that are installed.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     parser = add_command(commands, "doctor", run_command, usage="doctor [--json]", text=_EXAMPLE)
-    parser.add_argument("--json", action="store_true", help="for scripts")
+    parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

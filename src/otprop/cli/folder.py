@@ -20,15 +20,15 @@ if TYPE_CHECKING:
     from otprop.dask._folder import FolderRequest, FolderResult
     from otprop.labelling.job import Request
 
-INTERRUPTED = "interrupted. Finished files are in place; the same command goes on with the others."
-SCHEDULER_HELP = "of a Dask cluster that labels the folder; default: processes of this machine"
+INTERRUPTED = "interrupted. Finished files are in place; the same command continues with the others."
+SCHEDULER_HELP = "address of a Dask cluster for a folder; default: processes on this machine"
 
 
 def add_folder_options(parser: argparse.ArgumentParser, *, landmarks: bool) -> None:
     """Options for folders only."""
     parser.add_argument("--scheduler", metavar="ADDRESS", help=SCHEDULER_HELP)
     if landmarks:
-        help_text = "rows of a folder that the fit uses, beside the labelled ones; default: 200000"
+        help_text = "unlabelled rows of a folder that the fit uses; default: 200000"
         parser.add_argument("--landmarks", type=int, metavar="N", help=help_text)
 
 
@@ -109,7 +109,8 @@ def run_predict(options: argparse.Namespace) -> int:
 
     folder = _folder(options)
     with bar(quiet=options.quiet) as progress, _client(options) as client:
-        result = predict_folder(folder, str(options.model), client, text_model=options.text_model, progress=progress)
+        models = {"text_model": options.text_model, "image_model": options.image_model}
+        result = predict_folder(folder, str(options.model), client, **models, progress=progress)
     return _report(result, options)
 
 

@@ -39,11 +39,12 @@ example:
   otprop label 'lots/*.parquet' --target variety -o labelled/
   otprop label photos/ --labels labels.csv -o labelled.csv
 
-Labels the rows whose TARGET cell is empty. All other cells come back as they were; added are TARGET_label,
-_certainty, _confidence, _round and _source (given, corrected, propagated, abstained).
-A folder or a pattern of files gives a folder, one output a file, without _round; a run that was killed goes on
-with the files that are left. A folder of pictures is one table; --labels or the names of sub-folders label it.
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
+Label the rows whose TARGET cell is empty. The output has all cells of FILE unchanged, and the new columns
+TARGET_label, _certainty, _confidence, _novelty, _round and _source (given, corrected, propagated, abstained).
+For a folder or a pattern of files, the output is a folder with one file per input file; if the run is stopped,
+the same command continues it. A folder of pictures or .txt files is one table, labelled by --labels or by its
+sub-folders. FILE::TABLE is a table of an SQLite database, which is only read.
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -53,20 +54,33 @@ def add_parser(commands: Any) -> None:
     parser = add_table_command(commands, "label", run_command, usage=usage, text=_EXAMPLE, target=target, files=True)
     add = parser.add_argument
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
-    add("--report", type=Path, metavar="PAGE", help="write a page that shows what happened")
-    add("--save", type=Path, metavar="MODEL", help="keep the model, for otprop predict")
+    add("--report", type=Path, metavar="PAGE", help="write an HTML page with a map of the rows and the rows to review")
+    add("--save", type=Path, metavar="MODEL", help="save the model for otprop predict")
     add("--fill", action="store_true", help="write the labels into the target column itself")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
-    add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
-    add("--text-model", metavar="PATH", help="vectors of text by a local sentence-transformers folder or .onnx file")
+    add("--prefix", metavar="NAME", help="prefix of the added columns; default: TARGET_")
+    add("--text-model", metavar="PATH", help="local sentence-transformers folder or .onnx file for text columns")
     add("--method", default="otp", metavar="NAME", help="otp, or otp-paper: the paper's algorithm; default: otp")
-    add("--set", action="append", default=[], dest="settings", metavar="NAME=VALUE", help="a parameter of the method")
-    add("--abstain-below", type=float, metavar="P", help="leave rows under this confidence unlabelled")
-    add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="shares of all rows, if you know them; or: uniform")
-    add("--objective", metavar="NAME", help="which errors count: accuracy, or balanced, which finds rare classes")
-    add("--cost", nargs="+", dest="costs", metavar="TRUE:LABEL=COST", help="what errors cost, as in yes:no=10; else 1")
-    add("--map", choices=("pca", "umap"), help="how the page draws the rows; default: pca")
-    add("--dry-run", action="store_true", help="say what would be done")
+    add(
+        "--set",
+        action="append",
+        default=[],
+        dest="settings",
+        metavar="NAME=VALUE",
+        help="set a parameter of the method",
+    )
+    add("--abstain-below", type=float, metavar="P", help="keep rows with a lower confidence unlabelled")
+    add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="known share of each class among all rows; or: uniform")
+    add("--objective", metavar="NAME", help="accuracy (default), or balanced: find more of the rare classes")
+    add(
+        "--cost",
+        nargs="+",
+        dest="costs",
+        metavar="TRUE:LABEL=COST",
+        help="cost of errors, as in yes:no=10; default: 1 each",
+    )
+    add("--map", choices=("pca", "umap"), help="layout of the map in the report; default: pca")
+    add("--dry-run", action="store_true", help="print what would be done, and write nothing")
     add_folder_options(parser, landmarks=True)
     add_table_options(parser)
 

@@ -27,9 +27,9 @@ example:
   otprop predict lots.model new_lots.csv -o new_lots_labelled.csv
   otprop predict lots.model 'new_lots/*.parquet' -o new_lots_labelled/
 
-Adds TARGET_label, _certainty, _confidence and, on request, TARGET_p_CLASS. The file needs the columns that the
-model was made from, in any order.
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
+Add the columns TARGET_label, _certainty, _confidence and, with --probabilities, TARGET_p_CLASS. FILE needs the
+columns that the model was trained on, in any order.
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -44,15 +44,22 @@ def add_parser(commands: Any) -> None:
         interrupted=INTERRUPTED,
     )
     add = parser.add_argument
-    add("model", type=Path, metavar="MODEL", help="what otprop label --save wrote; of a folder, _otprop/model")
+    add(
+        "model", type=Path, metavar="MODEL", help="file written by otprop label --save; for a folder, OUT/_otprop/model"
+    )
     add("file", metavar="FILE", help=FILES_HELP)
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
-    add("--text-model", metavar="PATH", help="the text model that MODEL was made with, which is never named in it")
+    add(
+        "--text-model",
+        metavar="PATH",
+        help="text model that MODEL was trained with; a model file does not store its path",
+    )
+    add("--image-model", metavar="PATH", help="image model that MODEL was trained with, likewise")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
-    add("--prefix", metavar="NAME", help="of the added columns; default: TARGET_")
+    add("--prefix", metavar="NAME", help="prefix of the added columns; default: TARGET_")
     add_reading_options(parser)
     add_writing_options(parser)
-    add("--jobs", type=int, metavar="N", help="processes for a folder; default: one for each processor")
+    add("--jobs", type=int, metavar="N", help="processes for a folder; default: one per processor")
     add_folder_options(parser, landmarks=False)
     add_verbosity_options(parser)
 
@@ -74,7 +81,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     output = OutputColumns(options.prefix, probabilities=options.probabilities)
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"loading {options.model}")
-        saved = load_model(options.model, text_model=options.text_model)
+        saved = load_model(options.model, text_model=options.text_model, image_model=options.image_model)
         model = Model(saved)
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)

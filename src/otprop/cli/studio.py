@@ -30,11 +30,11 @@ _EXAMPLE = """\
 example:
   otprop studio lots.csv --target variety
 
-Opens a page in the browser: all rows on a map, a queue of rows to label by key, and the labels that follow from them
-after each one. TARGET need not exist in FILE yet, and FILE is never written: every label is saved at once in a session
-file beside it, FILE.otprop, which the next start goes on with. FILE may be a folder of pictures. The server listens on
-this machine only, and stays until Ctrl-C.
-Exit status: 0 ended by Ctrl-C, 1 failed, 2 used wrongly, 143 terminated.
+Label rows in the browser by key, with a map of all rows; each label updates the labels of the other rows. TARGET
+need not exist in FILE yet. FILE, which may be a folder of pictures or texts, is never changed: every label is saved at
+once in the session file FILE.otprop, and the next start continues from there. The server listens only on this machine
+and runs until Ctrl-C.
+Exit status: 0 ended by Ctrl-C, 1 failure, 2 wrong usage, 143 terminated.
 """
 
 
@@ -43,17 +43,21 @@ def add_parser(commands: Any) -> None:
     parser = add_command(commands, "studio", run_command, usage="studio FILE --target COLUMN [options]", text=_EXAMPLE)
     add = parser.add_argument
     add("file", metavar="FILE", help="CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst")
-    add("--target", metavar="COLUMN", help="the column with the labels, or the one that will have them")
-    add("--port", type=int, metavar="N", help="of the address; default: 8756, or the next that is free")
-    add("--no-browser", action="store_true", help="print the address only")
-    add("--session", metavar="PATH", help="where the labels are saved; default: FILE.otprop")
-    add("--rescue", metavar="PATH", help="write the labels of a damaged session to a CSV for --corrections, and end")
-    add("--sample", type=int, metavar="N", help="open so many rows, drawn at random")
+    add("--target", metavar="COLUMN", help="column with the labels; may be new")
+    add("--port", type=int, metavar="N", help="port; default: 8756, or the next free one")
+    add("--no-browser", action="store_true", help="print the address and do not open it")
+    add("--session", metavar="PATH", help="file in which the labels are saved; default: FILE.otprop")
+    add(
+        "--rescue",
+        metavar="PATH",
+        help="write the readable labels of a damaged session to a CSV file for --corrections",
+    )
+    add("--sample", type=int, metavar="N", help="open only N random rows")
+    add("--quiet", action="store_true", help="print only the address and errors")
+    add("--debug", action="store_true", help="print the traceback of an error")
     add_target_options(parser)
     add_votes_option(parser)
     add_reading_options(parser)
-    add("--quiet", action="store_true", help="the address and errors only")
-    add("--debug", action="store_true", help="show the traceback of an error")
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
@@ -107,7 +111,7 @@ def _source(options: argparse.Namespace) -> Source:
     from otprop.studio.source import Source
 
     if options.file == "-":
-        raise UsageError("the studio needs a file of its own, beside which it saves; it cannot read standard input.")
+        raise UsageError("the studio cannot read standard input; pass a file.")
     if options.port is not None and not 0 <= options.port <= 65_535:
         raise UsageError(f"--port {options.port}: give a number from 1 to 65535, or 0 for any.")
     if options.sample is not None and options.sample < 3:

@@ -23,24 +23,26 @@ example:
   otprop suggest lots.csv --target variety -n 20 -o rows.csv
   otprop label lots.csv --target variety --corrections rows.csv
 
-Names the rows that would teach most: without labels, typical rows of different regions; else uncertain and typical
-ones. Some are drawn at random, so that the expected error stays honest. OUT has these rows with all their columns:
-fill in TARGET, which need not exist in FILE yet, and give OUT to otprop label --corrections.
-Exit status: 0 done, 1 failed, 2 used wrongly, 130 interrupted, 141 the reader of -o - left, 143 terminated.
+List the rows that are most useful to label next: typical rows of different regions and, once two classes have
+labels, uncertain rows. Some are drawn at random, to keep the expected error unbiased. OUT has these rows with all
+their columns. Fill in TARGET, which need not exist in FILE yet, and pass OUT to otprop label --corrections.
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
 def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     usage = "suggest FILE --target COLUMN [-n N] [-o OUT] [--goal E] [options]"
-    target = "the column with the labels, or the one that will have them"
+    target = "column with the labels; may be new"
     parser = add_table_command(commands, "suggest", run_command, usage=usage, text=_EXAMPLE, target=target)
     add = parser.add_argument
-    add("-n", type=int, default=20, metavar="N", help="how many rows; default: 20")
-    output = "write these rows, to be filled in: CSV, Excel, ...; - for standard output"
+    add("-n", type=int, default=20, metavar="N", help="number of rows; default: 20")
+    output = "write the rows to a file to fill in: CSV, Excel, ...; - for standard output"
     add("-o", "--output", metavar="OUT", help=output)
     add("--random-share", type=float, default=0.2, metavar="P", help="share of the rows drawn at random; default: 0.2")
-    add("--goal", type=float, metavar="E", help="say how many more labels an expected error of E takes: 0.02, ...")
+    add(
+        "--goal", type=float, metavar="E", help="estimate how many more labels an expected error of E needs, as in 0.02"
+    )
     add_table_options(parser)
 
 

@@ -118,7 +118,7 @@ def _without_http() -> Any:
 
 
 def close_client(client: Any) -> None:
-    """Close a client and its own cluster; that a busy machine takes its time to end processes is no error."""
+    """Close a client and its own cluster; a busy machine that is slow to end processes is not an error."""
     cluster = client.cluster
     for one in (client, cluster):
         if one is not None:

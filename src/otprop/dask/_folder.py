@@ -184,6 +184,7 @@ def label_folder(
             codes=manifest.codes,
             excel_safe=folder.excel_safe,
             text_model=_absolute(request.text_model),
+            image_model=_absolute(request.image_model),
         )
         summary = manifest.summary
         counts = _label_files(run, label, manifest.starts, summary["classes"])
@@ -198,13 +199,14 @@ def predict_folder(
     client: Any,
     *,
     text_model: str | None = None,
+    image_model: str | None = None,
     progress: ProgressCallback = no_progress,
 ) -> FolderResult:
-    """Label the rows of all files of a folder by a saved model, made with the text model at the path `text_model`."""
+    """Label the rows of all files of a folder by a saved model; the others are the paths of models it was made with."""
     start = perf_counter()
     run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
     progress(0, 0, f"loading {model}")
-    saved, digest = load_model(model, text_model=text_model), digest_of(model)
+    saved, digest = load_model(model, text_model=text_model, image_model=image_model), digest_of(model)
     options = {"model": digest, **vars(folder.output)}
     unreadable = _inspect(run, folder)
     with _tidied(run.state), _alone(run.state):
@@ -225,6 +227,7 @@ def predict_folder(
             n_rows=run.n_rows,
             excel_safe=folder.excel_safe,
             text_model=_absolute(text_model),
+            image_model=_absolute(image_model),
         )
         counts = _label_files(run, task, {}, saved.classes)
     return _result(run, saved.classes, counts, saved.notes, None, {}, perf_counter() - start)
@@ -247,9 +250,9 @@ def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[st
     return {name: _plain(value) for name, value in kept.items()}
 
 
-def _absolute(text_model: Any) -> str | None:
-    """The path of a text model for workers, which may run in another folder."""
-    return None if text_model is None else os.path.abspath(os.path.expanduser(text_model))
+def _absolute(model: Any) -> str | None:
+    """The path of a text or image model for workers, which may run in another folder."""
+    return None if model is None else os.path.abspath(os.path.expanduser(model))
 
 
 def _plain(value: Any) -> Any:
@@ -337,7 +340,7 @@ def _refuse_votes_of_many_rows(run: _Run, request: Request, landmarks: int) -> N
 def _earlier(
     run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]], fitted: bool = True
 ) -> Manifest | None:
-    """The manifest of an earlier run to go on with; None where everything is to be done."""
+    """The manifest of an earlier run to continue; None to start over."""
     manifest = None if folder.force else Manifest.read(run.state, fitted)
     if manifest is None:
         _refuse_outputs(run, folder)

@@ -106,7 +106,7 @@ def _is_parquet(path: str, options: Mapping[str, Any]) -> bool:
 
 
 def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str, str]], list[str]]:
-    """Path and name of the files in a folder or of a pattern, sorted by name, and notes on what is left out.
+    """Path and name of the files in a folder or of a pattern, sorted by name, and notes on what was skipped.
 
     Where the format is named, all files have it, whatever their names.
     """
@@ -227,7 +227,7 @@ def _kind(kind: Any) -> str:
 
 
 def check_schemas(files: Sequence[InputFile], request: Request) -> list[str]:
-    """Refuse files whose columns do not fit together, by name; returns the columns to read beside the target."""
+    """Refuse files whose columns do not fit together, by name; returns the columns to read besides the target."""
     target, features, ignore = request.target, request.features, request.ignore
     names = list(dict.fromkeys(name for file in files for name in file.kinds))
     with_target = [file for file in files if target in file.kinds]
@@ -250,7 +250,7 @@ def check_schemas(files: Sequence[InputFile], request: Request) -> list[str]:
             raise TableError(
                 f"{without[0].name} lacks the column {name!r}, which {having.name} has"
                 + (f" ({len(without)} of {len(files)} files lack it)" if len(without) > 1 else ""),
-                "add it there, or leave it out with {}",
+                "add it there, or skip it with {}",
                 file=without[0].path,
                 column=name,
                 arguments=[("ignore", name)],
@@ -266,7 +266,7 @@ def _refuse_other_kind(name: str, files: Sequence[InputFile], parameter: str) ->
     kinds = {kind: file for kind, file in kinds.items() if kind}  # a column without any value goes with all
     if len(kinds) > 1:
         (kind, file), (other, other_file) = list(kinds.items())[:2]
-        advice = "give them one type" + (", or leave it out with {}" if parameter == "ignore" else "")
+        advice = "give them one type" + (", or skip it with {}" if parameter == "ignore" else "")
         raise TableError(
             f"the column {name!r} holds {_plural(kind)} in {file.name} and {_plural(other)} in {other_file.name}",
             advice,

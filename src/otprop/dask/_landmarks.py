@@ -17,7 +17,7 @@ from otprop.propagation.pseudo_labels import take_rows
 
 MAX_HASH = 2**64 - 1
 SPARE = 1.1  # how many times as many rows as needed are expected below the first limit of the hash ...
-SPARE_DEVIATIONS = 8.0  # ... plus so many standard deviations
+SPARE_DEVIATIONS = 8.0  # ... plus this many standard deviations
 FAN_IN = 8  # samples that are merged at once
 
 

@@ -89,7 +89,7 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
         return _of_array(X, y, compute)
     if _is_list_of(X, _is_pair):
         if y is not None:
-            raise ParameterError("y", "must be left out where X is a list of delayed pairs, which hold it.")
+            raise ParameterError("y", "must be omitted if X is a list of delayed pairs, which hold it.")
         rows, labels = [delayed(pair[0]) for pair in X], [delayed(pair[1]) for pair in X]
         return _checked(Parts(rows, labels, compute([delayed(_length)(one) for one in rows])), compute)
     got = type(X).__name__
@@ -133,7 +133,7 @@ def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
         hint = did_you_mean(str(y), known) or f"; there are {listed(known)}."
         raise ParameterError("y", f"={y!r} is not a column of X{hint}")
     if len(names) < 2:
-        raise ParameterError("X", f"has no column beside the target {y!r}.")
+        raise ParameterError("X", f"has no column other than the target {y!r}.")
     whole = X.to_delayed(optimize_graph=False)  # optimised, it may have other partitions than X
     lengths = compute([delayed(_length)(one) for one in whole])
     rows = [delayed(_without)(one, y) for one in whole]

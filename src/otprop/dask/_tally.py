@@ -102,7 +102,7 @@ class Tally:
 
     @classmethod
     def from_json(cls, found: dict[str, Any], n_classes: int) -> Self:
-        """From what `to_json` made of so many classes; KeyError, TypeError or ValueError for anything else."""
+        """From what `to_json` returned for this many classes; KeyError, TypeError or ValueError for anything else."""
         given, labeled, abstained, bins = (found[name] for name in ("given", "labeled", "abstained", "bins"))
         places = [place for place, _, _ in bins]
         counts = [*given, *labeled, abstained, *(number for place, count, _ in bins for number in (place, count))]

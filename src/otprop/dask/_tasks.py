@@ -27,7 +27,7 @@ from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_arrow, table_of_frame
 from otprop.table.target import read_target
 
-PARTS = ("certainty", "confidence", "source")  # columns of a file of a folder, beside the label
+PARTS = ("certainty", "confidence", "source")  # columns of a file of a folder, in addition to the label
 _LOADING = Lock()
 
 
@@ -225,6 +225,7 @@ class LabelTask:
     n_rows : int, of all files
     excel_safe : bool
     text_model : str or None, the path of the text model of the model
+    image_model : str or None, the path of its image model
     """
 
     out: str
@@ -238,6 +239,7 @@ class LabelTask:
     codes: dict[str, int] = field(default_factory=dict)
     excel_safe: bool = False
     text_model: str | None = None
+    image_model: str | None = None
 
 
 def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[str, Any]:
@@ -258,20 +260,24 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
 
 def _load(task: LabelTask) -> tuple[SavedModel, LandmarkModel | None]:
     with _LOADING:  # tasks in several threads of a worker share one model
-        return _load_once(
-            task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows, task.text_model
-        )
+        models = task.text_model, task.image_model
+        return _load_once(task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows, models)
 
 
 @lru_cache(maxsize=1)
 def _load_once(
-    model: str, model_digest: str, landmarks: str, landmarks_digest: str, n_rows: int, text_model: str | None
+    model: str,
+    model_digest: str,
+    landmarks: str,
+    landmarks_digest: str,
+    n_rows: int,
+    models: tuple[str | None, str | None],
 ) -> tuple[SavedModel, LandmarkModel | None]:
     for path, digest in ((model, model_digest), (landmarks, landmarks_digest)):
         if path and digest_of(path) != digest:
             raise TableError(f"{path} is not the one that this run began with", "start over with {}", file=path,
                              arguments=[("force", True)])  # fmt: skip
-    saved = load_model(model, text_model=text_model)
+    saved = load_model(model, text_model=models[0], image_model=models[1])
     if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
         return saved, None
     if landmarks:

@@ -78,7 +78,7 @@ class Evidence:
         self,
         codes: np.ndarray,
         weights: np.ndarray,
-        on_source: Callable[[str], None] = lambda name: None,
+        on_source: Callable[[str, int, int], None] = lambda name, place, n_sources: None,
         other_weights: np.ndarray | None = None,
     ) -> np.ndarray:
         """Fit and weight all sources; return unnormalised log-probabilities of all rows.
@@ -87,8 +87,8 @@ class Evidence:
         """
         sources: list[Source] = [self.iterative, *self._sources]
         outputs = []
-        for source in sources:
-            on_source(source.name)
+        for place, source in enumerate(sources):
+            on_source(source.name, place, len(sources))
             outputs.append(source.fit(codes, weights, self.held_out))
         held_out = [output.held_out for output in outputs]
         cross_fitted = [out.held_out if out.cross_fitted is None else out.cross_fitted for out in outputs]

@@ -49,7 +49,7 @@ def dawid_skene(codes: np.ndarray, n_classes: int, max_iter: int = 100, tol: flo
 def _one_accuracy(counts: np.ndarray) -> np.ndarray:
     """P(outcome | class) of voters that are equally accurate in all classes, from expected counts of that shape.
 
-    What a voter says of how sure it is may depend on nothing else; it is right more or less often for each.
+    The certainty that a voter states is treated as an outcome of its own, with its own accuracy.
     """
     n_voters, n_classes, n_outcomes = counts.shape
     levels = counts.reshape(n_voters, n_classes, -1, n_classes)  # class, how sure, vote

@@ -133,7 +133,7 @@ def make_folds(
     n_classes : int
     seed : int
     chosen : ndarray of bool or None, the rows whose label was chosen and not drawn at random
-    weights : ndarray or None, how much the label of each row counts; None: all the same
+    weights : ndarray or None, how much the label of each row counts; None: all alike
     groups : ndarray of int or None, the group of each row: whole groups are held out, never a part of one
 
     Returns

@@ -28,8 +28,8 @@ PREDICTABLE = 2.0  # standard errors beyond chance from which on the columns are
 class VotedForestSource(RandomForestSource):
     """Class probabilities of a random forest grown on the class that the votes make most probable for each row.
 
-    What it says of a row is out of bag: it does not know the votes on the row. So it also shows whether the columns
-    predict the votes at all. Those of a voter that does not look cannot be predicted.
+    Predictions for a row are out of bag: they do not use the votes on that row. They therefore show whether the columns
+    predict the votes at all; random votes cannot be predicted.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class VotedForestSource(RandomForestSource):
         self.start_weight, self.predictability = START_WEIGHT, float("nan")
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
-        """Grow the forest on voted classes; return what it says of each row without the votes on it."""
+        """Grow the forest on voted classes; return its prediction for each row without the votes on it."""
         voted = self._votes.probabilities
         classes, sure = voted.argmax(axis=1), voted.max(axis=1) - 1.0 / self._n_classes
         rows = np.flatnonzero(self._votes.spoken & (sure > MIN_SURE))

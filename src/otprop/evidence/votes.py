@@ -30,11 +30,11 @@ class VotesSource:
 
     A voter is described by P(vote | class), counted on the labelled rows. The prior is a mixture: most voters are
     right, some vote without looking, some are wrong in their own way. Silence is an outcome like a vote. Probabilities
-    that a voter gives are raised to a power that the labelled rows tell: low if it is too sure.
+    that a voter gives are raised to a power that the labelled rows tell: low if it is overconfident.
 
     With several voters there is a second description, by their agreement on all rows as if they were independent (Dawid
-    and Skene); it counts as far as it predicts the labels. In the first one, voters that agree more than independent
-    ones would count less.
+    and Skene); it counts as far as it predicts the labels. In the first one, voters that agree more often than
+    independent ones would count less.
 
     Parameters
     ----------

@@ -29,7 +29,7 @@ def fit_weights(
     codes : ndarray of int of shape (n_held_out,), the true classes
     start : sequence of float, one per source
     penalty : float
-    label_weights : ndarray of shape (n_held_out,) or None, how much each label counts; None: all the same
+    label_weights : ndarray of shape (n_held_out,) or None, how much each label counts; None: all alike
 
     Returns
     -------

@@ -153,14 +153,17 @@ class CellsFile:
         if "X" not in self._file:
             return None
         with self._reading("X"):
-            X = member(self._file, "X")
-            if not hasattr(X, "keys"):
-                return None if not X.shape else numbers(X, self._n_cells)
-            kind = _text(X.attrs.get("encoding-type", "")) or f"{_text(X.attrs.get('h5sparse_format', ''))}_matrix"
-            shape = X.attrs.get("shape", X.attrs.get("h5sparse_shape"))
-            if kind not in ("csr_matrix", "csc_matrix") or shape is None:
-                raise MemberError(f"its kind {kind!r} is unknown")
-            return sparse_matrix(X, kind, shape, self._n_cells)
+            return _matrix(member(self._file, "X"), self._n_cells)
+
+    def graphs(self) -> list[str]:
+        """The names of the matrices between the cells, in `obsp`."""
+        with self._reading("obsp"):
+            return list(member(self._file, "obsp").keys()) if "obsp" in self._file else []
+
+    def graph(self, name: str) -> Any:
+        """A matrix of `obsp`."""
+        with self._reading("obsp"):
+            return _matrix(member(member(self._file, "obsp"), name), self._n_cells)
 
     @contextmanager
     def _reading(self, part: str) -> Iterator[None]:
@@ -188,6 +191,17 @@ def _column(obs: Any, name: str, n_cells: int | None) -> Any:
             raise MemberError(f"the categories of {name!r} are not a reference")
         return _categories(obs[reference], found, n_cells)
     return _array(values(found, n_cells))
+
+
+def _matrix(found: Any, n_cells: int) -> Any:
+    """A dense or sparse matrix of numbers with a row per cell; None for a single number."""
+    if not hasattr(found, "keys"):
+        return None if not found.shape else numbers(found, n_cells)
+    kind = _text(found.attrs.get("encoding-type", "")) or f"{_text(found.attrs.get('h5sparse_format', ''))}_matrix"
+    shape = found.attrs.get("shape", found.attrs.get("h5sparse_shape"))
+    if kind not in ("csr_matrix", "csc_matrix") or shape is None:
+        raise MemberError(f"its kind {kind!r} is unknown")
+    return sparse_matrix(found, kind, shape, n_cells)
 
 
 def _categories(categories: Any, codes: Any, n_cells: int | None) -> Any:

@@ -96,7 +96,7 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
         name = "latin-1"
     return (
         name,
-        f"encoding {name}, guessed since line {line_of(data, wrong)} is not UTF-8 (set the encoding if it is another)",
+        f"encoding {name}, guessed since line {line_of(data, wrong)} is not UTF-8 (set the encoding if this is wrong)",
     )
 
 

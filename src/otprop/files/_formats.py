@@ -34,6 +34,7 @@ _NOT_WRITTEN = {
     **dict.fromkeys((".zip", ".bz2", ".xz", ".7z"), "an archive"),
     **dict.fromkeys((".md", ".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
 }
+_NEVER_WRITTEN = ("a spreadsheet of another format", "a database")  # though they are read
 _DOCUMENTS = {
     **dict.fromkeys((".md", ".markdown", ".rst", ".tex"), "a text document"),
     **dict.fromkeys((".py", ".r", ".ipynb"), "a script"),
@@ -48,7 +49,7 @@ _NO_TABLE = {
     b"BZh": ("packed with bzip2", "unpack it first"),
     b"\xfd7zXZ": ("packed with xz", "unpack it first"),
     b"7z\xbc\xaf": ("a 7z archive", "unpack it first"),
-    b"SQLite format 3": ("an SQLite database", "export the table as CSV"),
+    b"SQLite format 3": ("an SQLite database", "name a table of it: FILE::TABLE"),
     b"\x89HDF": ("an HDF5 file", ""),
     b"ORC": ("an ORC file", ""),
     b"\x93NUMPY": ("a single NumPy array", "save the table with numpy.savez"),
@@ -153,7 +154,7 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
     """
     path = Path(out)
     what = _NOT_WRITTEN.get(_ending(path))
-    own = same_ending(path, None if source is None else Path(source)) and "spreadsheet" not in (what or "")
+    own = same_ending(path, None if source is None else Path(source)) and what not in _NEVER_WRITTEN
     if str(out) == "-" or what is None or own:
         return
     endings = ", ".join(f".{name}" for name in FORMATS)

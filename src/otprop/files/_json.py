@@ -20,6 +20,15 @@ _LINE = re.compile(r"[^\r\n]*[^\r\n\t ][^\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
+def _is_unicode(text: str) -> bool:
+    """Whether a text of JSON, which may hold half of a surrogate pair, can be written."""
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
 class JsonTable(ArrowTable):
     """A table that keeps the text of its file: new values are inserted, the rest stays byte for byte.
 
@@ -41,6 +50,8 @@ class JsonTable(ArrowTable):
         check_dense(len(rows), len(names), sum(len(row) for row in rows), self.origin)
         columns = []
         for name in names:
+            if not _is_unicode(name):
+                raise TableError(f"{self.origin} has the key {name!r}, which is not valid Unicode", file=self.origin)
             column, note = from_values([row.get(name) for row in rows], name, self.origin)
             self._note(note)
             columns.append(column)

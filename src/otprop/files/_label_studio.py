@@ -17,6 +17,7 @@ from otprop.files._output import write_output
 from otprop.files._writers import Writer
 
 CHOICES = "choices"  # the type of result that is one class per task
+MAX_ID = 60  # characters of the id of a task in a message
 _BLANKS = " \t\r\n"
 
 
@@ -62,10 +63,13 @@ class LabelStudioTable(JsonTable):
     def _rows(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The columns of each task, by name."""
         self._to_names: dict[str, str] = {}
-        self._task_names = [f"task {task.get('id', f'number {i}')}" for i, task in enumerate(records, start=1)]
+        self._task_names = [_task_name(task, number) for number, task in enumerate(records, start=1)]
         self._others: dict[str, None] = {}  # types of results that are not read
         data = [self._data(row, task) for row, task in enumerate(records)]
-        said = [said for row, task in enumerate(records) for said in self._said(row, task)]
+        said: dict[str, list[tuple[int, str | None, str]]] = {}
+        for row, task in enumerate(records):
+            for field, who, label in self._said(row, task):
+                said.setdefault(field, []).append((row, who, label))
         if not self._to_names:
             raise self._without_choices(records)
         if self._others:
@@ -74,15 +78,16 @@ class LabelStudioTable(JsonTable):
         annotators = {}
         for field in self._to_names:
             if field not in self.unread:
-                annotators[field] = self._add_field(field, [one for one in said if one[1] == field], found)
+                annotators[field] = self._add_field(field, said.get(field, []), found)
         if not annotators:
             raise TableError(f"{self.origin}: {next(iter(self.unread.values()))}", file=self.origin)
         self.annotators = annotators
         self.default_target = next(iter(annotators)) if len(annotators) == 1 else None
         taken = {*annotators, *(name for names in annotators.values() for name in names)}
         names = _renamed(dict.fromkeys(key for cells in data for key in cells), taken)
+        found[0] = {**dict.fromkeys(annotators), **found[0]}  # a column for each field, also where nobody chose
         return [
-            {**{names[key]: value for key, value in cells.items()}, **dict.fromkeys(annotators), **more}
+            {**{names[key]: value for key, value in cells.items()}, **more}
             for cells, more in zip(data, found, strict=True)
         ]
 
@@ -94,8 +99,8 @@ class LabelStudioTable(JsonTable):
             raise self._bad(row, "has 'annotations' that are not a list", "export the tasks again as JSON")
         return data
 
-    def _said(self, row: int, task: Mapping[str, Any]) -> list[tuple[int, str, str | None, str]]:
-        """For each choice in a task: the row, the field, who chose it (None for the ground truth), and what."""
+    def _said(self, row: int, task: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
+        """For each choice in a task: the field, who chose it (None for the ground truth), and what."""
         found = []
         for annotation in task.get("annotations", []):
             if not isinstance(annotation, dict) or not isinstance(annotation.get("result", []), list):
@@ -113,7 +118,7 @@ class LabelStudioTable(JsonTable):
                         f"{field!r} has several choices in one annotation of {self._task_names[row]} "
                         f"({listed(labels)}), and a row gets one class; keep one of them.",
                     )
-                found += [(row, field, who, label) for label in labels[:1]]
+                found += [(field, who, label) for label in labels[:1]]
         return found
 
     def _add_item(self, row: int, item: Any, chosen: dict[str, list[str]]) -> None:
@@ -146,13 +151,13 @@ class LabelStudioTable(JsonTable):
         )
 
     def _add_field(
-        self, field: str, said: Sequence[tuple[int, str, str | None, str]], rows: list[dict[str, Any]]
+        self, field: str, said: Sequence[tuple[int, str | None, str]], rows: list[dict[str, Any]]
     ) -> list[str]:
         """Put the labels and votes of a field into the rows, and return the columns of its votes."""
-        people = {(row, who) for row, _, who, _ in said}
+        people = {(row, who) for row, who, _ in said}
         alone = all(who is not None for _, who in people) and len({row for row, _ in people}) == len(people)
         columns: dict[str, None] = {}
-        for row, _, who, label in said:
+        for row, who, label in said:
             column = field
             if who is not None and not alone:
                 column = f"{who}: {field}" if len(self._to_names) > 1 else f"{who}_" if who in self._to_names else who
@@ -250,6 +255,13 @@ class LabelStudioTable(JsonTable):
             raise self._bad(row, "has 'predictions' that are not a list", "export the tasks again as JSON")
         after = f"[{inside}, {prediction}]" if there != "null" and inside else f"[{prediction}]"
         return self.text[start : span[0]] + after + self.text[span[1] : stop]
+
+
+def _task_name(task: Mapping[str, Any], number: int) -> str:
+    """What messages call a task: by its id where that is one line, else by its number."""
+    given = task.get("id")
+    plain = isinstance(given, int) or (isinstance(given, str) and given.isprintable() and len(given) <= MAX_ID)
+    return f"task {given}" if plain else f"task number {number}"
 
 
 def _renamed(keys: Mapping[str, None], taken: set[str]) -> dict[str, str]:

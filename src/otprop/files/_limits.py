@@ -25,7 +25,7 @@ _BLOCK = 1 << 20
 
 
 def check_dense(n_rows: int, n_columns: int, n_filled: int, origin: str) -> None:
-    """Refuse a table nearly all of whose cells are empty: they would need far more memory than the file."""
+    """Refuse a table with nearly only empty cells: they would need far more memory than the file."""
     if n_rows * n_columns > max(DENSE_CELLS, TIMES_FILLED * n_filled):
         raise TableError(
             f"{origin} has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values",

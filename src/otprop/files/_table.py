@@ -75,6 +75,7 @@ class Table(ABC):
     default_features: Sequence[str] | None = None  # the columns to use unless others are named
     annotators: Mapping[str, Sequence[str]] = MappingProxyType({})  # columns of votes by column of labels
     beside: Mapping[str, np.ndarray] = MappingProxyType({})  # vectors of the rows that are not in the file
+    graph: Any = None  # sparse matrix of affinities between the rows, used instead of a graph made of the features
     arrays: Mapping[str, np.ndarray] = MappingProxyType({})  # of an NPZ file, as they are there
 
     def __init__(self, file: InputFile, kind: str) -> None:

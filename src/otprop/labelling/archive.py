@@ -1,6 +1,6 @@
 """Fitted objects in a file without pickle: a zip archive of one JSON text and NumPy arrays, also an NPZ file.
 
-The JSON text describes the objects; every array is a member of its own. A file can name only classes registered with
+The JSON text describes the objects; every array is a separate member. A file can name only classes registered with
 `otprop._saving.saved_as`, and its values become their attributes: no code in a file is run. Numbers that compiled code
 follows without a check (nodes of trees, indices of sparse matrices) are checked here.
 """
@@ -8,6 +8,7 @@ follows without a check (nodes of trees, indices of sparse matrices) are checked
 from __future__ import annotations
 
 import base64
+import io
 import json
 import math
 import re
@@ -65,9 +66,10 @@ def write_archive(out: BinaryIO, header: dict[str, Any], root: Any) -> None:
 
 def read_header(archive: ZipFile) -> dict[str, Any]:
     """The JSON text of an archive."""
+    _check_sizes(archive)
     header = json.loads(_stored(archive, TEXT).decode())
     if not isinstance(header, dict):
-        raise ArchiveError("its text is no JSON object")
+        raise ArchiveError("its header is not a JSON object")
     return header
 
 
@@ -83,7 +85,7 @@ class _Writer:
         self._n_arrays = 0
 
     def node(self, value: Any) -> Any:
-        """What the JSON text says of a value."""
+        """The JSON description of a value."""
         if value is None or isinstance(value, (bool, str)) or type(value) is int:
             return value
         if isinstance(value, np.generic):
@@ -213,6 +215,9 @@ class _Reader:
 
     def _read_lookup(self, node: Any) -> dict[bytes, Any]:
         keys, key_ends, numbers, ends = (self.value(part) for part in node["lookup"])
+        for stops, n in ((key_ends, len(keys)), (ends, len(numbers))):
+            if stops.dtype.kind != "i" or len(stops) == 0 or stops[-1] != n or (np.diff(stops, prepend=0) < 0).any():
+                raise ArchiveError("it holds a lookup whose parts overlap")
         text, found, values = keys.tobytes(), {}, numbers.tolist()
         for start, stop, first, last in zip(
             [0, *key_ends[:-1].tolist()], key_ends.tolist(), [0, *ends[:-1].tolist()], ends.tolist(), strict=True
@@ -246,9 +251,9 @@ class _Reader:
         features = nodes["feature"][inner]
         sound = len(nodes) == state["node_count"] > 0 and len(n_classes) == n_outputs
         if not sound or (children <= inner).any() or (children >= len(nodes)).any():
-            raise ArchiveError("it holds a tree whose nodes are in disorder")
+            raise ArchiveError("it holds a corrupt tree")
         if (features < 0).any() or (features >= n_features).any():
-            raise ArchiveError("it holds a tree that asks for features there are not")
+            raise ArchiveError("it holds a tree that uses features that do not exist")
         tree = Tree(n_features, n_classes, n_outputs)
         tree.__setstate__(state)
         return tree
@@ -277,6 +282,8 @@ class _Reader:
         state = {key: self.value(each) for key, each in attributes.items()}
         state = {key: each for key, each in state.items() if key not in saved.drops}  # no file sets what none holds
         for key, each in state.items():
+            if callable(getattr(saved.kind, key, None)):
+                raise ArchiveError(f"it has a value in the place of a method, {key!r}")
             _refuse_not_finite(key, each, saved)
         vars(made).update({**_missing_parameters(saved.kind), **state})
         _check_sound(made, saved.id)
@@ -378,6 +385,14 @@ def _check_sound(made: Any, name: str) -> None:
                 raise ArchiveError("it holds row numbers below 0")
 
 
+def _check_sizes(archive: ZipFile) -> None:
+    """Refuse members that share bytes of the file: a small file would become a thousand times as large."""
+    assert archive.fp is not None
+    sizes = [info.file_size for info in archive.infolist() if info.compress_type == ZIP_STORED]
+    if sum(sizes) > archive.fp.seek(0, io.SEEK_END):
+        raise ArchiveError("its parts overlap")
+
+
 def _stored(archive: ZipFile, name: str) -> bytes:
     if archive.getinfo(name).compress_type != ZIP_STORED:
         raise ArchiveError(f"its part {name} is compressed, as no model is")
@@ -395,7 +410,7 @@ def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
         shape, fortran, kind = read(member)
         left = info.file_size - member.tell()
         if kind.hasobject or kind.kind == "c" or kind.itemsize == 0 or math.prod(shape) * kind.itemsize != left:
-            raise ArchiveError(f"its part {name} is no plain array of the size it says")
+            raise ArchiveError(f"its part {name} is not a plain array of the declared size")
         found = np.empty(math.prod(shape), dtype=kind)
         for start in range(0, left, BYTES_AT_ONCE):
             part = member.read(BYTES_AT_ONCE)

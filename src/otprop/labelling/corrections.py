@@ -73,7 +73,7 @@ def read_corrections(
         A file or a DataFrame has the labels in `label` or in a column with the name of the target, and names its rows
         by a column `row`, counted from 1, or by an index of the name `index_name`; `reason` ("random": drawn) and
         `file_digest` where it knows them. The rows of such an index, of a mapping and of a Series are named as in the
-        index of `frame`, or counted from 0 where it has none. Empty labels are left out, but not all of them may be
+        index of `frame`, or counted from 0 if it has none. Empty labels are skipped, but not all of them may be
         empty.
     table : Table, which they are of
     target : str
@@ -168,7 +168,7 @@ def _label_column(given: Table, table: Table, target: str, parameter: str) -> st
         return LABEL
     filled = [not all(holds_no_label(cell, ()) for cell in given.cells(name)) for name in (target, LABEL)]
     if filled == [False, True]:
-        if LABEL not in table.names:  # the user's own column, beside the target that was to be filled in
+        if LABEL not in table.names:  # the user's own column, next to the target to fill in
             return LABEL
         raise RequestError(
             parameter, f"hold no label: {target!r} of {given.origin} is empty. Put the labels there, not in {LABEL!r}."

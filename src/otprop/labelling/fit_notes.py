@@ -32,7 +32,7 @@ MAX_MISSED = 3  # classes named in a note as hardly found
 
 
 def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
-    """What a user should know of a job that has run, `errors` being the expected ones of its classes."""
+    """Notes on a finished job; `errors` are the expected errors of its classes."""
     fitted = job.estimator
     shift: Shift | None = getattr(fitted, "shift_", None)
     notes: list[str] = []
@@ -46,16 +46,16 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
 
 def _note_on_shift(job: Job, shift: Shift) -> list[str]:
     given, columns = job.target.given, important_columns(job.columns, shift.importance)
-    where = f", most of all in {listed(columns, MAX_NAMED)}" if columns else ""
+    where = f", mostly in {listed(columns, MAX_NAMED)}" if columns else ""
     rows = _consecutive_rows(np.flatnonzero(given), job.table.n_rows)
     why = f" ({rows})" if rows else ""
     text = (
-        f"the labelled rows differ from the others{where}{why}, so that the expected error is a rough estimate with a "
-        f"wide range. Label about {RANDOM_LABELS} rows drawn at random to know it better"
+        f"the labelled rows differ from the others{where}{why}, so the expected error is a rough estimate with a "
+        f"wide range. Label about {RANDOM_LABELS} random rows to improve it"
     )
     group = None if rows else group_column(job.table, job.columns, given, job.request.target)
     if group is None:
-        return [Hint(text + ", or name the groups that were labelled whole with ", "groups")]
+        return [Hint(text + ", or, if whole groups were labelled, name them with ", "groups")]
     name, n_covered, n_values = group
     cover = f"the labels cover {n_covered} of {n_values} values of {name!r}: if whole groups were labelled, add "
     return [text, Hint(cover, "groups", name)]
@@ -69,8 +69,8 @@ def _note_on_groups(groups: np.ndarray, given: np.ndarray) -> list[str]:
     if len(names) > FEW_GROUPS:
         return []
     return [
-        f"all labels are in {'one group' if len(names) == 1 else 'two groups'}: how wrong the labels of other groups "
-        f"are can hardly be told. Label rows of more groups"
+        f"all labels are in {'one group' if len(names) == 1 else 'two groups'}: the error in other groups can hardly "
+        f"be estimated. Label rows of more groups"
     ]
 
 
@@ -80,7 +80,7 @@ def _note_on_novelty(fitted: Any) -> list[str]:
         return []
     low, high = fitted.novel_range_
     return [
-        f"about {share:.0%} of the rows without a label ({low:.0%} to {high:.0%}) look like no class that has one, and "
+        f"about {share:.0%} of the rows without a label ({low:.0%} to {high:.0%}) look like no labelled class and "
         f"count as wrong in the expected error. Look at the rows with the highest novelty, and label some"
     ]
 
@@ -92,12 +92,12 @@ def _note_on_wrong_labels(fitted: Any) -> list[str]:
     share = evidence.n_contradicted / evidence.n_surest
     return [
         f"about {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and is less "
-        f"certain because of them. Look at the labels that look wrong"
+        f"certain because of them. Review the labels that look wrong"
     ]
 
 
 def _note_on_no_gain(job: Job) -> list[str]:
-    """A note where one class for all rows is expected to be as good as the labels."""
+    """A note if one class for all rows is expected to be as good as the labels."""
     error, shares = getattr(job.estimator, "error_", None), getattr(job.estimator, "class_prior_", None)
     if error is None or shares is None or not error.concentration or len(shares) < 2:
         return []
@@ -115,7 +115,7 @@ def _note_on_no_gain(job: Job) -> list[str]:
     return [
         f"the labels are not expected to be better than {job.target.classes[largest]!r} for every row: expected "
         f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "
-        f"columns that tell the classes apart"
+        f"columns that separate the classes"
     ]
 
 
@@ -126,7 +126,7 @@ def _note_on_rare_classes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         return []
     named = [
         f"about {one.n_expected:.0f} rows are expected to be {one.label!r}, {one.n_labelled or 'none'} "
-        f"{'was' if one.n_labelled < 2 else 'were'} labelled so"
+        f"{'was' if one.n_labelled < 2 else 'were'} labelled with it"
         for one in missed[:MAX_MISSED]
     ]
     if len(missed) > MAX_MISSED:
@@ -153,7 +153,7 @@ def important_columns(columns: Sequence[ColumnUse], importance: np.ndarray) -> l
 def group_column(
     table: Any, columns: Sequence[ColumnUse], given: np.ndarray, target: str
 ) -> tuple[str, int, int] | None:
-    """The column whose values the labels cover least, the number covered and all; None where none stands out."""
+    """The column whose values the labels cover least, the number covered and all; None if none stands out."""
     best: tuple[float, str, int, int] | None = None
     for use in columns:
         if use.role not in GROUP_ROLES or use.name == target or use.name not in table.names:
@@ -169,7 +169,7 @@ def group_column(
 
 
 def _expected_values(counts: np.ndarray, n_labels: int) -> float:
-    """How many different values as many rows drawn at random have."""
+    """The number of different values in as many random rows."""
     n_rows = int(counts.sum())
     left = n_rows - counts
     possible = left >= n_labels
@@ -183,7 +183,7 @@ def _expected_values(counts: np.ndarray, n_labels: int) -> float:
 
 
 def _consecutive_rows(rows: np.ndarray, n_rows: int) -> str | None:
-    """What to call labels that are nearly all in one run of rows; None where they are not."""
+    """What to call labels that are nearly all in one run of rows; None if they are not."""
     if len(rows) < 2 or len(rows) > MIN_BLOCK * n_rows:
         return None
     wanted = int(np.ceil(MIN_BLOCK * len(rows)))

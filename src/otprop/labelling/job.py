@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop._progress import ProgressCallback, no_progress
+from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
 from otprop._validation import did_you_mean
 from otprop.files import Table
 from otprop.labelling.corrections import Corrections, corrected_cells, read_corrections
@@ -96,7 +96,7 @@ class Job:
     previous : list of str, columns that an earlier run added, which are not used
     warnings : list of str, from the request and the estimator
     vectors : matrix, the features of the rows once `run` has returned
-    geometry : Geometry or None, what the estimator finds out of the vectors alone
+    geometry : Geometry or None, what the estimator derives from the vectors alone
     votes : DataFrame or None, the class number of each vote, a column per voter
     voters : dict or None, by the name of the voter its votes as the estimator gets them, probabilities among them
     earlier : list of (int, float), labels and expected error of earlier runs of the same table with fewer labels
@@ -183,8 +183,8 @@ class Job:
     def make_geometry(self, progress: ProgressCallback = no_progress) -> None:
         """Find what depends on the vectors alone, once for this job and those of `with_labels`."""
         if self.geometry is None and is_class_level(self.estimator):
-            with _reporting(self.estimator, progress):
-                self.geometry = self.estimator.prepare(self.vectors)
+            with _reporting(self.estimator, part_of(progress, 0.0, NEIGHBOURS_DONE)):
+                self.geometry = self.estimator.prepare(self.vectors, graph=self.table.graph)
 
     def run(self, progress: ProgressCallback = no_progress) -> Outcome:
         """Make the vectors, fit the estimator and return the outcome; `progress` is called from time to time."""
@@ -273,6 +273,8 @@ def prepare(
     for parameter in ("chosen", "groups"):
         if getattr(request, parameter) is not None and not is_class_level(estimator):
             notes.append(Hint("without effect: ", parameter, after=f"; {request.method} does not estimate its error"))
+    if table.graph is not None and not is_class_level(estimator):
+        raise RequestError("graph", f"needs the method otp; {request.method} does not use a graph.")
     if cells and not is_class_level(estimator):
         raise RequestError("votes", f"need the method otp; {request.method} does not take them.")
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import os
 import platform
 from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, field
@@ -128,7 +129,10 @@ def save_model(
 
 
 def load_model(
-    file: str | Path | BinaryIO, *, text_model: str | PathLike[str] | LocalTextModel | None = None
+    file: str | Path | BinaryIO,
+    *,
+    text_model: str | PathLike[str] | LocalTextModel | None = None,
+    image_model: str | PathLike[str] | None = None,
 ) -> SavedModel:
     """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
@@ -136,24 +140,26 @@ def load_model(
     ----------
     file : str, path or binary file
     text_model : path or None, the local text model that the model was made with, whose digest must be the same
+    image_model : path or None, the local image model, likewise
 
     Returns
     -------
     SavedModel
     """
     model = _load(file)
-    model.notes.extend(model.features.use_text_model(text_model))
+    model.notes.extend(model.features.use_models(text_model, image_model))
     return model
 
 
 def _load(file: str | Path | BinaryIO) -> SavedModel:
     name = str(file) if isinstance(file, (str, Path)) else "the model"
-    if isinstance(file, (str, Path)) and Path(file).is_dir():
-        raise ModelError(f"{name} is a folder; name the model file in it.")
-    if isinstance(file, (str, Path)) and not Path(file).exists():
-        raise ModelError(f"there is no model file {name}.")
-    if isinstance(file, (str, Path)) and not Path(file).is_file():
-        raise ModelError(f"{name} is a device or a pipe; name a model file.")
+    if isinstance(file, (str, Path)):  # not methods of Path, which raise an error where a name is too long
+        if os.path.isdir(file):
+            raise ModelError(f"{name} is a folder; name the model file in it.")
+        if not os.path.exists(file):
+            raise ModelError(f"there is no model file {name}.")
+        if not os.path.isfile(file):
+            raise ModelError(f"{name} is a device or a pipe; name a model file.")
     try:
         with ZipFile(file) as archive:
             return _read(archive, name)
@@ -277,7 +283,7 @@ def _reading(found: dict[str, Any]) -> Reading:
 
 
 def _to_json(value: Any) -> Any:
-    """A class as JSON can hold it: what is no text, number or truth value, with the name of its type."""
+    """A class as JSON; values other than text, numbers and booleans come with the name of their type."""
     if type(value).__name__ == "Timestamp":
         return {"timestamp": value.isoformat(), "zone": _zone(value)}
     if isinstance(value, datetime):

@@ -83,7 +83,8 @@ def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], *, numbered: bo
     """
     rows, frame = [one.row for one in suggestions], job.frame
     target = label_name(job)
-    names = [name for name in job.table.names if name not in (*OWN_COLUMNS, job.request.target)]
+    there = job.table.names if frame is None else list(frame.columns)  # the vectors of cells are not in their frame
+    names = [name for name in there if str(name) not in (*OWN_COLUMNS, job.request.target)]
     if frame is None:
         import pandas as pd  # optional, and slow to import
 

@@ -161,7 +161,7 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 
 def outcome_of(job: Job, seconds: float) -> Outcome:
-    """The outcome of a job whose estimator is fitted, which took so many seconds."""
+    """The outcome of a job whose estimator was fitted in this many seconds."""
     fitted, target, n_rows = job.estimator, job.target, job.table.n_rows
     distributions = fitted.label_distributions_
     rounds = getattr(fitted, "round_", np.where(target.given, 0, 1))

@@ -15,7 +15,7 @@ from otprop.files import Table
 from otprop.labelling.outcome import RowLabels
 from otprop.table.errors import ColumnError, Hint, RequestError
 
-PARTS = ("certainty", "confidence", "novelty", "round", "source")  # beside the label, in this order
+PARTS = ("certainty", "confidence", "novelty", "round", "source")  # after the label, in this order
 _OF_CONFIDENCE = ("confidence", "novelty")
 MADE_BY_PREVIOUS_RUN = "made by an earlier run of otprop label"
 LABEL_SOURCES = frozenset(("given", "corrected", "propagated", "abstained"))
@@ -74,7 +74,7 @@ class OutputColumns:
 
 
 def parts_of_file(*, confidence: bool) -> list[str]:
-    """The columns beside the label of a file that is labelled by a method with a `confidence`, or without."""
+    """The columns added after the label, for a method with or without a `confidence`."""
     return [part for part in PARTS if confidence or part not in _OF_CONFIDENCE]
 
 

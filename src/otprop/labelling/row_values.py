@@ -9,6 +9,7 @@ import numpy as np
 
 from otprop.files import Table, listed
 from otprop.table.errors import RequestError, unknown_name
+from otprop.table.values import is_missing, shown
 
 LISTED = 6
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
@@ -17,14 +18,14 @@ _NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstaine
 
 
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
-    """Which labels were picked: from truth values, one per row, or from a column that says so."""
+    """Which labels were picked: from booleans, one per row, or from a column."""
     values, where = _row_values("chosen", chosen, table)
-    texts = ["" if cell is None or cell != cell else str(cell).strip().lower() for cell in values]
+    texts = ["" if is_missing(cell) else str(cell).strip().lower() for cell in values]
     unknown = sorted(set(texts) - _YES - _NO)
     if unknown:
         raise RequestError(
             "chosen",
-            "must tell chosen labels (true, 1, yes, chosen, reviewed) from drawn ones (false, 0, no, drawn, or empty); "
+            "must mark chosen labels (true, 1, yes, chosen, reviewed) and random ones (false, 0, no, drawn, or empty); "
             f"{where} holds {listed(unknown, LISTED)}.",
         )
     return np.array([text in _YES for text in texts])
@@ -35,16 +36,16 @@ def group_values(groups: str | Sequence[Any], table: Table, target: str, given: 
     if isinstance(groups, str) and groups == target:
         raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
     values, where = _row_values("groups", groups, table)
-    missing = [row for row in np.flatnonzero(given) if values[row] is None or values[row] != values[row]]
+    missing = [row for row in np.flatnonzero(given) if is_missing(values[row])]
     if missing:
         raise RequestError(
             "groups",
             f"names the group of every labelled row; {where} is empty in {len(missing)} of them, the first being row "
-            f"{missing[0] + 1}. Fill them: a row that belongs to no group gets a group of its own.",
+            f"{missing[0] + 1}. Fill them: a row that belongs to no group is its own group.",
         )
     names = [str(value) for value in values]
     if len(set(names)) == 1:
-        raise RequestError("groups", f"must tell groups apart; {where} has one value, {names[0]!r}, for all rows.")
+        raise RequestError("groups", f"must tell groups apart; {where} has one value, {shown(names[0])}, for all rows.")
     return np.array(names, dtype=object)
 
 
@@ -54,7 +55,8 @@ def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tup
         if given not in table.names:
             raise RequestError(parameter, unknown_name("column", given, table.names), given)
         return list(table.cells(given)), f"the column {given!r}"
-    if not hasattr(given, "__iter__") or isinstance(given, (bytes, dict)):
+    in_order = hasattr(given, "__iter__") and not isinstance(given, (bytes, dict, set, frozenset))
+    if not in_order or getattr(given, "ndim", 1) == 0:
         why = f"must name a column, or be a list with the value of each row; got {type(given).__name__}."
         raise RequestError(parameter, why)
     values = list(given)

@@ -24,6 +24,7 @@ MIN_CLASS_COLUMNS = 2  # that start with the name of a voter who gives probabili
 LONG_VOTER = ("annotator", "voter", "worker", "rater", "user")  # columns of a long file, the first of them that exists
 LONG_LABEL = ("label", "vote")  # or the name of the target
 LONG_ROW = "row"  # counted from 1; or a column that the table has, too
+MAX_CELLS, CELLS_PER_VOTE = 100_000_000, 100  # rows x annotators of a long file, at least, and for each of its votes
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
 def _check_names(names: Sequence[str], target: str) -> None:
     for name in names:
         if name == target:
-            raise RequestError("votes", "is the target itself; name columns beside it.", name)
+            raise RequestError("votes", "is the target itself; name other columns.", name)
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise RequestError("votes", "is named twice.", twice)
@@ -128,10 +129,17 @@ def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
         raise RequestError("votes_file", f"must be a file or a DataFrame; got {type(given).__name__}.")
     voter, label = _long_column(long, LONG_VOTER, "annotator"), _long_column(long, (*LONG_LABEL, target), "label")
     rows = _long_rows(long, table, {voter, label, target})
+    n_voters = len({str(who) for who in long.cells(voter)})
+    if n_voters * table.n_rows > max(MAX_CELLS, CELLS_PER_VOTE * len(rows)):
+        raise RequestError(
+            "votes_file",
+            f"has {n_voters:,} different values of {voter!r} in {len(rows):,} votes, too many for {table.n_rows:,} "
+            "rows: that column names who voted.",
+        )
     found: dict[str, list[Any]] = {}
     for line, (row, who, cell) in enumerate(zip(rows, long.cells(voter), long.cells(label), strict=True), start=1):
         if holds_no_label(who, ()):
-            raise RequestError("votes_file", f"has no {voter} in its row {line}. Fill it in, or leave the row out.")
+            raise RequestError("votes_file", f"has no {voter} in its row {line}. Fill it in, or delete the row.")
         cells = found.setdefault(str(who), [None] * table.n_rows)
         if holds_no_label(cell, ()):
             continue
@@ -219,7 +227,8 @@ def _most_probable(probabilities: pd.DataFrame) -> np.ndarray:
 
 def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Target) -> np.ndarray:
     """Probabilities of all classes from the cells of some, NaN where all cells of a row are empty."""
-    numbers = [_class_of(text, target.classes) for text in columns]
+    classes = _VoteClasses(target.classes)
+    numbers = [classes.number(text) for text in columns]
     unknown = [text for text, number in zip(columns, numbers, strict=True) if number is None]
     if unknown:
         raise RequestError(
@@ -238,7 +247,7 @@ def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Targ
     except ParameterError as error:
         raise RequestError("votes", error.reason) from error
     if np.isnan(found).all():
-        raise RequestError("votes", f"of {name!r} are empty: this voter is silent on every row. Leave it out.")
+        raise RequestError("votes", f"of {name!r} are empty: this voter has no vote. Remove it.")
     return found
 
 
@@ -259,34 +268,48 @@ def _numbers(name: str, text: str, column: Sequence[Any]) -> np.ndarray:
 def _codes(name: str, column: Sequence[Any], target: Target, unlabeled: Sequence[str]) -> np.ndarray:
     codes = np.full(len(column), np.nan)
     known: dict[str, int | None] = {}
+    unknown: dict[str, int] = {}  # to the number of rows
+    classes = _VoteClasses(target.classes)
     for row, cell in enumerate(column):
         if holds_no_label(cell, unlabeled):
             continue
         text = str(cell)
         if text not in known:
-            known[text] = _class_of(text, target.classes)
+            known[text] = classes.number(text)
         code = known[text]
-        codes[row] = np.nan if code is None else code
-    unknown = [text for text, code in known.items() if code is None]
+        if code is None:
+            unknown[text] = unknown.get(text, 0) + 1
+        else:
+            codes[row] = code
     if unknown:
-        n_rows = sum(str(cell) in unknown for cell in column)
+        n_rows = sum(unknown.values())
         raise RequestError(
             "votes",
             f"of {name!r} hold {listed(unknown, LISTED)} in {n_rows} rows, which no label of {target.name!r} is; the "
             f"classes are {listed(target.classes, LISTED)}. Label a row of that class, or make these votes empty.",
         )
     if not known:
-        raise RequestError("votes", f"of {name!r} are empty: this voter is silent on every row. Leave it out.")
+        raise RequestError("votes", f"of {name!r} are empty: this voter has no vote. Remove it.")
     return codes
 
 
-def _class_of(text: str, classes: Sequence[str]) -> int | None:
-    """The number of the class that a vote means; None where none or several could be."""
-    same = ClassNames(classes).matching(text)
-    if same is None:
-        alike = [name for name in classes if _folded(name) == _folded(text)]
-        same = alike[0] if len(alike) == 1 else None
-    return None if same is None else list(classes).index(same)
+class _VoteClasses:
+    """The classes that votes are matched to; each is read once, however many votes there are."""
+
+    def __init__(self, classes: Sequence[str]) -> None:
+        self._names = ClassNames(classes)
+        self._numbers = {name: number for number, name in enumerate(classes)}
+        self._alike: dict[str, list[int]] = {}
+        for name, number in self._numbers.items():
+            self._alike.setdefault(_folded(name), []).append(number)
+
+    def number(self, text: str) -> int | None:
+        """The number of the class that a vote means; None where none or several could be."""
+        same = self._names.matching(text)
+        if same is not None:
+            return self._numbers[same]
+        alike = self._alike.get(_folded(text), [])
+        return alike[0] if len(alike) == 1 else None
 
 
 def _folded(text: str) -> str:

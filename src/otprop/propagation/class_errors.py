@@ -18,7 +18,7 @@ from otprop.propagation.error import GROUPED, SHIFTED, ErrorEvidence, effective_
 PRIOR_LABELS = 20.0  # held-out labels of a class that count as much as what the probabilities say
 PRECISION_CONCENTRATION, RECALL_CONCENTRATION = 3.0, 6.0  # where no label of the class was held out
 LABEL_WORTH = 0.5  # independent trials that one held-out label is worth
-FEW_FOUND, MIN_EXPECTED = 0.5, 5.0  # a class of which less than this share is labelled, with so many rows or more
+FEW_FOUND, MIN_EXPECTED = 0.5, 5.0  # a class of which less than this share is labelled, with at least this many rows
 
 
 @saved_as("otp.judged_labels")

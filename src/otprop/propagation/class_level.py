@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import softmax
 
 from otprop._labels import Labels, surest_labels
-from otprop._progress import ProgressCallback, no_progress
+from otprop._progress import NEIGHBOURS_DONE, SOURCES_DONE, ProgressCallback, no_progress, part_of
 from otprop._votes import Votes
 from otprop.evidence.combined import Evidence
 from otprop.evidence.diffusion import DiffusionSource
@@ -74,7 +74,7 @@ class ClassLevelFit:
     error : ErrorEstimate, of the unlabelled rows
     calibration : Calibration, from the probability of a label to its confidence
     confidence : ndarray of shape (n_rows,), 1 where the label was given
-    judged : JudgedLabels, held-out labels drawn at random and what was said of them
+    judged : JudgedLabels, random held-out labels and their predictions
     novelty : Novelty, how well label mass reaches held-out labels and unlabelled rows
     row_novelty : ndarray of shape (n_rows,), 0 where the label was given
     """
@@ -109,7 +109,8 @@ class ClassLevelFit:
         weights = weights.copy()
         weights[labels.labeled] = scale_to_mean_one(weights[labels.labeled])
         shown = np.where(weights > 0, labels.codes, -1)
-        geometry = build_geometry(X, config, self._progress) if geometry is None else geometry
+        if geometry is None:
+            geometry = build_geometry(X, config, part_of(self._progress, 0.0, NEIGHBOURS_DONE))
         self.geometry = geometry
         self.temperature = 1.0 if config.epsilon is None or not config.uses_graph else config.epsilon
         drawn = (shown >= 0) if chosen is None else (shown >= 0) & ~chosen
@@ -123,7 +124,8 @@ class ClassLevelFit:
                 build_static_sources(X, geometry, labels.classes, int(counts.sum()), config, votes),
                 make_folds(shown, n_classes, config.seed, chosen, weights, groups),
             )
-            on_source = lambda name: self._progress(0, 0, f"source {name}")  # noqa: E731
+            progress = part_of(self._progress, NEIGHBOURS_DONE, SOURCES_DONE)
+            on_source = lambda name, place, n: progress(place, n, f"source {name}")  # noqa: E731
             return self.evidence.fit(shown, weights, on_source, other_weights)
 
         named_groups = groups is not None

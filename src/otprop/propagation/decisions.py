@@ -27,9 +27,9 @@ def class_probabilities(distributions: np.ndarray, confidence: np.ndarray) -> np
     rows = np.arange(len(best))
     others = distributions.astype(np.float64)
     others[rows, best] = 0.0
-    total = others.sum(axis=1)
-    scale = np.divide(1.0 - confidence, total, out=np.zeros(len(total)), where=total > 0)
-    found = np.minimum(others * scale[:, None], (1.0 - TIE) * confidence[:, None])
+    total = others.sum(axis=1, keepdims=True)
+    np.divide(others, total, out=others, where=total > 0)  # first: the reciprocal of a tiny total overflows
+    found = np.minimum(others * (1.0 - confidence[:, None]), (1.0 - TIE) * confidence[:, None])
     found[rows, best] = confidence
     return found
 

@@ -13,6 +13,7 @@ from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.scaling import ScaledRows
+from otprop.geometry.affinity import local_scales
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
@@ -55,6 +56,11 @@ class Geometry:
     _scaled: ScaledRows | None = field(default=None, init=False, repr=False)
 
     @property
+    def has_own_graph(self) -> bool:
+        """Whether the graph was passed to ``prepare``, beside features."""
+        return None in self.graphs and self.index is not None
+
+    @property
     def parts(self) -> tuple[str, ...]:
         """Names of the parts that can be reused."""
         found = ("neighbours", "graphs") if self.index is not None else ("graph",) if self.graphs else ("costs",)
@@ -76,8 +82,12 @@ def geometry_key(X: Any, config: ClassLevelConfig) -> tuple[Any, ...]:
     return content.digest(), X.shape, X.dtype.str, config.cost, config.metric, config.n_neighbors
 
 
-def build_geometry(X: Any, config: ClassLevelConfig, on_step: ProgressCallback) -> Geometry:
-    """Find the neighbours and make the graphs, or the cost between rows."""
+def build_geometry(X: Any, config: ClassLevelConfig, on_step: ProgressCallback, graph: Any = None) -> Geometry:
+    """Find the neighbours and make the graphs, or the cost between rows.
+
+    Labels spread over `graph`, a sparse matrix of affinities, instead of the graphs of neighbours, where it is given.
+    Neighbours are then used for new rows only.
+    """
     if not config.uses_graph:
         return Geometry(cost=make_pairwise_cost(X, config.cost))
     if config.cost == "graph":
@@ -90,7 +100,11 @@ def build_geometry(X: Any, config: ClassLevelConfig, on_step: ProgressCallback) 
     wanted = tuple(dict.fromkeys(min(k, n_rows - 1) for k in wanted))
     index = NeighborIndex(X, config.metric, n_jobs=config.n_jobs)
     neighbors = index.graph(max(wanted), lambda done, total: on_step(done, total, "neighbours"))
-    graphs: dict[int | None, DiffusionGraph] = {k: DiffusionGraph.from_neighbors(neighbors, k) for k in wanted}
+    graphs: dict[int | None, DiffusionGraph]
+    if graph is not None:
+        graphs = {None: DiffusionGraph(graph, local_scales(neighbors), name="graph")}
+    else:
+        graphs = {k: DiffusionGraph.from_neighbors(neighbors, k) for k in wanted}
     return Geometry(graphs, index=index, n_query=max(wanted))
 
 

@@ -1,7 +1,7 @@
 """What held-out labels guarantee: sets of classes that hold the true one, and a confidence that bounds the error.
 
 Both assume that the labels were drawn at random from the rows (exchangeable): what holds for a label that was held out
-then holds for a row. Labels that were chosen are left out; labels of a group count as fewer.
+then holds for a row. Chosen labels are skipped; labels of a group count as fewer.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class LabelSets:
     ----------
     members : ndarray of bool of shape (n_rows, n_classes), in the order of ``classes_``; at least one class per row
     coverage : float, the probability
-    by_class : ndarray of bool of shape (n_classes,), classes with enough held-out labels for a threshold of their own
+    by_class : ndarray of bool of shape (n_classes,), classes with enough held-out labels for their own threshold
     thresholds : ndarray of shape (n_classes,), least calibrated probability with which a class is in a set
     n_held_out : int, labels that this rests on
 
@@ -126,7 +126,7 @@ def share_for_risk(
 
 
 def _pass_probability(error: np.ndarray, n_labels: np.ndarray, risk: float, level: float) -> np.ndarray:
-    """How probably so many labels with this error rate prove that it is at most `risk`."""
+    """Probability that this many labels with this error rate prove an error of at most `risk`."""
     low, high = np.zeros(len(n_labels)), n_labels.copy()
     for _ in range(N_BISECTIONS):  # the most wrong labels with which it is proven
         middle = (low + high) / 2

@@ -64,7 +64,7 @@ def _named_source(name: str, scaled: ScaledRows, n_classes: int, config: ClassLe
     source = NAMED_SOURCES[name]
     if sp.issparse(scaled.rows) and not source.takes_sparse:
         raise ParameterError(
-            "evidence", f"names {name!r}, which does not take sparse rows. Leave it out, or use X.toarray()."
+            "evidence", f"names {name!r}, which does not accept sparse rows. Remove it, or use X.toarray()."
         )
     return source.make(scaled, n_classes, config.seed, config.n_jobs)
 

@@ -29,6 +29,6 @@ def class_markers(sizes: np.ndarray) -> list[ClassMarker]:
 
 
 def marker_icon(one: ClassMarker) -> Chart:
-    """The marker of a class beside its name."""
+    """The marker of a class next to its name."""
     color, shape = one
     return Chart(16, 16, [marker(shape, 8, 8, color, size=5.0)], shape, "swatch")

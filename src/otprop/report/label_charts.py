@@ -62,7 +62,7 @@ def coverage_chart(coverage: list[Coverage]) -> Chart:
     x_label = "of the unlabelled rows, the most confident first"
     shapes.append(text((left + width - right) / 2, height - 6, x_label, "middle", class_="axis"))
     if any(one.high > marks[-1] for one in points):
-        shapes.append(text(left + 6, top + 14, "the range goes on above", class_="axis small"))
+        shapes.append(text(left + 6, top + 14, "the range continues above", class_="axis small"))
     shapes.append(polyline([place(one.share, one.expected_error) for one in points], class_="curve"))
     for one in points:
         note = (

@@ -1,4 +1,4 @@
-"""What the page says of single rows beside their labels: rows like no labelled class, and votes."""
+"""Details of single rows on the page: rows like no labelled class, and votes."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def novel_rows(job: Job, outcome: Outcome, shown: Collection[int]) -> NovelRows 
 
 
 def vote_sentences(job: Job, rows: Iterable[int]) -> dict[int, str]:
-    """What the voters say of some rows, by row: "3 of 4 say Elstar, 1 says Gala"; empty without votes."""
+    """The votes on some rows, by row: "3 of 4 say Elstar, 1 says Gala"; empty without votes."""
     if job.votes is None:
         return {}
     return {row: _sentence(job.votes.iloc[row].dropna().astype(int).tolist(), job.target.classes) for row in rows}

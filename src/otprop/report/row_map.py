@@ -19,7 +19,7 @@ from otprop.report.label_charts import RAMP
 MAX_DRAWN = 20_000
 MAX_LABELLED_DRAWN = 5_000
 MAX_COLUMNS, MAX_CELL_LENGTH = 12, 1000
-CELLS_BUDGET = 6_000_000  # bytes of cells on the page; above it, cells are cut shorter or columns left out
+CELLS_BUDGET = 6_000_000  # bytes of cells on the page; above it, cells are cut shorter or columns dropped
 GRID = 10_000  # coordinates on the page are integers from 0 to this
 
 

@@ -85,7 +85,7 @@ def marker(shape: str, x: float, y: float, color: str, title: str = "", size: fl
 
 
 def ticks(low: float, high: float, about: int = 5) -> list[float]:
-    """About so many round numbers that cover a range.
+    """About this many round numbers that cover a range.
 
     Examples
     --------

@@ -12,7 +12,7 @@ from starlette.requests import Request
 
 from otprop.files import MISSING_MARKERS
 
-MOST_NAME = 200  # characters of the name of a class
+MAX_NAME = 200  # characters of the name of a class
 
 
 async def body_of(request: Request) -> dict[str, Any]:
@@ -71,8 +71,8 @@ def check_class_name(name: Any, unlabeled: Sequence[str] = ()) -> str:
     if not isinstance(name, str) or not name.strip():
         raise ValueError("the name of a class must be text.")
     name = name.strip()
-    if len(name) > MOST_NAME:
-        raise ValueError(f"the name of a class may have {MOST_NAME} characters.")
+    if len(name) > MAX_NAME:
+        raise ValueError(f"the name of a class may have {MAX_NAME} characters.")
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
         raise ValueError("the name of a class may not hold control characters.")
     if name in MISSING_MARKERS or name in unlabeled:

@@ -13,9 +13,9 @@ from otprop.files import Table
 from otprop.table.row_pictures import names_pictures, pictures_of_table
 
 SHORT = 200  # characters of a cell that are shown on the map
-MOST_FOUND = 100_000  # rows that a search returns
+MAX_FOUND = 100_000  # rows that a search returns
 _SAMPLE = 500  # cells that decide what a column is
-_LONG = 40  # characters in the mean, from which on a column is text to read
+_LONG = 40  # mean number of characters from which a column is text to read
 _NUMBERS_SHOWN = 8  # of a vector
 
 
@@ -56,7 +56,7 @@ class Cells:
         return [name for name, kind in zip(self.columns, self.kinds, strict=True) if kind == "text"]
 
     def of_row(self, row: int, most: int | None = None) -> list[str]:
-        """The cells of a row, each cut after `most` characters; a picture is no text."""
+        """The cells of a row, each cut after `most` characters; a picture has no text."""
         pairs = zip(self._texts, self.kinds, strict=True)
         texts = ["" if kind == "picture" else column[row].as_py() or "" for column, kind in pairs]
         return texts if most is None else [text if len(text) <= most else f"{text[:most]}…" for text in texts]

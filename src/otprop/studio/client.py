@@ -16,8 +16,8 @@ from otprop._errors import OtpropError
 from otprop.studio import worker
 from otprop.studio.source import Source
 
-MOST_RESTARTS = 3  # in a row, without a result in between
-WITHOUT = 'labels are saved all the same, and can be exported as "Labels"'
+MAX_RESTARTS = 3  # in a row, without a result in between
+WITHOUT = 'labels are still saved, and can be exported as "Labels"'
 
 Receiver = Callable[[tuple[Any, ...]], None]
 
@@ -46,7 +46,7 @@ class WorkerClient:
     Parameters
     ----------
     source : Source
-    receive : callable, gets every message of the worker but answers, from a thread of its own; first ("started",), to
+    receive : callable, gets every message of the worker except answers, from a separate thread; first ("started",), to
         which it sends the labels
     """
 
@@ -136,7 +136,7 @@ class WorkerClient:
 
     @property
     def _starts_again(self) -> bool:
-        return not self._closed and self._failures <= MOST_RESTARTS
+        return not self._closed and self._failures <= MAX_RESTARTS
 
     def _take_answer(self, number: int, answer: Any, error: ValueError | None) -> None:
         question = self._questions.pop(number, None)

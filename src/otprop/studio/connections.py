@@ -8,7 +8,7 @@ from typing import Any
 import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-MOST_CONNECTIONS = 256  # browsers open six to a server
+MAX_CONNECTIONS = 256  # browsers open six to a server
 PATIENCE = 20.0  # seconds for a request to arrive whole
 
 
@@ -30,7 +30,7 @@ class LimitedProtocol(H11Protocol):
         super().connection_made(transport)
         self._since = self.loop.time()
         self._watch()
-        if len(self.connections) > MOST_CONNECTIONS:
+        if len(self.connections) > MAX_CONNECTIONS:
             others: list[Any] = [one for one in self.connections if one is not self]
             idle = [one for one in others if isinstance(one, LimitedProtocol) and one.is_waiting]
             min(idle, key=lambda one: one._since, default=self)._drop()

@@ -61,7 +61,7 @@ def _columns(propagator: Propagator) -> OutputColumns:
 def export_made_here(source: Source, target: Target, labels: Labels, digest: str, folder: Path) -> str:
     """Write the labels made here, as `otprop label --corrections` reads them; the name of the file.
 
-    Needs no propagation: who cannot have one takes the labels away all the same.
+    Needs no propagation, so that labels can be exported even if it fails.
     """
     if source.sample is not None:
         raise ValueError("the rows are a sample, whose numbers otprop label does not know: export the model instead.")

@@ -9,7 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 HEARTBEAT = 15.0  # seconds
-LEAST_INTERVAL = 0.2  # seconds between two states of a page, but for a result
+MIN_INTERVAL = 0.2  # seconds between two states of a page, except for a result
 
 
 class Hub:
@@ -64,7 +64,7 @@ class Hub:
                     seen = results
                     yield _event("result", {"revision": now["propagation"]["revision"], "changed": now["changed"]})
                 with suppress(TimeoutError):
-                    await asyncio.wait_for(urgent.wait(), LEAST_INTERVAL)
+                    await asyncio.wait_for(urgent.wait(), MIN_INTERVAL)
         finally:
             self._pages.discard(page)
 

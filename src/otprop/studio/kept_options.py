@@ -16,7 +16,7 @@ from otprop.studio.source import Source
 def with_kept_options(source: Source, session: Path, names: Sequence[str]) -> tuple[Source, list[str]]:
     """The source with the options that the session has and the request has not, and notes on them.
 
-    A column that the table has no more is left out.
+    Columns that the table no longer has are skipped.
     """
     kept, notes = _read(session), []
     more: dict[str, Any] = {}

@@ -26,7 +26,7 @@ from otprop.table.target import Target, read_target
 
 MAX_NAMED = 5  # classes in a note
 VOTES = "votes"  # the source of evidence
-MOST_PROBABLE = 10  # classes of a row whose probabilities are kept
+MAX_PROBABLE = 10  # classes of a row whose probabilities are kept
 N_SUGGESTED = 40
 N_EXPLAINED = 12  # suggestions that are explained at once
 NO_CLASS = 65535
@@ -63,7 +63,7 @@ class Result:
     revision : int, of the labels
     labels : ndarray of uint16, NO_CLASS where there is none
     confidence, rounds : ndarray of uint8
-    best, probability : ndarray of uint16 and float32 of shape (n_rows, MOST_PROBABLE or fewer), the label first; its
+    best, probability : ndarray of uint16 and float32 of shape (n_rows, MAX_PROBABLE or fewer), the label first; its
         probability is the confidence
     changed : ndarray of uint32, rows that have another class than in the result before
     error : (value, low, high) or None
@@ -200,7 +200,7 @@ class Propagator:
         return [(int(candidates[one.row]), one.reason) for one in found]
 
     def explain(self, rows: Sequence[int], labels: Labels) -> dict[int, dict[str, Any]]:
-        """What each source says of rows, and the labelled rows nearest to them, by row."""
+        """The prediction of each source and the nearest labelled rows, by row."""
         if self.fitted is None or not len(rows):
             return {}
         job, outcome, ids, _ = self.fitted
@@ -211,7 +211,7 @@ class Propagator:
                 "evidence": [
                     {"source": source, "class": number[name], "probability": round(float(share), 4)}
                     for source, shares in one["sources"].items()
-                    if source != VOTES  # what it says of a row without its votes; they are shown beside
+                    if source != VOTES  # its votes are shown separately
                     for name, share in sorted(shares.items(), key=lambda item: -item[1])[:3]
                 ],
                 "nearest": [
@@ -389,7 +389,7 @@ def _most_probable(
     The probability of the label is its confidence, in 1/255; below 0 for rows whose probabilities stay as they are.
     """
     n_rows, n_classes = distributions.shape
-    kept = min(MOST_PROBABLE, n_classes)
+    kept = min(MAX_PROBABLE, n_classes)
     best, probability = np.empty((n_rows, kept), dtype=np.intp), np.empty((n_rows, kept), dtype=np.float32)
     for start in range(0, n_rows, _BLOCK):
         block = slice(start, start + _BLOCK)

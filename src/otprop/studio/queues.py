@@ -39,7 +39,7 @@ class Queues:
     def suggested(
         self, shown: Shown, n: int, n_drawn: int, n_by_key: int, skipped: Iterable[int]
     ) -> list[tuple[int, str]]:
-        """The `n` next rows: those suggested that are still without a label, then those that are least sure.
+        """The `n` next rows: suggested rows that are still unlabelled, then the least certain ones.
 
         A random one comes first where too few of the rows that were labelled by key were random. Who
         labels one row after each propagation would else never reach the random ones, further down the list.
@@ -58,7 +58,7 @@ class Queues:
         return found[:n]
 
     def unsure(self, shown: Shown, n: int, number: int | None = None) -> list[int]:
-        """The rows that are least sure, of one class or of all."""
+        """The least certain rows, of one class or of all."""
         free = self._free(shown)
         if number is not None:
             free = (shown.sources == PROPAGATED) & (shown.classes == number)

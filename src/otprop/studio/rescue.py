@@ -12,9 +12,9 @@ from typing import Any
 
 from otprop.studio.export import write_made_here
 from otprop.studio.session import FILE
-from otprop.studio.session_check import MOST_CLASS_IDS
+from otprop.studio.session_check import MAX_CLASS_IDS
 from otprop.studio.session_file import SessionError
-from otprop.studio.source import MOST_ROWS
+from otprop.studio.source import MAX_ROWS
 
 _MOST_STEPS = 2_000  # of a million instructions of SQLite: a hostile table must not be read for ever
 Key = tuple[int, int]  # revision, row
@@ -65,13 +65,13 @@ def _read(connection: sqlite3.Connection) -> tuple[dict[int, tuple[str, bool]], 
     for order in ("ASC", "DESC"):  # from both sides of a page that is damaged
         query = f"SELECT revision, row, new, new_drawn FROM changes ORDER BY revision {order}, row {order}"
         for revision, row, new, drawn in _rows(connection, query):
-            if _is(revision, int) and revision >= last and _is(row, int) and 0 <= row < MOST_ROWS:
+            if _is(revision, int) and revision >= last and _is(row, int) and 0 <= row < MAX_ROWS:
                 changes[revision, row] = new, drawn
     states = {row: changes[revision, row] for revision, row in sorted(changes)}
     labels = {
         row: (names[new], drawn == 1)
         for row, (new, drawn) in states.items()
-        if _is(new, int) and 0 <= new < MOST_CLASS_IDS and new in names
+        if _is(new, int) and 0 <= new < MAX_CLASS_IDS and new in names
     }
     digest = dict(_rows(connection, "SELECT key, value FROM meta WHERE typeof(key) = 'text'")).get("digest")
     return labels, digest if isinstance(digest, str) else ""

@@ -1,4 +1,4 @@
-"""Votes in the studio: what the voters say of each row, also of classes that no row is labelled with yet."""
+"""Votes in the studio: the votes on each row, including votes for classes without a label."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class RowVotes:
     def frame(self, names: Sequence[str]) -> pd.DataFrame | None:
         """The votes by the numbers of `names`, NaN where a voter is silent or means another class; None if all are.
 
-        A voter without any such vote is left out.
+        A voter without any such vote is skipped.
         """
         place = {name: number for number, name in enumerate(names)}
         numbers = np.array([*(place.get(name, np.nan) for name in self.classes), np.nan])

@@ -66,7 +66,7 @@ class Studio:
         self.url = f"http://{HOST}:{self.port}/?token={self._app.token}"
         config = uvicorn.Config(
             self._app,
-            log_level="error",  # a stranger's broken request is no news for the terminal
+            log_level="error",  # broken requests of strangers are not worth a line in the terminal
             access_log=False,
             server_header=False,
             ws="none",

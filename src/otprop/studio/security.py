@@ -17,7 +17,7 @@ App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
 OWN_HEADER = "x-otprop-studio"
 SMALL_BODY, LARGE_BODY = 16_384, 32_000_000  # bytes; large: the rows of a region
-MOST_QUERY = 8_192  # bytes of a query string
+MAX_QUERY = 8_192  # bytes of a query string
 HEADERS = {
     "content-security-policy": "; ".join(
         (
@@ -91,7 +91,7 @@ class Guard:
             raise Refusal(403, "another page may not ask the studio.")
         if headers.get("sec-fetch-site", ["none"])[0] not in ("none", "same-origin"):
             raise Refusal(403, "another page may not ask the studio.")
-        if len(scope["query_string"]) > MOST_QUERY:
+        if len(scope["query_string"]) > MAX_QUERY:
             raise Refusal(414, "the address is too long.")
         enters = path == "/" and bool(scope["query_string"])
         if not enters and not self._has_cookie(headers):

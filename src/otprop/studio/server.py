@@ -20,7 +20,7 @@ from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
 from otprop.studio.bodies import body_of, check_class_name, class_of, query_number, row_of, rows_of, share_of
-from otprop.studio.cells import MOST_FOUND, SHORT
+from otprop.studio.cells import MAX_FOUND, SHORT
 from otprop.studio.client import WorkerGoneError
 from otprop.studio.hub import Hub
 from otprop.studio.queues import ORDERS
@@ -29,7 +29,7 @@ from otprop.studio.session_file import NotSavedError
 from otprop.studio.workspace import Workspace
 from otprop.table.row_pictures import LARGE, THUMBNAIL, NoPictureError
 
-MOST_CELLS = 200  # rows of one request for cells, and of a queue
+MAX_CELLS = 200  # rows of one request for cells, and of a queue
 QUICK = 0.03  # seconds that a row waits for its explanation
 PATIENT = 10.0  # the same, where the page says that it waits
 MEDIA_TYPES = {
@@ -169,8 +169,8 @@ class Application:
 
     def cells(self, request: Request) -> Response:
         words = request.query_params.get("ids", "").split(",")
-        if len(words) > MOST_CELLS:
-            raise ValueError(f"at most {MOST_CELLS} ids at once.")
+        if len(words) > MAX_CELLS:
+            raise ValueError(f"at most {MAX_CELLS} ids at once.")
         rows = [row_of(_whole(word), self._space.cells.n_rows) for word in words if word]
         cells = self._space.cells
         return as_json(
@@ -205,7 +205,7 @@ class Application:
 
     def queue(self, request: Request) -> Response:
         query = request.query_params
-        order, n = query.get("order", "suggest"), query_number(query.get("n", "20"), 1, MOST_CELLS)
+        order, n = query.get("order", "suggest"), query_number(query.get("n", "20"), 1, MAX_CELLS)
         if order not in ORDERS:
             raise ValueError(f"order must be one of {', '.join(ORDERS)}.")
         number = (
@@ -225,7 +225,7 @@ class Application:
     def search(self, request: Request) -> Response:
         text = request.query_params.get("q", "")
         found: Any = self._space.cells.search(text) if text else []
-        return as_json({"ids": [int(row) for row in found[:MOST_FOUND]], "total": len(found)})
+        return as_json({"ids": [int(row) for row in found[:MAX_FOUND]], "total": len(found)})
 
     def log(self, request: Request) -> Response:
         n = query_number(request.query_params.get("n", "50"), 1, 1000)

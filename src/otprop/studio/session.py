@@ -18,7 +18,7 @@ import numpy as np
 from otprop.studio.session_check import check_values
 from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, reading, writing
 
-AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row beside the ids of the classes
+AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row other than the ids of the classes
 LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
 REMOVE, RENAME = "remove", "rename"
 KINDS = (LABEL, ACCEPT, REMOVE, "unknown")  # of events that change the state of rows
@@ -72,7 +72,7 @@ class Event:
 
 @dataclass(frozen=True)
 class Said:
-    """What was said of one row, to be found again in a changed file.
+    """The state of one row, to be found again in a changed file.
 
     Attributes
     ----------
@@ -95,7 +95,7 @@ class Session:
 
     Attributes
     ----------
-    state : ndarray of int of shape (n_rows,), what was said of each row here: the id of a class, AS_IN_FILE, REMOVED
+    state : ndarray of int of shape (n_rows,), the state of each row here: the id of a class, AS_IN_FILE, REMOVED
         or UNKNOWN
     drawn : ndarray of bool of shape (n_rows,), the label made here was of a row drawn at random
     skipped, kept : dict of the rows that were skipped, or whose label was kept, and not labelled since, in order
@@ -168,7 +168,7 @@ class Session:
 
     @property
     def can_undo(self) -> bool:
-        """Whether there is an event to take back."""
+        """Whether there is an event to undo."""
         return bool(self._done)
 
     @property
@@ -248,11 +248,11 @@ class Session:
             return event
 
     def undo(self, request: str = "") -> Event | None:
-        """Take the newest event back that was not taken back; None where there is none."""
+        """Undo the newest event that was not undone; None if there is none."""
         return self._undo_or_redo(self._done, UNDO, request)
 
     def redo(self, request: str = "") -> Event | None:
-        """Make the event again that was taken back last; None where there is none."""
+        """Redo the event that was undone last; None if there is none."""
         return self._undo_or_redo(self._undone, REDO, request)
 
     def _undo_or_redo(self, stack: list[tuple[Event, str]], kind: str, request: str) -> Event | None:
@@ -490,7 +490,7 @@ class Session:
         return here + self._carried(last or 0, is_here=False)
 
     def _carry_over(self, said: list[Said], found: np.ndarray) -> None:
-        """Begin anew with the rows that were found, in one event; the others are carried along."""
+        """Start over with the rows that were found, in one event; the others are carried along."""
         here = [(row, one) for row, one in zip(found.tolist(), said, strict=True) if row >= 0]
         new = np.array([one.state for _, one in here], dtype=np.int64)
         drawn = np.array([one.drawn for _, one in here], dtype=bool)
@@ -510,7 +510,7 @@ class Session:
         return [Said(row, state, bool(drawn), *texts) for row, state, drawn, *texts in found]
 
     def _find_rows(self, said: Sequence[Said]) -> np.ndarray:
-        """The row of the present file for each that something was said of, by its cells; -1 for no one row."""
+        """The row of the present file for each recorded row, by its cells; -1 if there is not exactly one."""
         places: dict[str, dict[str, list[int]]] = {}
         for columns in {one.columns for one in said}:
             names = json.loads(columns)
@@ -551,7 +551,7 @@ class Session:
         ]
         try:
             self._place.confirm(self._connection, queries)
-        except NotSavedError as error:  # the connection has what the file has not: only a new start finds out more
+        except NotSavedError as error:  # the connection has what the file lacks; only a new start can resolve it
             self._failed = str(error)
             raise
 

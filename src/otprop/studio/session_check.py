@@ -8,14 +8,14 @@ import sqlite3
 from collections import deque
 from typing import Any
 
-from otprop.studio.source import MOST_ROWS
+from otprop.studio.source import MAX_ROWS
 
-MOST_CLASS_IDS = 65_535  # of them, one is kept for rows without a class
+MAX_CLASS_IDS = 65_535  # of them, one is kept for rows without a class
 _NEEDED = ("target", "made", "id", "file", "digest", "n_rows", "columns")
 _OPTIONAL = ("goal", "keys", "groups", "votes", "secret")  # secret: of version 0.2
 _STATE = "typeof({0}) = 'integer' AND {0} >= -3 AND {0} < (SELECT count(*) FROM classes)"
 _FLAG = "typeof({0}) = 'integer' AND {0} IN (0, 1)"
-_ROW = f"typeof(row) = 'integer' AND row >= 0 AND row < {MOST_ROWS}"
+_ROW = f"typeof(row) = 'integer' AND row >= 0 AND row < {MAX_ROWS}"
 _REVISION = "typeof({0}) = 'integer' AND {0} BETWEEN 1 AND (SELECT count(*) FROM events)"
 _TEXT = "typeof({0}) = 'text'"
 _SHARE = "(typeof({0}) = 'real' AND abs({0}) <= 2)"
@@ -25,7 +25,7 @@ _RULES = {
     "meta": [_TEXT.format("key"), _TEXT.format("value")],
     "classes": [
         "id BETWEEN 0 AND (SELECT count(*) FROM classes) - 1",
-        f"id < {MOST_CLASS_IDS}",
+        f"id < {MAX_CLASS_IDS}",
         _TEXT.format("name"),
         "length(name) > 0",
         _TEXT.format("time"),
@@ -47,7 +47,7 @@ _RULES = {
     ],
     "curve": [
         "revision >= 0",
-        f"typeof(labels) = 'integer' AND labels BETWEEN 0 AND {MOST_ROWS}",
+        f"typeof(labels) = 'integer' AND labels BETWEEN 0 AND {MAX_ROWS}",
         *(_SHARE.format(name) for name in ("error", "low", "high")),
     ],
     "renames": [
@@ -94,7 +94,7 @@ def _check_meta(meta: dict[str, str]) -> None:
     if missing or foreign:
         raise ValueError(f"missing or unknown entries: {', '.join(sorted(missing | foreign))[:100]}")
     n_rows = meta["n_rows"]
-    if not (n_rows.isdecimal() and n_rows.isascii() and len(n_rows) < 10 and int(n_rows) <= MOST_ROWS):
+    if not (n_rows.isdecimal() and n_rows.isascii() and len(n_rows) < 10 and int(n_rows) <= MAX_ROWS):
         raise ValueError(f"impossible number of rows: {n_rows[:20]}")
     if "goal" in meta and not _is_share(meta["goal"]):
         raise ValueError(f"impossible goal: {meta['goal'][:20]}")

@@ -38,13 +38,13 @@ CREATE TRIGGER events_remain BEFORE DELETE ON events BEGIN SELECT RAISE(ABORT, '
 CREATE TRIGGER changes_stay BEFORE UPDATE ON changes BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 CREATE TRIGGER changes_remain BEFORE DELETE ON changes BEGIN SELECT RAISE(ABORT, 'the log is append-only'); END;
 """
-# beside the events of kind "rename", or that undo one; earlier versions leave it alone
+# for events of kind "rename", or that undo one; earlier versions ignore it
 _RENAMES = """
 CREATE TABLE IF NOT EXISTS renames (
     revision INTEGER PRIMARY KEY REFERENCES events, class INTEGER NOT NULL, old TEXT NOT NULL, new TEXT NOT NULL
 )
 """
-# beside the events of kind "file": what was said of rows that are not in the file then, and which rows are marked
+# for events of kind "file": labels of rows that are not in the file then, and which rows are marked
 _CARRIED = """
 CREATE TABLE IF NOT EXISTS carried (
     revision INTEGER NOT NULL REFERENCES events, is_here INTEGER NOT NULL, row INTEGER NOT NULL,
@@ -95,7 +95,7 @@ class Place:
             )
 
     def confirm(self, connection: sqlite3.Connection, queries: Sequence[tuple[str, tuple[Any, ...]]]) -> None:
-        """Raise NotSavedError unless the file at the path, read anew, answers as the open connection does."""
+        """Raise NotSavedError unless the file at the path, read again, answers as the open connection does."""
         address = f"{self.path.as_uri()}?mode=ro&immutable=1"  # takes no lock, and does not give ours away
         try:
             with closing(sqlite3.connect(address, uri=True)) as written:
@@ -182,7 +182,7 @@ def _check_content(path: Path) -> None:
     if not start:
         return
     if not start.startswith(_HEADER):
-        raise SessionError(f"{path} is no session of otprop studio")
+        raise SessionError(f"{path} is not an otprop session")
     version, made_by = (int.from_bytes(start[place : place + 4], "big", signed=True) for place in (60, 68))
     is_empty = start[100:101] == b"\x0d" and start[103:105] == b"\0\0"  # a leaf without a cell: there is no table
     if made_by != APPLICATION_ID and not is_empty:
@@ -195,7 +195,7 @@ def _check_content(path: Path) -> None:
 
 
 def _first_page(path: Path) -> bytes:
-    """The first bytes of the newest first page: in the file, or in the log that a killed version 0.2 left beside it."""
+    """The first bytes of the newest first page: in the file, or in the log that a killed 0.2 left next to it."""
     with path.open("rb") as file:
         found = file.read(_PAGE_START)
     try:

@@ -11,9 +11,9 @@ from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.session import AS_IN_FILE, UNKNOWN
 
 NONE, GIVEN, HERE, PROPAGATED, PILE = range(5)  # sources of a label
-MOST_IN_A_BYTE = 250  # classes that fit in one byte a row
+MAX_IN_A_BYTE = 250  # classes that fit in one byte a row
 NO_ROUND = 255
-LEAST_LABELS = 2  # of a class, from which on a low probability of it means something
+MIN_LABELS = 2  # of a class, from which on a low probability of it means something
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Shown:
 
     def class_bytes(self, n_classes: int) -> bytes:
         """The classes in one byte a row, or in two where there are many classes."""
-        if n_classes > MOST_IN_A_BYTE:
+        if n_classes > MAX_IN_A_BYTE:
             return self.classes.astype("<u2").tobytes()
         return np.where(self.classes == NO_CLASS, 255, self.classes).astype(np.uint8).tobytes()
 
@@ -57,7 +57,7 @@ def compose(state: np.ndarray, given: np.ndarray, result: Result | None) -> Show
         sources[flows] = PROPAGATED
         classes[flows] = result.labels[flows]
         confidence[flows] = result.confidence[flows]
-        rounds[flows] = np.where(result.rounds[flows] == 0, 1, result.rounds[flows])  # a label that was taken back
+        rounds[flows] = np.where(result.rounds[flows] == 0, 1, result.rounds[flows])  # a label that was undone
     return Shown(classes, sources, confidence, rounds)
 
 
@@ -66,7 +66,7 @@ def probability_of(result: Result | None, rows: np.ndarray, number: int) -> np.n
 
     None before the first result, and for a class that the result knew too few labels of to say something against it.
     """
-    if result is None or np.count_nonzero((result.rounds == 0) & (result.labels == number)) < LEAST_LABELS:
+    if result is None or np.count_nonzero((result.rounds == 0) & (result.labels == number)) < MIN_LABELS:
         return None
     found: np.ndarray = np.where(result.best[rows] == number, result.probability[rows], 0.0).sum(axis=1)
     return found

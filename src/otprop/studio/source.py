@@ -16,9 +16,10 @@ from otprop.studio.row_votes import MAX_CLASSES, vote_columns
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_frame, take_rows
 from otprop.table.opening import open_table
+from otprop.table.values import is_missing
 
-MOST_ROWS = 2_000_000  # of more, a sample is opened
-MOST_CLASSES = MAX_CLASSES
+MAX_ROWS = 2_000_000  # of more, a sample is opened
+MAX_CLASSES = MAX_CLASSES
 BYTES_A_ROW = 4_000  # of memory, server and worker together, without the class probabilities
 SAMPLE_OFFERED = 200_000
 
@@ -65,27 +66,27 @@ def read_source(source: Source) -> Table:
 def prepare_source(source: Source, table: Table) -> Job:
     """Check the target and the columns; there may be no label, no target, or a label in every row.
 
-    Votes are no part of the job, since its classes change; `read_row_votes` reads them.
+    Votes are not part of the job, since its classes change; `read_row_votes` reads them.
     """
     check_size(table, 2)  # at least, before much is done with it
     request = replace(source.request, votes=(), ignore=[*source.request.ignore, *vote_columns(source.request, table)])
     job = prepare(table, request, allow_few=True, allow_complete=True)
     job.groups = groups_of_their_own(job, table)
-    if len(job.target.classes) > MOST_CLASSES:
+    if len(job.target.classes) > MAX_CLASSES:
         raise ColumnError(
             source.request.target,
             f"the target {source.request.target!r} has {len(job.target.classes)} classes; the studio takes up to "
-            f"{MOST_CLASSES}. Is it an identifier? Name another column, or put the classes into groups first.",
+            f"{MAX_CLASSES}. Is it an identifier? Name another column, or put the classes into groups first.",
         )
     check_size(table, max(len(job.target.classes), 2))
     return job
 
 
 def groups_of_their_own(job: Job, table: Table) -> np.ndarray | None:
-    """The groups, in which a row without one is a group of its own: it may be labelled later."""
+    """The groups; a row without one is its own group, since it may be labelled later."""
     if job.groups is None or not isinstance(job.request.groups, str):
         return job.groups
-    missing = [row for row, cell in enumerate(table.cells(job.request.groups)) if cell is None or cell != cell]
+    missing = [row for row, cell in enumerate(table.cells(job.request.groups)) if is_missing(cell)]
     groups = job.groups.copy()
     groups[missing] = [f"row {row + 1}, in no group" for row in missing]
     return groups
@@ -95,9 +96,9 @@ def check_size(table: Table, n_classes: int, memory: float | None = None) -> Non
     """Refuse a table that needs more memory than there is, and offer a sample."""
     need = table.n_rows * (BYTES_A_ROW + 3 * 8 * n_classes)
     memory = _memory() if memory is None else memory
-    if table.n_rows <= MOST_ROWS and need <= memory:
+    if table.n_rows <= MAX_ROWS and need <= memory:
         return
-    limit = f"takes up to {MOST_ROWS}" if table.n_rows > MOST_ROWS else f"has {memory / 1e9:.0f} GB here"
+    limit = f"takes up to {MAX_ROWS}" if table.n_rows > MAX_ROWS else f"has {memory / 1e9:.0f} GB here"
     raise TableError(
         f"{table.origin} has {table.n_rows} rows, for which the studio needs about {need / 1e9:.0f} GB of memory; it "
         f"{limit}",
@@ -108,7 +109,7 @@ def check_size(table: Table, n_classes: int, memory: float | None = None) -> Non
 
 
 def _memory() -> float:
-    """The memory of this machine in bytes; infinite where it cannot be found out."""
+    """The memory of this machine in bytes; infinite if unknown."""
     try:
         return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, OSError, ValueError):

@@ -1,4 +1,4 @@
-"""The worker: a process of its own that reads the table, propagates the labels, and answers questions about rows."""
+"""The worker: a separate process that reads the table, propagates the labels, and answers questions about rows."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from otprop.studio.propagator import N_EXPLAINED, Labels, Propagator
 from otprop.studio.session import AS_IN_FILE
 from otprop.studio.source import Source
 
-PATIENCE = 2.0  # a run is let through where newer labels have cancelled runs for so many times its usual duration
-LEAST_PATIENCE = 5.0  # seconds
+PATIENCE = 2.0  # a run may finish if newer labels have cancelled runs for this many times its usual duration
+MIN_PATIENCE = 5.0  # seconds
 _LONG = ("umap", "export")  # questions that others must not wait for
 _PROGRESS_INTERVAL = 0.1  # seconds
 
@@ -103,7 +103,7 @@ class Worker:
         """A newer label cancels the run, unless results have not come for long because of that."""
         if self._run_started is None or self._waiting_since is None:
             return False
-        return monotonic() - self._waiting_since < max(LEAST_PATIENCE, PATIENCE * self._usual)
+        return monotonic() - self._waiting_since < max(MIN_PATIENCE, PATIENCE * self._usual)
 
     def _propagate(self) -> None:
         try:

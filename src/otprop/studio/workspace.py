@@ -51,13 +51,13 @@ from otprop.studio.shown import (
     compose,
     probability_of,
 )
-from otprop.studio.source import MOST_CLASSES, Source
+from otprop.studio.source import MAX_CLASSES, Source
 from otprop.studio.worker import Changes, NotReadyError
 from otprop.table.pictures import has_pillow
 
 CLASS_KEYS = "123456789abcdefghijlmopqrtvwyz"  # the page keeps the other letters for itself
 DOUBTFUL = 0.2  # probability of a class below which a label contradicts what is near
-MOST_CONTRADICTED = 3
+MAX_CONTRADICTED = 3
 NOVEL = "none of these?"  # the reason of a row that looks like no labelled class
 
 
@@ -88,7 +88,7 @@ class Workspace:
         used = {name for name, kind in zip(cells.columns, cells.kinds, strict=True) if kind == "image"}
         self._only_shown = cells.pictures.are_files and not (has_pillow() and used & set(job.features.wanted))
         if self._only_shown:
-            self._notes.append("pictures are shown, and are no features: the labels follow from the other columns")
+            self._notes.append("pictures are shown but not used as features; labels follow from the other columns")
         self._news = WorkerNews()
         self._shown: tuple[tuple[int, int], Shown] | None = None
         self.queues = Queues(job.table.n_rows, source.request.seed)
@@ -237,7 +237,7 @@ class Workspace:
             return [one for one in found if not self._is_judged(one[0])]
 
     def _is_judged(self, row: int) -> bool:
-        """Whether the label of a row was looked at again here, or is no label any more."""
+        """Whether the label of a row was reviewed here, or was removed."""
         state, given = self.session.state[row], self._given[row] >= 0
         return row in self.session.kept or (state >= 0 and given) or (state < 0 and not (given and state == AS_IN_FILE))
 
@@ -392,7 +392,7 @@ class Workspace:
             return []
         row = int(rows[0])
         share = probability_of(self.result, rows, number)
-        near = (self._news.explanation(row) or {"nearest": []})["nearest"][:MOST_CONTRADICTED]
+        near = (self._news.explanation(row) or {"nearest": []})["nearest"][:MAX_CONTRADICTED]
         surprising = share is not None and float(share[0]) < DOUBTFUL
         _, shown = self.shown()
         return [
@@ -413,7 +413,7 @@ class Workspace:
         return self._undo_or_redo(self.session.undo, UNDO, request)
 
     def redo(self, request: str = "") -> dict[str, Any]:
-        """Make the event again that was taken back last."""
+        """Redo the event that was undone last."""
         return self._undo_or_redo(self.session.redo, REDO, request)
 
     def _undo_or_redo(self, change: Callable[[str], Event | None], kind: str, request: str) -> dict[str, Any]:
@@ -452,8 +452,8 @@ class Workspace:
     def add_class(self, name: str) -> dict[str, Any]:
         """Make a class, or find it."""
         with self.lock:
-            if name not in self.session.classes and len(self.session.classes) >= MOST_CLASSES:
-                raise ValueError(f"the studio takes up to {MOST_CLASSES} classes.")
+            if name not in self.session.classes and len(self.session.classes) >= MAX_CLASSES:
+                raise ValueError(f"the studio takes up to {MAX_CLASSES} classes.")
             number = self.session.add_class(name)
             _, shown = self.shown()
             key = self._keys(self._hidden(shown.counts(len(self.session.classes)))).get(number)

@@ -14,6 +14,7 @@ from otprop.table.frame import arrow_of_frame
 
 USUAL = "X_pca"
 EXPRESSION = "X"
+DISTANCES = "distances"  # scanpy's name of a matrix that is not one of affinities
 TOTAL = 1e4  # counts per cell after normalisation
 MAX_GENES, MAX_PARTS = 2000, 50
 _LOOKED_AT = 100_000  # values that tell counts from other numbers
@@ -30,14 +31,16 @@ def is_anndata(data: Any) -> bool:
     return type(data).__module__.partition(".")[0] == "anndata" and hasattr(data, "obsm")
 
 
-def read_cells(path: str | os.PathLike[str], use_rep: str | None = None) -> CellsTable:
-    """The cells of an `.h5ad` file; of its matrices, only the one that is used is read.
+def read_cells(path: str | os.PathLike[str], use_rep: str | None = None, graph: str | None = None) -> CellsTable:
+    """The cells of an `.h5ad` file; of its matrices, only those that are used are read.
 
     Parameters
     ----------
     path : path
     use_rep : str or None
         The matrix of `obsm` with the vectors, or "X"; None for "X_pca" where there is one, else "X".
+    graph : str or None
+        The matrix of `obsp` with the affinities between the cells.
 
     Returns
     -------
@@ -46,16 +49,18 @@ def read_cells(path: str | os.PathLike[str], use_rep: str | None = None) -> Cell
     with CellsFile(Path(path)) as file:
         table = file.table()
         _choose(table, use_rep, file.representations(), file.representation, file.expression)
+        _choose_graph(table, graph, file.graphs(), file.graph)
     return table
 
 
-def table_of_cells(adata: Any, use_rep: str | None = None) -> CellsTable:
-    """The cells of an AnnData object; `use_rep` as in `read_cells`."""
+def table_of_cells(adata: Any, use_rep: str | None = None, graph: str | None = None) -> CellsTable:
+    """The cells of an AnnData object; `use_rep` and `graph` as in `read_cells`."""
     whole = arrow_of_frame(adata.obs)
     columns = dict(zip(whole.column_names, whole.columns, strict=True))
     table = CellsTable("the AnnData object", [str(name) for name in adata.obs_names], columns, adata=adata)
     known = [name for name, matrix in adata.obsm.items() if getattr(matrix, "ndim", 0) == 2]
     _choose(table, use_rep, known, lambda name: adata.obsm[name], lambda: adata.X)
+    _choose_graph(table, graph, list(adata.obsp), lambda name: adata.obsp[name])
     return table
 
 
@@ -63,8 +68,13 @@ def with_annotations(adata: Any, obs: Any) -> Any:
     """An AnnData object with another `obs`, which shares all else with the one that is given."""
     if adata.isbacked:
         raise RequestError("data", "is backed by a file; take the columns from `table`, or label the file itself.")
+    if adata.is_view:  # whose matrices are made anew each time they are looked at
+        adata = adata.copy()
+    texts = [name for name in obs.columns if name not in adata.obs and obs[name].dtype.kind not in "biufmM"]
+    obs = obs.astype(dict.fromkeys(texts, "category"))  # as anndata writes text
     parts = ("obsm", "varm", "obsp", "varp", "layers")
-    shared = {part: {name: getattr(adata, part)[name] for name in getattr(adata, part)} for part in parts}
+    shared = {part: dict(getattr(adata, part)) for part in parts}
+    shared["layers"].pop(None, None)  # which is X, from anndata 0.13 on
     made = type(adata)(X=adata.X, obs=obs, var=adata.var, uns=adata.uns, **shared)
     if adata.raw is not None:
         made.raw = adata
@@ -87,6 +97,23 @@ def _choose(table: CellsTable, use_rep: str | None, known: list[str], matrix: An
     if vectors.shape[0] != table.n_rows or not vectors.shape[1]:
         raise RequestError("use_rep", f"has the shape {vectors.shape} for {table.n_rows} cells.", name)
     table.set_vectors(name, vectors)
+
+
+def _choose_graph(table: CellsTable, name: str | None, known: list[str], matrix: Any) -> None:
+    """Give the table the graph that was asked for."""
+    if name is None:
+        return
+    if DISTANCES in name:
+        raise RequestError("graph", "holds distances; name affinities, such as 'connectivities'.", name)
+    if name not in known:
+        if not known:
+            why = f"{table.origin} has no matrix in `obsp`; scanpy.pp.neighbors makes 'connectivities'."
+            raise RequestError("graph", why, name)
+        raise RequestError("graph", unknown_name("matrix of `obsp`", name, known), name)
+    graph = matrix(name)
+    if graph.shape != (table.n_rows, table.n_rows) or graph.dtype.kind not in "fiub":
+        raise RequestError("graph", f"must be a matrix of numbers between the {table.n_rows} cells.", name)
+    table.graph = graph
 
 
 def _checked(matrix: Any, name: str, table: CellsTable) -> np.ndarray:

@@ -59,6 +59,9 @@ class Encoder:
         """What was done, for a list of columns."""
         raise NotImplementedError
 
+    def check_saved(self) -> None:
+        """Raise ValueError unless what came from a file can be used; most encoders fail as soon as they are."""
+
     def read(self, column: Any) -> Any:
         """The column as this encoder needs it; raises ValueError with an example where a cell does not fit."""
         raise NotImplementedError

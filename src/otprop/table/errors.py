@@ -55,7 +55,7 @@ class RequestError(ParameterError):
 
 
 class CellError(OtpropError, ValueError):
-    """A cell is not what its column holds; the message goes on after the name of the column."""
+    """A cell is not what its column holds; the message continues after the name of the column."""
 
 
 class ColumnError(OtpropError, ValueError):

@@ -14,7 +14,7 @@ from otprop.files import listed
 from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import CategoryEncoder, Encoder
 from otprop.table.errors import MAX_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.image_model import open_image_model
+from otprop.table.image_model import LocalImageModel, open_image_model
 from otprop.table.images import ImageEncoder, ImageModelEncoder
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
 from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
@@ -291,32 +291,41 @@ class Features:
         texts = all(isinstance(name, str) for name in self.wanted)
         if not texts or min(widths, default=0) < 0 or sum(widths) != len(self.feature_names):
             raise ValueError("the columns and the features do not agree.")
-        for encoder in self._by_text_model():
-            encoder.check_saved()
+        for one in self._used:
+            one.encoder.check_saved()
 
-    def use_text_model(self, text_model: Any) -> list[str]:
-        """Give features from a file their text model again; raises RequestError unless it is the one of the fit.
+    def use_models(self, text_model: Any, image_model: Any) -> list[str]:
+        """Give features from a file their local models again; raises RequestError unless they are those of the fit.
 
         Parameters
         ----------
         text_model : path or None
+        image_model : path or None
 
         Returns
         -------
         list of str, what a user should know
         """
-        encoders = self._by_text_model()
-        if text_model is not None and not encoders:
-            return [Hint("without effect: ", "text_model", after=", as the model was made without one")]
-        model = None if text_model is None else open_text_model(text_model)
-        if model is not None and not isinstance(model, LocalTextModel):
-            raise RequestError("text_model", "expected the path of the local model that this model was made with.")
-        for encoder in encoders:
-            encoder.use(model)
-        return []
+        wrong = "expected the path of the local model that this model was made with."
+        notes: list[str] = []
+        for parameter, asked, kind, open_model, local in (
+            ("text_model", text_model, TextModelEncoder, open_text_model, LocalTextModel),
+            ("image_model", image_model, ImageModelEncoder, open_image_model, LocalImageModel),
+        ):
+            encoders = self._with(kind)
+            if asked is not None and not encoders:
+                notes.append(Hint("without effect: ", parameter, after=", as the model was made without one"))
+                continue
+            model = None if asked is None else open_model(asked)
+            if model is not None and not isinstance(model, local):
+                raise RequestError(parameter, wrong)
+            for encoder in encoders:
+                encoder.use(model)
+        return notes
 
-    def _by_text_model(self) -> list[TextModelEncoder]:
-        return [one.encoder for one in self._used if isinstance(one.encoder, TextModelEncoder)]
+    def _with(self, kind: type) -> list[Any]:
+        """The encoders of a kind."""
+        return [one.encoder for one in self._used if isinstance(one.encoder, kind)]
 
     def check_names(self, names: Sequence[str]) -> None:
         """Refuse a table that lacks columns, naming all of them.
@@ -389,7 +398,7 @@ def _notes_on(with_label: Sequence[str]) -> list[str]:
     if not with_label:
         return []
     names, verb = listed(with_label, MAX_NAMED), "is" if len(with_label) == 1 else "are"
-    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} left out"
+    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} skipped"
     return [Hint(f"{reason}; to use one anyway, name it in ", "features")]
 
 

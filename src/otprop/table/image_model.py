@@ -22,6 +22,7 @@ MAX_SIDE = 1024  # of a picture that a model is given: many are in memory at onc
 USUAL_SIDE = 224  # of the pictures where the model does not say
 # of ImageNet, by which nearly all published networks were trained
 MEAN, SPREAD = np.array([0.485, 0.456, 0.406], dtype=np.float32), np.array([0.229, 0.224, 0.225], dtype=np.float32)
+DIGEST = re.compile("[0-9a-f]{64}")
 _ENDINGS = (".onnx", ".pt", ".pth", ".ts", ".torchscript")
 
 
@@ -96,17 +97,10 @@ class LocalImageModel(ImageModel):
     @property
     def name(self) -> str:  # type: ignore[override]
         """Of the cache."""
-        if not re.fullmatch("[0-9a-f]{64}", self.digest):  # of a stranger's model file
-            raise CellError("names a damaged image model")
         return self.digest
 
     def encode(self, images: list[Any]) -> Any:
         if "_run" not in vars(self):
-            if "path" not in vars(self):
-                raise CellError(
-                    f"needs the image model {self.title!r}, and a saved model opens no file by itself: label the "
-                    "pictures again with image_model"
-                )
             if not Path(self.path).exists():
                 raise CellError(f"needs the image model {self.path}, which is not there")
             if _digest(Path(self.path)) != self.digest:

@@ -12,10 +12,11 @@ from otprop._saving import saved_as
 from otprop.files import Table, listed
 from otprop.table.columns import Block, Encoder
 from otprop.table.errors import CellError
-from otprop.table.image_model import ImageModel
+from otprop.table.image_model import DIGEST, MAX_NUMBERS, ImageModel, LocalImageModel
 from otprop.table.picture_descriptors import BLOCKS, WEIGHTS
 from otprop.table.picture_vectors import BUILT_IN, Describer, picture_vectors
 from otprop.table.pictures import NEEDS_PILLOW, has_pillow, is_picture_name
+from otprop.table.text_model import refuse_other_model
 from otprop.table.values import spread_out, texts_of
 
 FOLDER = "otprop.folder"  # attribute of a frame: where relative paths start
@@ -126,6 +127,10 @@ class ImageEncoder(_ImageColumn):
     def reduced(self, vectors: np.ndarray) -> np.ndarray:
         return np.asarray((vectors - self.centre) @ self.directions)
 
+    def check_saved(self) -> None:
+        if type(self.n_numbers) is not int or self.n_numbers != BLOCKS[-1]:
+            raise ValueError("a column of pictures has vectors of another length.")
+
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, gradients, thumbnails and colours in {len(self.parts)} dimensions"
 
@@ -142,6 +147,23 @@ class ImageModelEncoder(_ImageColumn):
 
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, by {self.model.title} in {len(self.parts)} dimensions"
+
+    def check_saved(self) -> None:
+        """Raise an error unless what came from a file is the name and digest of a local model, and nothing else."""
+        if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
+            raise ValueError("a column of pictures has vectors that are too long.")
+        model = self.model
+        if type(model) is not LocalImageModel or not {"digest", "title"} >= set(vars(model)):
+            raise ValueError("a column of pictures has no image model.")
+        if not DIGEST.fullmatch(model.digest):
+            raise ValueError("a column of pictures has no image model.")
+
+    def use(self, model: LocalImageModel | None) -> None:
+        """Encode by this model from now on; raises RequestError unless it is the one of the fit."""
+        assert isinstance(self.model, LocalImageModel)
+        refuse_other_model("image_model", getattr(self.model, "title", None), self.model.digest, model)
+        assert model is not None
+        self.model = model
 
 
 def _folder_of(column: Any) -> Path:

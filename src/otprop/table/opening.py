@@ -1,4 +1,4 @@
-"""One door for everything that holds rows: a table file, a folder of pictures, cells, vectors beside a table."""
+"""One door for everything that holds rows: a table file, a folder of pictures or texts, cells, a database."""
 
 from __future__ import annotations
 
@@ -11,24 +11,25 @@ from typing import Any
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, format_of_name, read_table, refuse_url
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
+from otprop.table.database import is_database, read_database
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
-from otprop.table.picture_folder import holds_pictures, picture_target, read_picture_folder
+from otprop.table.row_folder import folder_target, read_row_folder, row_files
 from otprop.table.vector_files import add_vectors, is_dataset_folder, read_dataset_folder
 
 
 def is_one_table(source: Any, labels: Any = None) -> bool:
-    """Whether a folder is one table: one of pictures, or a data set of Hugging Face's."""
-    return isinstance(source, (str, os.PathLike)) and (is_dataset_folder(source) or holds_pictures(source, labels))
+    """Whether a folder is one table: one of pictures or texts, or a data set of Hugging Face's."""
+    return is_dataset_folder(source) or row_files(source, labels) is not None
 
 
 def default_target(source: Any, labels: Any = None) -> str | None:
     """The column with the labels, where the source itself says which it is; None elsewhere."""
     if not isinstance(source, (str, os.PathLike)):
         return None
-    if holds_pictures(source, labels):
-        return picture_target(source, labels)
-    return read_table(Path(source)).default_target if format_of_name(Path(source)) == "json" else None
+    if format_of_name(Path(source)) == "json":
+        return read_table(Path(source)).default_target
+    return folder_target(source, labels)
 
 
 def open_table(
@@ -36,18 +37,20 @@ def open_table(
     *,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     target: str | None = None,
     progress: ProgressCallback = no_progress,
     **reading: Any,
 ) -> Table:
-    """The table of a file, a folder of pictures, or cells.
+    """The table of a file, a folder of pictures or texts, or cells.
 
     Parameters
     ----------
     source : str, path or binary stream
-    labels : path, DataFrame, mapping or None, labels of a folder of pictures
+    labels : path, DataFrame, mapping or None, labels of a folder of pictures or texts
     use_rep : str or None, the matrix of an `.h5ad` file with the vectors of the cells
+    graph : str or None, the matrix of an `.h5ad` file with the affinities between the cells
     vectors : path or None, a `.npy` file with a vector for each row
     target : str or None, the column with the labels
     progress : callable, called while pictures are read
@@ -56,9 +59,9 @@ def open_table(
     Returns
     -------
     Table
-        With `default_target` where the source has a column of labels of its own.
+        With `default_target` if the source has its own column of labels.
     """
-    table = _open(source, labels, use_rep, target, progress, reading)
+    table = _open(source, labels, {"use_rep": use_rep, "graph": graph}, target, progress, reading)
     if vectors is not None:
         add_vectors(table, vectors)
     return table
@@ -67,21 +70,21 @@ def open_table(
 def _open(
     source: Any,
     labels: Any,
-    use_rep: str | None,
+    of_cells: dict[str, str | None],
     target: str | None,
     progress: ProgressCallback,
     reading: dict[str, Any],
 ) -> Table:
-    is_path = isinstance(source, (str, os.PathLike))
-    if is_path and holds_pictures(source, labels):
-        return read_picture_folder(source, labels, target, progress)
+    if row_files(source, labels) is not None:
+        return read_row_folder(source, labels, target, progress, reading.get("encoding"))
     if labels is not None:
-        what = "a folder without pictures" if Path(str(source)).is_dir() else "no folder"
-        raise RequestError("labels", f"are those of a folder of pictures; {source} is {what}.")
+        what = "a folder without either" if Path(str(source)).is_dir() else "no folder"
+        raise RequestError("labels", f"are those of a folder of pictures or texts; {source} is {what}.")
     if is_cells_file(source):
-        return read_cells(source, use_rep)
-    if use_rep is not None:
-        raise RequestError("use_rep", "is for cells, in an .h5ad file or an AnnData object.", use_rep)
+        return read_cells(source, **of_cells)
+    _refuse_for_rows(of_cells)
+    if is_database(source):
+        return read_database(source)
     return read_dataset_folder(source) if is_dataset_folder(source) else read_table(source, **reading)
 
 
@@ -90,6 +93,7 @@ def as_table(
     *,
     labels: Any = None,
     use_rep: str | None = None,
+    graph: str | None = None,
     vectors: Any = None,
     target: str | None = None,
     progress: ProgressCallback = no_progress,
@@ -101,20 +105,27 @@ def as_table(
     if isinstance(data, (str, os.PathLike)):
         path = os.fspath(data)
         refuse_url(path)
-        several = os.path.isdir(path) or (glob.has_magic(path) and not os.path.exists(path))
+        pattern = glob.has_magic(path) and not os.path.exists(path) and not is_database(path)
+        several = os.path.isdir(path) or pattern
         if several and labels is None and not is_one_table(path):
-            what = "is a folder without pictures" if os.path.isdir(path) else "names several files"
+            what = "is a folder without pictures or texts" if os.path.isdir(path) else "names several files"
             raise RequestError("data", f"{what}; many tables are labelled by the command `otprop label`.", path)
-        return open_table(Path(path), labels=labels, use_rep=use_rep, vectors=vectors, target=target, progress=progress)
+        more: dict[str, Any] = {"labels": labels, "use_rep": use_rep, "graph": graph, "vectors": vectors}
+        return open_table(Path(path), target=target, progress=progress, **more)
     if labels is not None:
-        raise RequestError("labels", "are those of a folder of pictures; put them into the target column.")
+        raise RequestError("labels", "are those of a folder of pictures or texts; put them into the target column.")
     if vectors is not None:
         raise RequestError("vectors", "are for a file; put them into a column of arrays.")
     if is_anndata(data):
-        return table_of_cells(data, use_rep)
-    if use_rep is not None:
-        raise RequestError("use_rep", "is for cells, in an .h5ad file or an AnnData object.", use_rep)
+        return table_of_cells(data, use_rep, graph)
+    _refuse_for_rows({"use_rep": use_rep, "graph": graph})
     return data if isinstance(data, Table) else _table_of_rows(data)
+
+
+def _refuse_for_rows(of_cells: dict[str, str | None]) -> None:
+    for parameter, value in of_cells.items():
+        if value is not None:
+            raise RequestError(parameter, "is for cells, in an .h5ad file or an AnnData object.", value)
 
 
 def _table_of_rows(data: Any) -> Table:
@@ -132,13 +143,14 @@ def _table_of_rows(data: Any) -> Table:
 
 
 def refuse_unlabelled(table: Table, target: str) -> None:
-    """Refuse to label a folder of pictures that has no label yet, and say where labels can be put."""
+    """Refuse to label a folder of pictures or texts that has no label yet, and say where labels can be put."""
     if table.folder is None or target != table.default_target:
         return
     if any(cell is not None for cell in table.cells(target)):
         return
+    what = "texts" if table.default_features else "pictures"
     raise RequestError(
         "labels",
-        f"are missing: none of the {table.n_rows} pictures in {table.origin} has a label yet. Put some of each class "
+        f"are missing: none of the {table.n_rows} {what} in {table.origin} has a label yet. Put some of each class "
         "into a sub-folder of its name, write a CSV of paths and labels, or begin in `otprop studio`.",
     )

@@ -23,7 +23,7 @@ from otprop.table.pictures import (
     decode_picture,
     has_pillow,
     quiet_pillow,
-    read_picture_file,
+    read_plain_file,
 )
 from otprop.table.vector_cache import VectorCache, cache_file
 
@@ -53,7 +53,7 @@ class PictureVectors:
     Attributes
     ----------
     vectors : ndarray of float16 of shape (n_files, n_numbers); NaN where there is none
-    problems : dict of int to str, the place of a file that cannot be read, and a sentence that goes on after its name
+    problems : dict of int to str, the place of a file that cannot be read, and a sentence that continues after its name
     """
 
     vectors: np.ndarray
@@ -124,7 +124,7 @@ def _made(path: Path, describer: Describer, cache: VectorCache) -> tuple[bytes |
         key = _contents.get(stamp) if stamp else None
         if key is not None and key in cache:
             return key, None, ""
-        data = read_picture_file(path)
+        data = read_plain_file(path)
         content = sha256(data).digest()
         made = None if content in cache else describer.one(data)
     except PictureError as error:

@@ -1,6 +1,6 @@
 """The picture of each row, to be shown: a file below the folder of the table, or an entry of an array of an NPZ file.
 
-Pictures are decoded here and written anew, upright and of a limited size: what is shown holds no metadata, and no
+Pictures are decoded here and encoded again, upright and of a limited size: what is shown holds no metadata, and no
 browser has to decode what a stranger's file says.
 """
 
@@ -21,7 +21,15 @@ import numpy as np
 
 from otprop._errors import OtpropError
 from otprop.files import Table
-from otprop.table.pictures import MAX_BYTES, PictureError, decode_picture, has_pillow, is_picture_name
+from otprop.table.pictures import (
+    MAX_BYTES,
+    PictureError,
+    decode_picture,
+    finite_range,
+    has_pillow,
+    is_picture_name,
+    scaled_to_bytes,
+)
 
 THUMBNAIL, LARGE = 192, 1280  # pixels of the longer side
 MAX_PLAIN_BYTES = 20_000_000  # of a file that is shown as it is, without Pillow
@@ -238,9 +246,8 @@ def png(image: np.ndarray) -> bytes:
     """A grey or coloured picture as PNG; numbers are scaled from the smallest to the largest, except bytes."""
     pixels = np.asarray(image)
     if pixels.dtype != np.uint8:
-        values = np.nan_to_num(pixels.astype(np.float64))
-        low, high = values.min(), values.max()
-        pixels = np.round(255 * (values - low) / ((high - low) or 1.0)).astype(np.uint8)
+        values = pixels.astype(np.float64)
+        pixels = scaled_to_bytes(values, *finite_range(values))
     pixels = pixels.reshape(*pixels.shape[:2], -1)
     height, width, channels = pixels.shape
     lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), pixels.reshape(height, -1)], axis=1)

@@ -14,9 +14,9 @@ from otprop.table.values import has_blanks, pandas, texts_of
 ROWS_AT_ONCE = 100_000
 FIT_TEXTS, FIT_CHARACTERS = 20_000, 2_000_000
 LONGEST_TEXT = 5000  # characters of a cell that are read
-MANY_TEXTS = 100_000  # from so many different texts on, words alone, without pieces of words
+MANY_TEXTS = 100_000  # from this many different texts on, words alone, without n-grams
 TEXT_WIDTH, TEXT_WEIGHT = 30, 2.0  # the same text in two rows must not outdo all other columns
-MORE_WORDS = 0.5  # the weight of words beside pieces of words
+MORE_WORDS = 0.5  # the weight of words, relative to character n-grams
 WORDS: dict[str, Any] = {"analyzer": "word", "ngram_range": (1, 1)}
 PIECES: dict[str, Any] = {"analyzer": "char_wb", "ngram_range": (3, 4)}
 
@@ -52,7 +52,7 @@ class TextEncoder(TextColumn):
     ----------
     words : bool, `terms` are words and not pieces of words
     terms, idf : the terms and their inverse document frequencies
-    more_words, more_idf : the words that are used beside pieces of words, and theirs
+    more_words, more_idf : the words used in addition to character n-grams, and their idf
     directions : ndarray of shape (n_terms, n_parts) or None, where there are few terms
     unit : bool, every vector has unit length; not so in models of version 0.1.0
     """

@@ -117,14 +117,27 @@ class TextModelEncoder(TextColumn):
 
     def use(self, model: LocalTextModel | None) -> None:
         """Encode by this model from now on; raises RequestError unless it is the one of the fit."""
-        title, asked = getattr(self.model, "name", None), self.model.digest
-        known = f"{title!r} with the sha256 {asked[:16]}..." if isinstance(title, str) else f"sha256 {asked[:16]}..."
-        if model is None:
-            raise RequestError("text_model", f"is needed: name the text model of this model again ({known[:200]}).")
-        if model.digest != asked:
-            reason = f"its sha256 is {model.digest[:16]}...; this model was made with another ({known[:200]})."
-            raise RequestError("text_model", reason, model.path)
+        refuse_other_model("text_model", getattr(self.model, "name", None), self.model.digest, model)
         self.model = model
+
+
+def refuse_other_model(parameter: str, title: Any, digest: str, model: Any) -> None:
+    """Refuse a local model that is not the one that a saved model was made with; None is none.
+
+    Parameters
+    ----------
+    parameter : {"text_model", "image_model"}
+    title : str, the name of the file or folder; it comes from a model file, and may be anything
+    digest : str, sha256 of the one that is needed
+    model : LocalTextModel, LocalImageModel or None
+    """
+    known = f"{title!r} with the sha256 {digest[:16]}..." if isinstance(title, str) else f"sha256 {digest[:16]}..."
+    if model is None:
+        kind = parameter.replace("_", " ")
+        raise RequestError(parameter, f"is needed: name the {kind} of this model again ({known[:200]}).")
+    if model.digest != digest:
+        reason = f"its sha256 is {model.digest[:16]}...; this model was made with another ({known[:200]})."
+        raise RequestError(parameter, reason, model.path)
 
 
 def open_text_model(model: Any) -> Any:
@@ -144,7 +157,7 @@ def _refuse_unusable(place: Path, asked: Any) -> None:
     elif place.is_file() and place.suffix != ".onnx":
         reason = "expected the folder of a sentence-transformers model, or an .onnx file."
     elif place.is_file() and not (place.parent / "tokenizer.json").is_file():
-        reason = "there is no tokenizer.json beside it."
+        reason = "there is no tokenizer.json next to it."
     elif place.is_dir() and not (place / "modules.json").is_file():
         reason = "this folder has no modules.json: it is not a sentence-transformers model; name an .onnx file instead."
     elif not place.is_dir() and not place.is_file():

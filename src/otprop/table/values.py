@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-FIT_ROWS = 100_000  # quantiles and means come from so many rows, evenly spread
+FIT_ROWS = 100_000  # quantiles and means come from this many rows, evenly spread
 
 
 def pandas() -> Any:

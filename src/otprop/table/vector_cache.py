@@ -37,7 +37,7 @@ class VectorCache:
         self._known[key], self._changed = np.asarray(vector, dtype=np.float16), True
 
     def save(self) -> None:
-        """Write what is new, beside what another process has written since."""
+        """Add what is new to what another process has written since."""
         if self._path is None or not self._changed:
             return
         known = {**_read(self._path), **self._known}

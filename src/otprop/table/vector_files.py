@@ -1,4 +1,4 @@
-"""Vectors from elsewhere: a `.npy` file beside a table, and the folder of a Hugging Face data set."""
+"""Vectors from elsewhere: a `.npy` file next to a table, and the folder of a Hugging Face data set."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files import Table, TableError, read_table
+from otprop.files import Table, TableError, listed, read_table
 from otprop.files._errors import one_line
 from otprop.table.errors import RequestError
 
-_INFO, _STATE = "dataset_info.json", "state.json"
+_INFO, _STATE, _SPLITS = "dataset_info.json", "state.json", "dataset_dict.json"
 
 
 def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
@@ -22,8 +22,8 @@ def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
     if not isinstance(path, (str, os.PathLike)):
         raise RequestError("vectors", f"must name a .npy file, as numpy.save writes it; got {type(path).__name__}.")
     place = Path(path)
-    if not place.is_file():  # a pipe is not waited for
-        why = "it is not a plain file." if place.exists() else "there is no such file."
+    if not os.path.isfile(place):  # a pipe is not waited for; no error where a name is too long
+        why = "it is not a plain file." if os.path.exists(place) else "there is no such file."
         raise RequestError("vectors", why, str(path))
     try:
         vectors = np.load(place, mmap_mode="r", allow_pickle=False)
@@ -46,8 +46,10 @@ def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
 
 
 def is_dataset_folder(source: Any) -> bool:
-    """Whether this is a folder that `Dataset.save_to_disk` of Hugging Face's datasets wrote."""
-    return isinstance(source, (str, os.PathLike)) and all((Path(source) / name).is_file() for name in (_INFO, _STATE))
+    """Whether this is a folder that `save_to_disk` of a Dataset or DatasetDict of Hugging Face's wrote."""
+    if not isinstance(source, (str, os.PathLike)):
+        return False
+    return (Path(source) / _SPLITS).is_file() or all((Path(source) / name).is_file() for name in (_INFO, _STATE))
 
 
 def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
@@ -56,6 +58,10 @@ def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
     from pyarrow import feather
 
     place = Path(folder)
+    if (place / _SPLITS).is_file():
+        splits = sorted(path.parent.name for path in place.glob(f"*/{_STATE}"))
+        advice = f"name one of them, such as {place / splits[0]}" if splits else "its sub-folders are missing"
+        raise TableError(f"{folder} is a DatasetDict with the splits {listed(splits)}", advice, file=place)
     try:
         whole = pa.concat_tables([_arrow_stream(place / name) for name in _data_files(_json(place / _STATE))])
         whole = whole.replace_schema_metadata(None)

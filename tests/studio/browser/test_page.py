@@ -139,7 +139,7 @@ def test_a_lasso_and_a_key_label_many_rows_and_one_undo_takes_them_back(open_pag
     assert fetched(page, "/api/state")["labels"] > before + 5
     assert map_picture(page) != picture
     page.click("[data-notice=region] button:has-text('Undo')")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
     assert fetched(page, "/api/state")["labels"] == before
 
 
@@ -160,7 +160,7 @@ def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_
     page.keyboard.press("Shift+A")
     page.keyboard.press("0")
     page.wait_for_selector(f"[data-notice=region]:has-text('{free} rows are on the unknown pile.')")
-    page.wait_for_selector("#row-body .empty:has-text('No row left in this order.')")
+    page.wait_for_selector("#row-body .empty:has-text('No rows left in this queue.')")
     saved(page)
     page.evaluate("window.deaf = true")  # the next result would bring rows, too
     page.keyboard.press("u")
@@ -172,7 +172,7 @@ def test_what_was_done_to_a_region_is_said_and_its_undo_brings_the_rows_back_at_
     page.wait_for_selector(f"[data-notice=region]:has-text('{labels} labels removed.')")
     page.wait_for_selector("#row-body .cells")
     page.keyboard.press("u")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
     assert fetched(page, "/api/state")["labels"] == labels
 
 
@@ -189,7 +189,7 @@ def test_a_key_for_a_row_that_is_still_being_read_is_said_to_be_unused(open_page
         page.evaluate("document.querySelector('#said').textContent = ''")
         page.keyboard.press(key)
         row = current_row(page)
-        assert page.text_content("#said") == f"Row {row + 1} is still being read: the key was not used."
+        assert page.text_content("#said") == f"Row {row + 1} is still loading: the key was ignored."
     page.unroute("**/api/row/*")  # which lets those go on that are held
     page.wait_for_selector("#row[data-ready=true]")
     assert (current_row(page), fetched(page, "/api/state")["revision"]) == (row, before)
@@ -299,12 +299,12 @@ def test_a_class_made_here_is_renamed_and_undo_brings_its_name_back(open_page: O
     page.keyboard.press("n")
     page.keyboard.type("  ")
     page.keyboard.press("Enter")
-    page.wait_for_selector("#new-class[open] #new-class-alike:has-text('A class needs a name')")
+    page.wait_for_selector("#new-class[open] #new-class-alike:has-text('Enter a name')")
     page.fill("#new-class-name", "Boskop")
     page.keyboard.press("Enter")
     page.wait_for_selector(f"#row:not([data-row='{row}'])")
     page.click("[aria-label='Rename Boskop']")
-    for name, problem in (("Gala", "There is a class “Gala” already"), ("  ", "A class needs a name")):
+    for name, problem in (("Gala", "There is a class “Gala” already"), ("  ", "Enter a name")):
         page.fill("#rename-class-name", name)
         page.keyboard.press("Enter")
         page.wait_for_selector(f"#rename-class[open] #rename-class-problem:has-text('{problem}')")
@@ -424,7 +424,7 @@ def test_doubtful_labels_are_kept_or_changed(open_page: OpenPage) -> None:
     page.click("#doubts")
     page.wait_for_selector("#row-body .doubt")
     row = current_row(page)
-    assert "Without its own label, the evidence says " in page.text_content("#row-body .doubt")
+    assert "The other labels suggest " in page.text_content("#row-body .doubt")
     page.wait_for_selector("#row-body .why h3:has-text('What each source says, with the label of the row')")
     suggested = page.text_content("#row-body .doubt b:last-of-type")
     assert suggested in page.text_content("#proposal .main")
@@ -460,7 +460,7 @@ def test_the_row_on_the_screen_follows_changes_from_elsewhere(open_page: OpenPag
     wait_until(page, "document.querySelector('#row-reason').textContent.includes('propagated')")
     assert page.evaluate("document.activeElement.dataset.class") == "0"
     page.keyboard.press("k")
-    wait_until(page, "document.querySelector('#said').textContent.includes('nothing to keep')")
+    wait_until(page, "document.querySelector('#said').textContent.includes('no doubtful label to keep')")
     page.keyboard.press("x")
     assert "no label to remove" in page.text_content("#said")
     assert (current_row(page), source_of(page, row)[0]) == (row, PROPAGATED)
@@ -511,7 +511,7 @@ def test_a_label_that_contradicts_others_is_said_at_once(open_page: OpenPage) ->
     page.click(f"[data-notice=contradiction] button:has-text('Look at row {row + 1}')")
     page.wait_for_selector(f"#row[data-row='{row}']")
     page.keyboard.press("u")
-    wait_until(page, "document.querySelector('#said').textContent.startsWith('Taken back')")
+    wait_until(page, "document.querySelector('#said').textContent.startsWith('Undone')")
 
 
 def test_a_contradiction_is_not_said_any_more_when_other_rows_have_been_labelled(open_page: OpenPage) -> None:
@@ -572,7 +572,7 @@ def test_a_goal_that_is_no_percentage_is_said(open_page: OpenPage) -> None:
     page = open_page()
     page.fill("#goal", "abc")
     page.keyboard.press("Enter")
-    wait_until(page, "document.querySelector('#goal-message').textContent.includes('no percentage')")
+    wait_until(page, "document.querySelector('#goal-message').textContent.includes('not a percentage')")
     page.fill("#goal", "")
     page.keyboard.press("Enter")
     wait_until(page, "document.querySelector('#goal-message').textContent === ''")

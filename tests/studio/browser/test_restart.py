@@ -63,7 +63,7 @@ def test_labels_outlive_a_killed_server_and_a_closed_page(browser: Any, tmp_path
 
     studio = RunningStudio(path, "variety", studio.port)
     try:
-        wait_until(page, "() => document.querySelector('#alarm').textContent.includes('printed')")
+        wait_until(page, "() => document.querySelector('#alarm').textContent.includes('restarted')")
         other = page.context.new_page()  # the new address lets the browser in, and takes over what was not sent
         other.goto(studio.url)
         page.wait_for_selector("#alarm", state="hidden")

@@ -19,7 +19,7 @@ const NOVEL = 0.95; // novelty from which a row is said to look like no class
 const TO_SEE = 400; // milliseconds that a person needs to see that the proposal has changed
 
 const NOVEL_REASON = "none of these?"; // as the server says it
-const NOVELTY = "The row looks like no class that has a label: fewer than one in twenty rows of a labelled class are so unlike it";
+const NOVELTY = "The row looks like no labelled class: fewer than one in twenty rows of a labelled class are this unusual";
 
 export class Card {
   /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(rows: number[]) => void} showNear */
@@ -99,12 +99,12 @@ export class Card {
   emptySentence() {
     const { order } = this.queue;
     if (this.queue.asking) return "Looking for rows …";
-    if (order === "issues") return "No label looks wrong, as far as the evidence goes. Shift+S goes back to the suggested rows.";
-    if (order === "novel") return "No row looks like none of the classes, as far as the labels tell. Shift+S goes back to the suggested rows.";
+    if (order === "issues") return "No label looks wrong. Press Shift+S for suggested rows.";
+    if (order === "novel") return "Every row looks like one of the classes. Press Shift+S for suggested rows.";
     if (order === "unknown") return "The unknown pile is empty. Press 0 to put a row on it.";
-    if (order === "search") return "No row without a label holds this text. Escape leaves the search.";
-    if (order === "lasso") return "No row left in the lasso. Draw one on the map with Shift and the pointer.";
-    return "No row left in this order.";
+    if (order === "search") return "No unlabelled row contains this text. Press Escape to end the search.";
+    if (order === "lasso") return "No rows left in the lasso. Drag on the map with Shift to draw a new one.";
+    return "No rows left in this queue.";
   }
 
   /** @param {import("./types.js").QueueEntry} entry @param {RowDetail|null} detail */
@@ -129,7 +129,7 @@ export class Card {
   issue(detail) {
     if (!detail.issue) return null;
     return h("p", { class: "doubt" }, "This label looks wrong: it is ", h("b", {}, short(this.store.className(detail.label))),
-      ". Without its own label, the evidence says ", h("b", {}, short(this.store.className(detail.issue.suggested))),
+      ". The other labels suggest ", h("b", {}, short(this.store.className(detail.issue.suggested))),
       ` (${probability(detail.issue.probability)}).`);
   }
 
@@ -142,7 +142,7 @@ export class Card {
     const short = pairs.filter((pair) => !long.includes(pair));
     const prose = long.map(({ name, cell }) => h("div", { class: "prose" }, h("h3", {}, name), h("p", {}, cell)));
     const list = short.map(({ name, cell }) => h("div", {}, h("dt", { title: name }, name), h("dd", { class: cell ? null : "missing" }, cell || "–")));
-    const only = detail.image && this.store.state.images_are_files && h("p", { class: "hint" }, "Only for you to see: pictures are no features.");
+    const only = detail.image && this.store.state.images_are_files && h("p", { class: "hint" }, "Shown only: pictures are not used as features.");
     return h("div", { class: "cells" }, shown, only, ...prose, list.length ? h("dl", { class: list.length > FEW ? "many" : null }, ...list) : null);
   }
 
@@ -165,10 +165,10 @@ export class Card {
 
   /** @param {RowDetail} detail */
   noReasons(detail) {
-    if (!detail.explained) return "Looking for the reasons …";
+    if (!detail.explained) return "Loading the evidence …";
     if (detail.proposal) return "";
-    if (this.store.state.propagation.state === "running") return "Proposals come with the propagation under way.";
-    return "Nothing is proposed yet: label a few rows of each class, and the labels begin to flow.";
+    if (this.store.state.propagation.state === "running") return "Waiting for the propagation to propose a class.";
+    return "No proposal yet. Label a few rows of each class first.";
   }
 
   /** @param {RowDetail} detail */

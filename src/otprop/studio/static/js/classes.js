@@ -26,7 +26,7 @@ export class ClassList {
     byId("many-classes").hidden = this.store.state.classes.length <= OWN_MARKERS;
     replace(byId("classes-title"), count(classes.length, "class", "classes"));
     refresh(byId("class-list"), [shown, this.store.isolated], () => [...shown.map((one) => this.item(one)),
-      classes.length ? null : h("li", { class: "hint" }, "No class yet. Press n to make the first.")]);
+      classes.length ? null : h("li", { class: "hint" }, "No class yet. Press n to add one.")]);
     replace(byId("unknown-count"), unknown ? `${count(unknown, "row")} on the unknown pile` : "");
   }
 

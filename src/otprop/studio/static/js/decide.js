@@ -36,7 +36,7 @@ export class Decide {
     refresh(byId("proposal"), [row, walking, selection?.length, selection?.[0], detail?.issue, detail?.proposal, choices.map(({ name }) => name)],
       () => (selection ? this.region(selection) : this.proposal()));
     refresh(byId("choices"), [choices, here], () => (choices.length ? choices.map((one) => this.choice(one, one.id === here)) :
-      [h("p", { class: "hint" }, "There is no class yet. Press n and name the first one.")]));
+      [h("p", { class: "hint" }, "There is no class yet. Press n to add one.")]));
     refresh(byId("actions"), [Boolean(selection), this.store.byPerson(row), this.store.sources[row], detail?.issue, this.store.classes.length],
       () => this.others(Boolean(selection), row));
   }
@@ -73,7 +73,7 @@ export class Decide {
     }
     const parts = [...counts].sort((a, b) => b[1] - a[1]).slice(0, 5).map(([id, n]) =>
       h("span", { class: "inline" }, swatch(id), h("bdi", {}, id === null ? "no label" : this.store.className(id)), h("span", { class: "share" }, grouped(n))));
-    const note = byPerson && byPerson < selection.length ? ` ${grouped(byPerson)} labelled by hand stay as they are.` : "";
+    const note = byPerson && byPerson < selection.length ? ` ${grouped(byPerson)} labelled by hand are not changed.` : "";
     return [
       h("p", { class: "region-title" }, h("b", {}, `${count(selection.length, "row")} selected.`), ` Press the key of a class to label them all.${note}`),
       h("p", { class: "composition" }, "Now: ", ...parts),

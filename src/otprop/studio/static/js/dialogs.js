@@ -11,7 +11,7 @@ import { say } from "./notices.js";
  */
 
 const MATCHES = 40;
-const NAME_NEEDED = "A class needs a name that is not of blanks only.";
+const NAME_NEEDED = "Enter a name.";
 
 /** Whether a dialog is open, so that keys belong to it. */
 export function dialogOpen() {
@@ -74,7 +74,7 @@ export function askNewName(one, store, done) {
   const wrong = () => {
     if (!typed()) return NAME_NEEDED;
     const taken = typed() !== one.name && store.state.classes.some(({ name }) => name === typed());
-    return taken ? `There is a class “${short(typed())}” already: give its rows that class instead.` : "";
+    return taken ? `There is a class “${short(typed())}” already. Label the rows with that class instead.` : "";
   };
   input.value = one.name;
   input.oninput = () => replace(problem, "");
@@ -154,7 +154,7 @@ export function prepareExport(outbox) {
 async function takeAway(outbox, button) {
   const status = byId("export-status");
   button.disabled = true;
-  replace(status, "Making the file …");
+  replace(status, "Writing the file …");
   try {
     await outbox.drained(); // all labels are in the file; later ones need not wait for it
     const { name, bytes, url } = await post("/api/export", { format: button.dataset.export }, requestName());

@@ -113,8 +113,8 @@ export function count(number, noun, plural = `${noun}s`) {
   return `${grouped(number)} ${number === 1 ? noun : plural}`;
 }
 
-export const CONFIDENCE = "Confidence: how often labels that look like this one are right, learnt from labels held out";
-export const PROBABILITY = "Probability of the class for this row; that of the proposal is its confidence";
+export const CONFIDENCE = "Confidence: how often labels like this one are right, learnt from held-out labels";
+export const PROBABILITY = "Probability of the class for this row; for the proposed class, its confidence";
 
 /** A name as it fits into a sentence. @param {string} name */
 export function short(name) {

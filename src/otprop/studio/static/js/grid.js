@@ -14,7 +14,7 @@ import { SOURCE } from "./store.js";
 const MOST = 200; // pictures at a time
 const LOW = 12; // more are looked for when fewer are left
 const STAYS = ["issues", "unknown"]; // orders of rows that a person has judged already
-const NAMES = { suggest: "of suggested rows", unsure: "of the least sure rows", search: "of the search", novel: "of rows like no labelled class", issues: "with a doubtful label", unknown: "on the unknown pile" };
+const NAMES = { suggest: "of suggested rows", unsure: "of the least certain rows", search: "in the search results", novel: "of rows like no labelled class", issues: "with a doubtful label", unknown: "on the unknown pile" };
 
 export class Grid {
   /** @param {Store} store @param {Queue} queue @param {(row: number, reason: string) => void} showRow @param {(id: number) => void} choose */
@@ -90,7 +90,7 @@ export class Grid {
     if (store.isolated !== null) {
       const rows = [];
       for (let row = 0; row < store.labels.length; row++) if (store.labels[row] === store.isolated && free(row)) rows.push(row);
-      return known(rows, `labelled ${short(store.className(store.isolated))}, the least sure first`);
+      return known(rows, `labelled ${short(store.className(store.isolated))}, least certain first`);
     }
     if (this.lasso) return known(this.lasso, "in the selection");
     if (queue.order === "lasso") return known([...queue.lasso].filter(free), "in the lasso");
@@ -98,7 +98,7 @@ export class Grid {
     const query = new URLSearchParams({ order: queue.order, n: String(MOST) });
     if (queue.order === "class") query.set("class", queue.parameter);
     const { rows, total } = await getJson(`/api/queue?${query}`);
-    const what = queue.order === "class" ? `labelled ${short(store.className(Number(queue.parameter)))}, the least sure first` : NAMES[queue.order];
+    const what = queue.order === "class" ? `labelled ${short(store.className(Number(queue.parameter)))}, least certain first` : NAMES[queue.order];
     return { rows: rows.map((/** @type {{id: number}} */ { id }) => id), total, what };
   }
 
@@ -136,7 +136,7 @@ export class Grid {
   render() {
     const { rows, total, what } = this.found, { store } = this;
     const part = total > rows.length ? `${grouped(rows.length)} of ${grouped(total)} pictures` : count(rows.length, "picture");
-    replace(byId("grid-title"), rows.length ? `${part} ${what}. Arrows and Space select, the key of a class labels all that are selected.` : `No picture ${what}. Choose other rows with Shift+O, a class in the list, or a lasso on the map.`);
+    replace(byId("grid-title"), rows.length ? `${part} ${what}. Arrows and Space select, the key of a class labels the selected ones.` : `No picture ${what}. Choose other rows with Shift+O, a class in the list, or a lasso on the map.`);
     const key = rows.map((row) => [row, store.labels[row], store.sources[row], store.confidence[row]]);
     refresh(this.host, [key, store.classes.map(({ name }) => name)], () => rows.map((row) => this.tile(row)));
     byId("grid-all").disabled = !rows.length;

@@ -52,7 +52,7 @@ new Watch(store, (error) => void session.setGoal(error), showChanged);
 function withRow(act) {
   const entry = queue.current;
   if (entry && card.shown) act(entry.id);
-  else if (entry) say(`Row ${entry.id + 1} is still being read: the key was not used.`);
+  else if (entry) say(`Row ${entry.id + 1} is still loading: the key was ignored.`);
 }
 
 /** @param {number} id @param {import("./types.js").LabelKind} [kind] */
@@ -81,25 +81,25 @@ async function keep() {
   const detail = queue.detail(entry.id);
   if (queue.current?.id !== entry.id || !detail) return;
   if (detail.issue && detail.label !== null) session.labelRow(entry.id, detail.label, "keep");
-  else say(`Row ${entry.id + 1} has no doubtful label: there is nothing to keep.`);
+  else say(`Row ${entry.id + 1} has no doubtful label to keep.`);
 }
 
 const actions = {
   choose,
   accept() {
     if (store.selection) return acceptAll(store.selection);
-    if (card.justChanged) return say("The proposal has just changed: look again, then press Enter.");
+    if (card.justChanged) return say("The proposal has just changed. Check it, then press Enter.");
     return withRow((row) => {
       const issue = card.shown?.issue, proposal = card.proposal;
       if (issue) session.labelRow(row, issue.suggested, "label");
       else if (proposal) session.labelRow(row, proposal.class, "accept");
-      else say("Nothing is proposed for this row yet. Press the key of a class.");
+      else say("No class is proposed for this row yet. Press the key of a class.");
     });
   },
   keep: () => void keep(),
   nextMatch() {
     queue.nextMatch();
-    say("Enter goes to the next match, the key of a class labels this one, Escape leaves the search.");
+    say("Enter goes to the next match, the key of a class labels this row, Escape ends the search.");
   },
   remove: () => withoutClass("remove"),
   unknown: () => withoutClass("unknown"),
@@ -125,7 +125,7 @@ function acceptAll(selection) {
 
 /** Show the pictures instead of the map, or the map again. @param {boolean} pictures */
 function showPictures(pictures) {
-  if (pictures && !store.state.pictures) return say("No column of this table names pictures.");
+  if (pictures && !store.state.pictures) return say("This table has no column of pictures.");
   tools.showView("map");
   tools.showPictures(pictures);
   return grid.toggle(pictures);
@@ -138,7 +138,7 @@ async function chooseNew(name) {
   if (id === null) return;
   if (selection) void session.labelRegion(selection, id, "label");
   else if (entry) session.labelRow(entry.id, id, "label");
-  else say(`Made the class ${short(name)}.`);
+  else say(`Added the class ${short(name)}.`);
 }
 
 function showQueue() {
@@ -170,7 +170,7 @@ function selectRows(rows) {
   clearNotice("region");
   if (!byId("map").dataset.layout) return say("The map is not ready yet.");
   store.select(rows);
-  say(rows.length ? `${count(rows.length, "row")} selected.` : "No row is inside.");
+  say(rows.length ? `${count(rows.length, "row")} selected.` : "No rows selected.");
   if (rows.length) tools.showView("label");
   return undefined;
 }

@@ -40,12 +40,12 @@ export class Orders {
     if (order === "class" && this.classSelect.value) return void this.change("class", this.classSelect.value);
     if (order === "class") {
       this.select.value = this.queue.order;
-      return say("There is no class yet. Press n and name the first one.");
+      return say("There is no class yet. Press n to add one.");
     }
     if (order === "search" && !this.search.input.value.trim()) {
       this.select.value = this.queue.order;
       this.search.input.focus();
-      return say("Type what to look for, then press Enter.");
+      return say("Type a text to search for, then press Enter.");
     }
     return void this.change(order, order === "search" ? this.search.input.value.trim() : "");
   }

@@ -64,7 +64,7 @@ export class Session {
     if (!answer) return;
     const n = count(rows.length, "row");
     const done = kind === "unknown" ? `${n} ${rows.length === 1 ? "is" : "are"} on the unknown pile.` : `${n} labelled ${short(this.store.className(label))}.`;
-    const kept = left ? ` ${count(left, "row")} already labelled stayed as ${left === 1 ? "it was" : "they were"}.` : "";
+    const kept = left ? ` ${count(left, "row")} already labelled ${left === 1 ? "was" : "were"} not changed.` : "";
     const wrong = answer.expected_wrong;
     const expected = wrong === null || wrong === undefined ? "" :
       ` About ${count(Math.round(wrong), "row")} (${probability(wrong / rows.length)}) expected to be wrong.`;
@@ -164,7 +164,7 @@ export class Session {
       const what = path === "/api/undo" ? "undo" : "redo";
       if (renamed) return say(`${short(renamed.before)} is called ${short(renamed.after)} again.`);
       if (!rows.length) return say(`There is nothing to ${what}.`);
-      say(`${what === "undo" ? "Taken back" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
+      say(`${what === "undo" ? "Undone" : "Done again"}: ${rows.length === 1 ? `row ${rows[0] + 1}` : count(rows.length, "row")}.`);
       this.queue.expire(rows);
       if (rows.length === 1 && this.reasons.get(rows[0]) === DRAWN) this.showRow(rows[0], DRAWN, reason); // it was drawn all the same
       else if (rows.length === 1) this.showRow(rows[0], reason);
@@ -216,7 +216,7 @@ export class Session {
   async setGoal(error) {
     try {
       await this.outbox.send("/api/goal", { error });
-      say(error === null ? "There is no goal any more." : `The goal is ${percent(error)} expected error.`);
+      say(error === null ? "The goal was removed." : `The goal is ${percent(error)} expected error.`);
     } catch (refused) {
       say(sentenceOf(refused), "error");
     }

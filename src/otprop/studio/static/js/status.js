@@ -56,12 +56,12 @@ export class Status {
   renderAlarm() {
     const kept = this.waiting ? ` ${count(this.waiting, "change")} not saved yet ${this.waiting === 1 ? "is" : "are"} kept in this browser.` : " Nothing is lost.";
     if (this.down === "locked" || this.condition === "locked") {
-      alarm(`otprop studio was started anew. Open the address that it printed in the terminal.${kept}`);
+      alarm(`otprop studio was restarted. Open the new address from the terminal.${kept}`);
     } else if (this.down === "gone" || this.condition === "gone") {
-      alarm(`The server does not answer. Is otprop studio still running in the terminal? This page goes on as soon as it is back.${kept}`);
+      alarm(`The server does not answer. Is otprop studio still running in the terminal? This page continues when it is back.${kept}`);
     } else if (this.condition === "failing") {
       const why = this.sentence.startsWith("not saved") ? sentence(this.sentence) : `Not saved: ${this.sentence}`;
-      alarm(`${why}${kept} The page tries again.`);
+      alarm(`${why}${kept} The page will try again.`);
     } else {
       alarm("");
     }

@@ -13,7 +13,7 @@ export function votesSentence(store, votes) {
   const counts = new Map();
   for (const { class: id } of votes) if (id !== null) counts.set(id, (counts.get(id) ?? 0) + 1);
   const spoken = [...counts.values()].reduce((sum, n) => sum + n, 0);
-  if (!spoken) return "No voter says anything of this row.";
+  if (!spoken) return "No voter voted on this row.";
   const only = votes.filter(({ class: id }) => id !== null);
   const parts = [...counts].sort((a, b) => b[1] - a[1] || a[0] - b[0]).map(([id, n], at) =>
     `${spoken === 1 ? only[0].voter : at ? n : `${n} of ${spoken}`} ${n === 1 ? "says" : "say"} ${store.className(id)}`);

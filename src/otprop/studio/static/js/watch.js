@@ -23,7 +23,7 @@ export class Watch {
       event.preventDefault();
       const text = byId("goal").value.trim().replace(",", ".");
       const value = Number(text);
-      this.wrongGoal = text && !(value > 0 && value < 100) ? `“${short(text)}” is no percentage: give a number between 0 and 100, such as 2.` : "";
+      this.wrongGoal = text && !(value > 0 && value < 100) ? `“${short(text)}” is not a percentage. Enter a number between 0 and 100, such as 2.` : "";
       byId("goal").setAttribute("aria-invalid", String(Boolean(this.wrongGoal)));
       this.renderGoal();
       if (this.wrongGoal) return;
@@ -40,7 +40,7 @@ export class Watch {
     const { value, low, high } = error ?? { value: null, low: null, high: null };
     replace(byId("error-value"), value === null ? "–" : percent(value));
     replace(byId("error-range"), low !== null && high !== null ? `${percent(low)} to ${percent(high)}` :
-      value === null ? "known after some labels of two classes" : "");
+      value === null ? "needs labels of two classes" : "");
     replace(byId("labels-value"), grouped(state.labels));
     replace(byId("labels-of"), `of ${grouped(state.n_rows)}`);
     replace(byId("found-value"), grouped(state.classes_found));
@@ -54,7 +54,7 @@ export class Watch {
     if (key === this.drawn) return;
     this.drawn = key;
     replace(byId("curve"), ...(state.curve.length ? [curve(byLabels(state.curve), state.goal)] :
-      [h("p", { class: "hint" }, "The curve begins with the first propagation.")]));
+      [h("p", { class: "hint" }, "The curve starts with the first propagation.")]));
   }
 
   renderGoal() {

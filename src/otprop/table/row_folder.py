@@ -1,95 +1,163 @@
-"""A folder of pictures as a table: one row per picture, labels from a file or from sub-folders."""
+"""A folder of pictures or texts as a table: one row per file, labels from a file or from sub-folders."""
 
 from __future__ import annotations
 
 import csv
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from io import BytesIO, StringIO
 from pathlib import Path, PurePosixPath
 from typing import Any
 
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, TableError, format_of_name, listed, read_table
+from otprop.files._encoding import to_utf8
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.picture_vectors import picture_progress, picture_vectors
-from otprop.table.pictures import is_picture_name
+from otprop.table.pictures import PictureError, is_picture_name, read_plain_file
+from otprop.table.text import LONGEST_TEXT
 
-PATH, TARGET = "path", "label"
+PATH, TEXT, TARGET = "path", "text", "label"
 MAX_NAMED = 5
 _LABEL_NAMES = ("label", "class", "target", "category")
 
 
-def holds_pictures(folder: str | os.PathLike[str], labels: Any = None) -> bool:
-    """Whether this is a folder of pictures: most files in it and its sub-folders are, and none in it is a table.
+@dataclass(frozen=True)
+class RowFiles:
+    """The files that are rows.
 
-    Where `labels` are named, one picture anywhere below it is enough.
+    Attributes
+    ----------
+    plural : str, what messages call them
+    formats : str, which there are
+    matches : callable, whether a name is that of such a file
     """
+
+    plural: str
+    formats: str
+    matches: Callable[[str], bool]
+
+
+PICTURES = RowFiles("pictures", "PNG, JPEG, GIF, WebP, BMP or TIFF", is_picture_name)
+TEXTS = RowFiles("texts", ".txt", lambda name: name.lower().endswith(".txt"))
+
+
+def row_files(folder: Any, labels: Any = None) -> RowFiles | None:
+    """What the rows of a folder are: most files in it and its sub-folders are such, and none in it is a table.
+
+    Where `labels` are named, one anywhere below it is enough, a picture rather than a text. None for other folders.
+    """
+    if not isinstance(folder, (str, os.PathLike)) or not Path(folder).is_dir():
+        return None
     place = Path(folder)
-    if not place.is_dir():
-        return False
     try:
         here = [entry.name for entry in os.scandir(place) if _is_file(entry) and not entry.name.startswith((".", "_"))]
     except OSError:
-        return False
-    if labels is None and any(format_of_name(Path(name)) for name in here):
-        return False
+        return None
     if labels is not None:
-        return next(_walk(place), None) is not None
-    found = [is_picture_name(name) for name in _names_near(place)]
-    return any(found) and 2 * sum(found) >= len(found)
+        return next((kind for kind in (PICTURES, TEXTS) if next(_walk(place, kind), None) is not None), None)
+    if any(format_of_name(Path(name)) for name in here):
+        return None
+    near = _names_near(place)
+    counts = {kind: sum(map(kind.matches, near)) for kind in (PICTURES, TEXTS)}
+    return next((kind for kind, count in counts.items() if count and 2 * count >= len(near)), None)
 
 
-def read_picture_folder(
+def read_row_folder(
     folder: str | os.PathLike[str],
     labels: Any = None,
     target: str | None = None,
     progress: ProgressCallback = no_progress,
+    encoding: str | None = None,
 ) -> Table:
-    """The pictures of a folder as a table with the columns `path` and the target.
+    """The files of a folder as a table with the columns `path`, of texts `text`, and the target.
 
     Parameters
     ----------
     folder : path
     labels : path, DataFrame, mapping of names to labels, or None
-        None for the names of the sub-folders that the pictures are in; those directly in the folder have no label.
+        None for the names of the sub-folders that the files are in; those directly in the folder have no label.
     target : str or None
         The column of `labels` with the labels, and the name of the column in the table; None to find it.
     progress : callable, called while the pictures are read
+    encoding : str or None, of the texts; None to find it
 
     Returns
     -------
     Table
-        Its `folder` is where the paths start, its `default_target` the column with the labels. Pictures that cannot be
+        Its `folder` is where the paths start, its `default_target` the column with the labels. Files that cannot be
         read are not in it; a note names them.
     """
-    place = Path(folder)
-    names, notes = _names_in(place)
+    place, kind = Path(folder), row_files(folder, labels)
+    assert kind is not None
+    names, notes = _names_in(place, kind)
     if labels is None:
         known, target = _sub_folders(names), target or TARGET
     else:
-        known, target, found = _read_labels(labels, target, names, place)
+        known, target, found = _read_labels(labels, target, names, place, kind)
         notes += found
-    if target == PATH:
-        raise RequestError("target", "is the column of the pictures; choose another name.", target)
-    with picture_progress(progress):
-        problems = picture_vectors(names, place).problems
+    if target in ((PATH,) if kind is PICTURES else (PATH, TEXT)):
+        raise RequestError("target", f"is a column of the {kind.plural}; choose another name.", target)
+    texts: dict[str, str] = {}
+    if kind is PICTURES:
+        with picture_progress(progress):
+            problems = picture_vectors(names, place).problems
+    else:
+        texts, problems, found = _read_texts(names, place, encoding)
+        notes += found
     if problems:
         shown = [f"{names[row]} {why}" for row, why in problems.items()]
         if len(problems) == len(names):
-            raise TableError(f"{place} has no picture that can be read: {_few(shown)}", file=place)
-        notes.append(f"{len(problems)} of {len(names)} pictures cannot be read and are skipped: {_few(shown)}")
+            raise TableError(f"{place} has no {kind.plural[:-1]} that can be read: {_few(shown)}", file=place)
+        notes.append(f"{len(problems)} of {len(names)} {kind.plural} cannot be read and are skipped: {_few(shown)}")
     names = [name for row, name in enumerate(names) if row not in problems]
-    table = _as_table(names, known, target, str(folder))
+    columns = {PATH: names, TEXT: list(texts.values()), target: [known.get(name, "") for name in names]}
+    table = _as_table({name: cells for name, cells in columns.items() if cells}, str(folder))
     table.notes, table.folder, table.default_target = notes, place, target
+    table.default_features = [TEXT] if texts else None
     return table
 
 
-def picture_target(folder: str | os.PathLike[str], labels: Any = None) -> str:
-    """The column that `read_picture_folder` would take for the target."""
-    place = Path(folder)
-    return TARGET if labels is None else _read_labels(labels, None, _names_in(place)[0], place)[1]
+def folder_target(folder: str | os.PathLike[str], labels: Any = None) -> str | None:
+    """The column that `read_row_folder` would take for the target; None for another folder."""
+    place, kind = Path(folder), row_files(folder, labels)
+    if kind is None:
+        return None
+    return TARGET if labels is None else _read_labels(labels, None, _names_in(place, kind)[0], place, kind)[1]
+
+
+def _read_texts(
+    names: list[str], folder: Path, encoding: str | None
+) -> tuple[dict[str, str], dict[int, str], list[str]]:
+    """The texts by name, why some have none by their place, and notes."""
+    texts: dict[str, str] = {}
+    problems: dict[int, str] = {}
+    guessed: list[str] = []
+    n_long = 0
+    for place, name in enumerate(names):
+        try:
+            data, found, note = to_utf8(read_plain_file(folder / name), encoding, name)
+        except PictureError as error:
+            problems[place] = str(error)
+            continue
+        except TableError:
+            problems[place] = "is not text"
+            continue
+        text = data.decode().strip()
+        if not text:
+            problems[place] = "is empty"
+            continue
+        guessed += [f"{name} ({found.name})"] if note is not None else []
+        n_long += len(text) > LONGEST_TEXT
+        texts[name] = text[:LONGEST_TEXT]
+    notes = []
+    if n_long:
+        notes.append(f"{n_long} of {len(names)} texts are cut after {LONGEST_TEXT} characters")
+    if guessed:
+        notes.append(f"{len(guessed)} of {len(names)} texts are not UTF-8, their encoding is guessed: {_few(guessed)}")
+    return texts, problems, notes
 
 
 def _is_file(entry: os.DirEntry[str]) -> bool:
@@ -99,13 +167,13 @@ def _is_file(entry: os.DirEntry[str]) -> bool:
         return False
 
 
-def _walk(folder: Path) -> Any:
-    """Paths of pictures below the folder, with / between their parts, without hidden files and links to folders."""
+def _walk(folder: Path, kind: RowFiles) -> Any:
+    """Paths of such files below the folder, with / between their parts, without hidden files and links to folders."""
     for parent, folders, files in os.walk(folder):
         folders[:] = sorted(name for name in folders if not name.startswith("."))
         below = Path(parent).relative_to(folder)
         for name in sorted(files):
-            if not name.startswith(".") and is_picture_name(name):
+            if not name.startswith(".") and kind.matches(name):
                 yield (below / name).as_posix()
 
 
@@ -118,15 +186,15 @@ def _names_near(folder: Path) -> list[str]:
     return names
 
 
-def _names_in(folder: Path) -> tuple[list[str], list[str]]:
-    """The pictures below the folder, and notes on those whose names cannot be written."""
-    names = sorted(_walk(folder))
+def _names_in(folder: Path, kind: RowFiles) -> tuple[list[str], list[str]]:
+    """The files below the folder, and notes on those whose names cannot be written."""
+    names = sorted(_walk(folder, kind))
     plain = [name for name in names if name.isprintable() and name == name.strip()]  # no line break; UTF-8
     n_odd, names = len(names) - len(plain), plain
     if not names:
-        raise TableError(f"{folder} has no pictures (PNG, JPEG, GIF, WebP, BMP or TIFF)", file=folder)
+        raise TableError(f"{folder} has no {kind.plural} ({kind.formats})", file=folder)
     why = "their names begin or end with a blank, or hold characters that cannot be printed"
-    return names, [f"{n_odd} pictures are skipped: {why}"] if n_odd else []
+    return names, [f"{n_odd} {kind.plural} are skipped: {why}"] if n_odd else []
 
 
 def _sub_folders(names: list[str]) -> dict[str, str]:
@@ -134,19 +202,19 @@ def _sub_folders(names: list[str]) -> dict[str, str]:
     return {name: found[0] for name, found in parts.items() if len(found) > 1}
 
 
-def _as_table(names: list[str], known: Mapping[str, Any], target: str, origin: str) -> Table:
+def _as_table(columns: Mapping[str, list[str]], origin: str) -> Table:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([PATH, target])
-    writer.writerows([name, known.get(name, "")] for name in names)
+    writer.writerow(columns)
+    writer.writerows(zip(*columns.values(), strict=True))
     content = BytesIO(text.getvalue().encode())
     return read_table(content, format="csv", delimiter=",", quote='"', encoding="utf-8", decimal=".", origin=origin)
 
 
 def _read_labels(
-    labels: Any, target: str | None, names: list[str], folder: Path
+    labels: Any, target: str | None, names: list[str], folder: Path, kind: RowFiles
 ) -> tuple[dict[str, str], str, list[str]]:
-    """The label of each picture that has one, the name of the target, and notes."""
+    """The label of each file that has one, the name of the target, and notes."""
     if isinstance(labels, Mapping):
         pairs, target, origin = list(labels.items()), target or TARGET, "labels"
         beside, others = Path(), []
@@ -156,7 +224,7 @@ def _read_labels(
             raise RequestError("labels", f"must be a file, a DataFrame or a dict of names and labels; got {what}.")
         table = table_of_frame(labels, "the DataFrame of labels") if is_frame(labels) else read_table(Path(labels))
         origin, beside = table.origin, Path() if table.path is None else table.path.parent
-        path_column = _column_of_paths(table, names, folder, beside)
+        path_column = _column_of_paths(table, names, folder, beside, kind)
         target = _column_of_labels(table, path_column, target)
         pairs = list(zip(table.cells(path_column).tolist(), table.cells(target).tolist(), strict=True))
         others = [name for name in table.names if name not in (path_column, target)]
@@ -164,9 +232,9 @@ def _read_labels(
     notes = [f"{origin}: columns that are not used: {listed(others, MAX_NAMED)}"] if others else []
     missing = [str(name) for name, label in pairs if _filled(name) and _filled(label) and found[str(name)] is None]
     if missing and len(missing) == len(pairs):
-        raise TableError(f"{origin} names no picture in {folder}, but {_few(missing)}", file=origin)
+        raise TableError(f"{origin} names none of the {kind.plural} in {folder}, but {_few(missing)}", file=origin)
     if missing:
-        notes.append(f"{origin} has labels for {len(missing)} pictures that are not in {folder}: {_few(missing)}")
+        notes.append(f"{origin} has labels for {len(missing)} {kind.plural} that are not in {folder}: {_few(missing)}")
     known: dict[str, str] = {}
     for name, label in pairs:
         path = found.get(str(name))
@@ -183,7 +251,7 @@ def _filled(cell: Any) -> bool:
 
 
 class _Lookup:
-    """Finds the picture that a label file means: by its path from the folder, the file or here, name or stem."""
+    """Finds the file that a label file means: by its path from the folder, the file or here, name or stem."""
 
     def __init__(self, names: list[str], folder: Path, beside: Path) -> None:
         self._paths = set(names)
@@ -195,7 +263,7 @@ class _Lookup:
                 self._short.setdefault(short, []).append(name)
 
     def __call__(self, name: Any) -> list[str]:
-        """The pictures that this can be; empty for none."""
+        """The files that this can be; empty for none."""
         text = str(name).strip().replace("\\", "/")
         if (path := PurePosixPath(text).as_posix()) in self._paths:
             return [path]
@@ -223,14 +291,14 @@ def _matched(pairs: Any, lookup: _Lookup, origin: str, folder: Path) -> dict[str
     return found
 
 
-def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path) -> str:
-    """The column that names most pictures of the folder."""
+def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path, kind: RowFiles) -> str:
+    """The column that names most files of the folder."""
     lookup = _Lookup(names, folder, beside)
     hits = {name: sum(bool(lookup(cell)) for cell in table.cells(name) if _filled(cell)) for name in table.names}
     best = max(hits, key=lambda name: hits[name])
     if not hits[best]:
         raise TableError(
-            f"{table.origin} has no column with names of pictures in {folder}, such as {names[0]!r}; its columns: "
+            f"{table.origin} has no column with names of {kind.plural} in {folder}, such as {names[0]!r}; its columns: "
             f"{listed(table.names)}",
             file=table.origin,
         )
@@ -247,7 +315,7 @@ def _column_of_labels(table: Table, paths: str, target: str | None) -> str:
     if len(others) == 1 or len(usual) == 1:
         return others[0] if len(others) == 1 else usual[0]
     if not others:
-        raise TableError(f"{table.origin} has no column with labels beside {paths!r}", file=table.origin)
+        raise TableError(f"{table.origin} has no column of labels in addition to {paths!r}", file=table.origin)
     raise RequestError("target", f"must name the column of {table.origin} with the labels: {listed(others)}.")
 
 

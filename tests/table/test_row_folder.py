@@ -13,7 +13,7 @@ from otprop.cli import main
 from otprop.files import TableError
 from otprop.table.errors import RequestError
 from otprop.table.opening import open_table
-from otprop.table.picture_folder import holds_pictures
+from otprop.table.row_folder import PICTURES, row_files
 from tests.table.pictures import GREEN, RED, picture, write_pictures
 
 pytest.importorskip("PIL", reason="needs Pillow")
@@ -168,9 +168,9 @@ def test_a_folder_of_tables_is_no_folder_of_pictures(photos, capsys):
 
 def test_pictures_far_below_a_folder_do_not_make_it_a_folder_of_pictures(tmp_path):
     write_pictures(tmp_path / "project" / "docs" / "static", 2)
-    assert not holds_pictures(tmp_path / "project")  # "/" is not searched either
-    assert holds_pictures(tmp_path / "project" / "docs")
-    assert holds_pictures(tmp_path / "project", labels={"00.png": "a"})
+    assert row_files(tmp_path / "project") is None  # "/" is not searched either
+    assert row_files(tmp_path / "project" / "docs") is PICTURES
+    assert row_files(tmp_path / "project", labels={"00.png": "a"}) is PICTURES
 
 
 def test_the_command_labels_a_folder(photos, tmp_path, capsys):
@@ -194,7 +194,7 @@ def test_the_command_labels_a_folder(photos, tmp_path, capsys):
 @pytest.mark.parametrize(
     ("arguments", "reason"),
     [
-        (["empty"], "empty has neither tables nor pictures."),
+        (["empty"], "empty has neither tables nor pictures nor texts."),
         (["photos"], "--labels are missing: none of the 30 pictures in photos has a label yet."),
         (["photos", "--labels", "none.csv"], "there is no file none.csv"),
     ],
@@ -235,5 +235,71 @@ def test_labels_that_name_no_picture_are_refused(photos, labels):
 
 def test_a_folder_without_pictures_is_called_so(tmp_path):
     (tmp_path / "empty").mkdir()
-    with pytest.raises(RequestError, match="is a folder without pictures; many tables"):
+    with pytest.raises(RequestError, match="is a folder without pictures or texts; many tables"):
         otprop.label(tmp_path / "empty", "kind")
+
+
+WORDS = {"pets": "the cat and the dog sleep on the sofa", "cars": "an engine with four wheels needs oil"}
+
+
+@pytest.fixture
+def notes(tmp_path):
+    """Texts about pets and cars by turns, two of each in a sub-folder of their class."""
+    folder = tmp_path / "notes"
+    for name in WORDS:
+        (folder / name).mkdir(parents=True)
+    for number in range(24):
+        kind = list(WORDS)[number % 2]
+        place = folder / kind if number < 8 else folder
+        (place / f"{number:02d}.txt").write_text(f"{WORDS[kind]}, {number} times")
+    return folder
+
+
+def test_a_folder_of_texts_is_labelled_by_sub_folders(notes):
+    result = otprop.label(notes)
+    assert list(result.table.columns[:4]) == ["path", "text", "label", "label_label"]
+    assert [use.name for use in result.job.columns if not use.left_out] == ["text"]
+    expected = [list(WORDS)[int(path[-6:-4]) % 2] for path in result.table["path"]]
+    assert result.table["label_label"].tolist() == expected
+
+
+def test_the_command_labels_a_folder_of_texts_by_a_file(notes, tmp_path):
+    rows = [("00", "pets"), ("01", "cars"), ("02", "pets"), ("03", "cars"), ("gone.txt", "cars")]
+    write_labels(tmp_path / "labels.csv", rows)
+    assert main(["label", "notes/", "--labels", "labels.csv", "--quiet"]) == 0
+    found = pd.read_csv("notes.labelled.csv")
+    assert found["kind_label"].tolist() == [list(WORDS)[int(path[-6:-4]) % 2] for path in found["path"]]
+    (note,) = open_table(notes, labels=tmp_path / "labels.csv").notes
+    assert "has labels for 1 texts that are not in" in note
+
+
+def test_long_texts_are_cut_and_those_that_are_none_are_named(notes):
+    (notes / "long.txt").write_text("dog " * 5000)
+    (notes / "old.txt").write_bytes("café".encode("cp1252"))
+    (notes / "emoji.txt").write_text('a "cat" 🐈,\n道を渡る\n', encoding="utf-16")
+    (notes / "bytes.txt").write_bytes(bytes(range(256)) * 4)
+    (notes / "empty.txt").write_text(" \n")
+    table = open_table(notes)
+    texts = dict(zip(table.cells("path"), table.cells("text"), strict=True))
+    assert len(texts["long.txt"]) == 5000
+    assert texts["old.txt"] == "café"
+    assert texts["emoji.txt"] == 'a "cat" 🐈,\n道を渡る'
+    assert table.notes == [
+        "1 of 29 texts are cut after 5000 characters",
+        "2 of 29 texts are not UTF-8, their encoding is guessed: emoji.txt (utf-16-le), old.txt (cp1252)",
+        "2 of 29 texts cannot be read and are skipped: bytes.txt is not text, empty.txt is empty",
+    ]
+
+
+def test_a_folder_of_texts_without_labels_says_where_to_put_them(tmp_path):
+    (tmp_path / "plain").mkdir()
+    for number in range(3):
+        (tmp_path / "plain" / f"{number}.txt").write_text(f"text {number}")
+    with pytest.raises(RequestError, match=r"none of the 3 texts in .* has a label yet"):
+        otprop.label(tmp_path / "plain")
+    with pytest.raises(RequestError, match="is a column of the texts"):
+        otprop.label(tmp_path / "plain", "text")
+    for path in (tmp_path / "plain").iterdir():
+        path.write_text("")
+    with pytest.raises(TableError, match="no text that can be read"):
+        open_table(tmp_path / "plain")

@@ -1,0 +1,87 @@
+"""A table of an SQLite database, named as `FILE::TABLE`; the database is only read."""
+
+from __future__ import annotations
+
+import os
+import re
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+from otprop.files import Table, TableError, listed
+from otprop.files._errors import one_line
+from otprop.table.frame import table_of_frame
+
+MARK = "::"
+_HEADER = b"SQLite format 3\0"
+_TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
+_OTHER = "export the table as CSV or Parquet, or pass a DataFrame of it"
+_MAX_STEPS = 100_000  # of a million instructions: a view of a stranger's must not run for ever
+
+
+def is_database(source: Any) -> bool:
+    """Whether this names a table of a database, and not a file whose name happens to look so."""
+    return isinstance(source, (str, os.PathLike)) and MARK in os.fspath(source) and not os.path.exists(source)
+
+
+def database_parts(source: str | os.PathLike[str]) -> tuple[Path, str]:
+    """The file and the name of the table."""
+    file, _, name = os.fspath(source).rpartition(MARK)
+    return Path(file), name
+
+
+def default_output(source: str) -> str:
+    """Where the labelled table goes unless another file is named: a CSV file beside the database."""
+    file, name = database_parts(source)
+    plain = re.sub(r"[^\w-]+", "_", name)
+    return str(file.with_name(f"{file.stem}.{plain}.labelled.csv"))
+
+
+def read_database(source: str | os.PathLike[str]) -> Table:
+    """The rows of a table or a view, in the order of the database; raises TableError, which lists the tables.
+
+    Parameters
+    ----------
+    source : str or path, such as "lots.db::lots"
+
+    Returns
+    -------
+    Table
+    """
+    import pandas as pd
+
+    path, name = database_parts(source)
+    _check_file(path)
+    try:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+            steps = iter(range(_MAX_STEPS))
+            connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
+            connection.execute("PRAGMA trusted_schema = OFF")
+            known = [row[0] for row in connection.execute(_TABLES)]
+            if name not in known:
+                there = f"; there are {listed(known)}" if known else "; it is empty"
+                raise TableError(f"{path} has no table {name!r}{there}", f"name one, as {path}{MARK}TABLE", file=path)
+            quoted = '"' + name.replace('"', '""') + '"'
+            found = connection.execute(f"SELECT * FROM {quoted}")
+            columns = [column[0] for column in found.description]
+            frame = pd.DataFrame(found.fetchall(), columns=columns, dtype=object).infer_objects()
+    except sqlite3.Error as error:
+        raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
+    table = table_of_frame(frame, os.fspath(source), parse_text=True)
+    table.path = path
+    return table
+
+
+def _check_file(path: Path) -> None:
+    """Refuse what is not an SQLite database before SQLite opens it."""
+    if not path.is_file():
+        what = f"{path} is not a plain file" if path.exists() else f"there is no file {path}"
+        raise TableError(what, file=path)
+    try:
+        with path.open("rb") as file:
+            head = file.read(len(_HEADER))
+    except OSError as error:
+        raise TableError(f"{path} cannot be read ({one_line(error)})", file=path) from None
+    if head != _HEADER:
+        raise TableError(f"{path} is not an SQLite database", _OTHER, file=path)
