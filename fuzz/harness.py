@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import resource
 import signal
 import sys
 import time
@@ -100,6 +101,18 @@ def no_endless_loop(seconds: int = SECONDS_AN_EXAMPLE) -> Iterator[None]:
         for timer, (number, _) in timers.items():
             signal.setitimer(timer, 0)
             signal.signal(number, before[number])
+
+
+@contextmanager
+def limited_memory(more: int) -> Iterator[None]:
+    """Let the process use at most `more` bytes beside those that it has when the block begins."""
+    before = resource.getrlimit(resource.RLIMIT_AS)
+    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
+    resource.setrlimit(resource.RLIMIT_AS, (used + more, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, before)
 
 
 @contextmanager

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import io
-import resource
-from pathlib import Path
 
 import numpy as np
 from PIL import Image
 
-from harness import Run, check, check_sentence
+from harness import Run, check, check_sentence, limited_memory
 from otprop.table.picture_vectors import BUILT_IN
 from otprop.table.pictures import PictureError, decode_picture, quiet_pillow
 from otprop.table.row_pictures import THUMBNAIL, encode_picture, png
@@ -79,10 +77,5 @@ def example(rng: Rng) -> str:
 
 
 def run(options: Run) -> None:
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MORE_MEMORY, before[1]))
-    try:
+    with limited_memory(MORE_MEMORY):
         options.each(example)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 import io
 import json
-import resource
 import zipfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import openpyxl
 
-from harness import Run, check, check_sentence, no_foreign_warning
+from harness import Run, check, check_sentence, limited_memory, no_foreign_warning
 from otprop.files import LabelStudioTable, TableError, read_table
 
 MORE_MEMORY = 3 << 30  # bytes beside those that the process has when the examples begin
@@ -173,10 +171,5 @@ def example(rng: Rng) -> str:
 
 
 def run(options: Run) -> None:
-    before = resource.getrlimit(resource.RLIMIT_AS)
-    used = int(Path("/proc/self/statm").read_text().split()[0]) * resource.getpagesize()
-    resource.setrlimit(resource.RLIMIT_AS, (used + MORE_MEMORY, before[1]))
-    try:
+    with limited_memory(MORE_MEMORY):
         options.each(example)
-    finally:
-        resource.setrlimit(resource.RLIMIT_AS, before)

@@ -19,7 +19,6 @@ from otprop.table.opening import open_table
 from otprop.table.values import is_missing
 
 MAX_ROWS = 2_000_000  # of more, a sample is opened
-MAX_CLASSES = MAX_CLASSES
 BYTES_A_ROW = 4_000  # of memory, server and worker together, without the class probabilities
 SAMPLE_OFFERED = 200_000
 

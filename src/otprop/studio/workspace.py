@@ -24,7 +24,7 @@ from otprop.studio.export_folder import ExportFolder
 from otprop.studio.news import WorkerNews
 from otprop.studio.propagator import NO_CLASS, Labels, Result
 from otprop.studio.queues import Queues
-from otprop.studio.row_votes import RowVotes
+from otprop.studio.row_votes import MAX_CLASSES, RowVotes
 from otprop.studio.session import (
     ACCEPT,
     AS_IN_FILE,
@@ -51,7 +51,7 @@ from otprop.studio.shown import (
     compose,
     probability_of,
 )
-from otprop.studio.source import MAX_CLASSES, Source
+from otprop.studio.source import Source
 from otprop.studio.worker import Changes, NotReadyError
 from otprop.table.pictures import has_pillow
 

@@ -153,9 +153,11 @@ class ImageModelEncoder(_ImageColumn):
         if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
             raise ValueError("a column of pictures has vectors that are too long.")
         model = self.model
-        if type(model) is not LocalImageModel or not {"digest", "title"} >= set(vars(model)):
-            raise ValueError("a column of pictures has no image model.")
-        if not DIGEST.fullmatch(model.digest):
+        if (
+            type(model) is not LocalImageModel
+            or not {"digest", "title"} >= set(vars(model))
+            or not DIGEST.fullmatch(model.digest)
+        ):
             raise ValueError("a column of pictures has no image model.")
 
     def use(self, model: LocalImageModel | None) -> None:
