@@ -28,9 +28,9 @@ The paper's data have `random` and `missing` only. A user without otprop would t
 regression on the same vectors and labels, and estimate the forest's error by five-fold cross-validation with the 90 %
 interval of Clopper and Pearson (folds by group where groups are named and there are at least two), or from its
 out-of-bag probabilities by ATC (Garg et al. 2022), DoC (Guillory et al. 2021), or one minus the mean confidence
-(NannyML's CBPE of the accuracy). All errors are of the rows without a label. `warned`: `shift_.found`, a `novel_share_`
-above 0, or a range of 0 to 1. A draw with labels of one class only, or in which most rows of the labelled classes are
-labelled, is left out and has no numbers.
+(NannyML's CBPE of the accuracy). All errors are of the rows without a label. `warned`: `shift_.found` or
+`shift_.explained`, a `novel_share_` above 0, or a range of 0 to 1: each is a note of `otprop label`. A draw with labels
+of one class only, or in which most rows of the labelled classes are labelled, is left out and has no numbers.
 
 The tables kept apart had no part in what is done about shift, groups and novelty. They are not new to otprop: the
 constants of the expected error were learnt on them, too (error_prior.py), and `suggest` was made on two (active.py).
@@ -349,7 +349,9 @@ def judge_ours(case: Case) -> dict[str, Any]:
         **{"announced_error": error.expected, "range_low": low, "range_high": high, "real_error": real},
         "range_holds": float(low - 1e-9 <= real <= high + 1e-9),
         "warned": float(
-            (model.shift_ is not None and model.shift_.found) or model.novel_share_ > 0 or (low <= 0 and high >= 1)
+            (model.shift_ is not None and (model.shift_.found or model.shift_.explained))
+            or model.novel_share_ > 0
+            or (low <= 0 and high >= 1)
         ),
         "shift_z": 0.0 if model.shift_ is None else model.shift_.z,
         **{"novel_share": model.novel_share_, "true_novel_share": is_novel.mean(), "seconds": seconds},

@@ -202,3 +202,14 @@ def test_the_mixture_is_the_same_in_blocks_of_rows(monkeypatch):
     monkeypatch.setattr(module, "BLOCK_ENTRIES", 7)
     blocks = source_of(X, (5, 0.9), (8, 0.5)).fit(codes, np.ones(60), make_folds(codes, 2, 0)).rows
     np.testing.assert_array_equal(blocks, whole)
+
+
+@pytest.mark.parametrize("n_labels", [40, 300], ids=["one at a time", "in folds"])
+def test_as_much_label_mass_reaches_held_out_rows_as_reaches_the_others(n_labels):
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(900, 3))
+    codes = np.where(rng.permutation(900) < n_labels, (X[:, 0] > 0).astype(int), -1)
+    source = source_of(X, (10, 0.95))
+    source.fit(codes, np.ones(900), make_folds(codes, 2, 0))
+    difference = np.median(source.held_out_log_reach) - np.median(source.log_reach[codes < 0])
+    assert abs(difference) < 0.15  # a fifth of the mass is missing in a fold: 0.22

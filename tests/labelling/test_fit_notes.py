@@ -89,6 +89,17 @@ def test_new_classes_give_a_note_and_a_column():
     assert (novelty[rows] == 0).all()
 
 
+def test_other_class_shares_give_a_note_that_names_the_class():
+    rng = np.random.default_rng(0)
+    kind = (rng.random(1500) < 0.1).astype(int)
+    frame = pd.DataFrame(rng.normal(size=(1500, 3)) + 5 * kind[:, None], columns=list("abc"))
+    rare, common = (rng.permutation(np.flatnonzero(kind == code))[:100] for code in (1, 0))
+    rows = np.isin(np.arange(1500), np.concatenate([rare, common]))
+    frame["kind"] = pd.Series(np.array(["common", "rare"])[kind]).where(rows)
+    result = otprop.label(frame, "kind", settings=FAST)
+    assert any("as if the classes had other shares" in note and "class_prior" in note for note in result.notes)
+
+
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
@@ -148,11 +159,11 @@ def test_consecutive_rows_are_found_but_for_a_few():
 
 def test_wrong_labels_are_noted_and_clear_ones_are_not():
     rng = np.random.default_rng(3)
-    kind = rng.integers(0, 2, 400)
-    given = np.where(np.arange(400) < 120, kind, -1)
-    given[:30] = 1 - given[:30]  # a quarter of the labels
-    numbers = {"size": rng.normal(size=400) + 6 * kind, "weight": rng.normal(size=400)}
-    order = rng.permutation(400)
+    kind = rng.integers(0, 2, 500)
+    given = np.where(np.arange(500) < 200, kind, -1)
+    given[:50] = 1 - given[:50]  # a quarter of the labels
+    numbers = {"size": rng.normal(size=500) + 6 * kind, "weight": rng.normal(size=500)}
+    order = rng.permutation(500)
     for labels, expected in ((given, True), (np.where(given >= 0, kind, -1), False)):
         names = np.array(["ill", "well", None], dtype=object)[labels]
         frame = pd.DataFrame(numbers | {"kind": names}).iloc[order].reset_index(drop=True)

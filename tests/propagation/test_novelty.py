@@ -81,11 +81,24 @@ def test_novelty_of_equal_samples_is_zero_and_of_a_mixture_its_share():
     assert Novelty.of(held_out, np.ones(200), rows).share == 0
     mixed = np.concatenate([rows[:700], rng.normal(-6, 1, size=300)])
     found = Novelty.of(held_out, np.ones(200), mixed)
-    assert 0.2 < found.share <= 0.31
+    assert found.share == pytest.approx(0.3, abs=0.05)
+    assert 0.2 < found.low < found.share < found.high < 0.5
     assert found.probability(np.array([-7.0, 1.0])) == pytest.approx([1.0, 0.0], abs=0.15)
     assert (np.diff(found.probability(np.linspace(-9, 4, 50))) <= 1e-12).all()
     unreached = np.concatenate([rows[:700], np.full(300, -np.inf)])
     assert Novelty.of(held_out, np.ones(200), unreached).probability(np.array([-np.inf]))[0] > 0.9
+
+
+def test_a_share_that_is_likely_but_not_sure_counts_half():
+    rng = np.random.default_rng(1)
+    held_out = rng.normal(size=40)
+    shares = []
+    for n_new in range(0, 400, 20):
+        rows = np.concatenate([rng.normal(size=600), np.full(n_new, -9.0)])
+        shares.append(Novelty.of(held_out, np.ones(40), rows))
+    kinds = ["none" if one.share == 0 else "likely" if one.low == 0 else "sure" for one in shares]
+    assert kinds == sorted(kinds, key=["none", "likely", "sure"].index)
+    assert {"none", "likely", "sure"} == set(kinds)
 
 
 def test_few_held_out_labels_show_nothing():

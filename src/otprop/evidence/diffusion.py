@@ -92,15 +92,17 @@ class DiffusionSource:
         return SourceOutput(self._mixture(), np.log(mixture.held_out), np.log(mixture.cross_fitted))
 
     def _measure_reach(self, held_out_values: list[np.ndarray], held_out: HeldOut) -> None:
-        """Logarithm of the label mass that reaches each row and, without its fold's labels, each held-out row."""
+        """Logarithm of the label mass that reaches each row and each held-out row.
+
+        The values of a held-out row make up for the mass that its fold took from each class, so that both compare.
+        """
         number = min(range(len(self.settings)), key=lambda one: _reach_order(self.settings[one]))
         setting = self.settings[number]
         assert setting.values is not None
         root = np.sqrt(np.maximum(setting.graph.degrees, np.finfo(float).tiny))
         with np.errstate(divide="ignore"):
             self.log_reach = np.log(setting.values.sum(axis=1) / root)
-            mass = (held_out_values[number] / held_out.class_mass_correction()).sum(axis=1)
-            self.held_out_log_reach = np.log(mass / root[held_out.rows])
+            self.held_out_log_reach = np.log(held_out_values[number].sum(axis=1) / root[held_out.rows])
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the current labels; return log-probabilities of all rows."""

@@ -11,7 +11,7 @@ from scipy.special import gammaln
 from otprop.evidence.shift import Shift
 from otprop.files import listed
 from otprop.propagation.class_errors import ClassErrors
-from otprop.propagation.error import NOISE_QUANTILE, wrong_label_share
+from otprop.propagation.error import wrong_label_share
 from otprop.table.errors import Hint
 from otprop.table.features import ColumnUse
 
@@ -40,6 +40,8 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         notes += _note_on_groups(job.groups, job.target.given)
     elif shift is not None and shift.found:
         notes += _note_on_shift(job, shift)
+    elif shift is not None and shift.explained and fitted.novel_share_ == 0:
+        notes += _note_on_shares(job)
     notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
 
@@ -59,6 +61,20 @@ def _note_on_shift(job: Job, shift: Shift) -> list[str]:
     name, n_covered, n_values = group
     cover = f"the labels cover {n_covered} of {n_values} values of {name!r}: if whole groups were labelled, add "
     return [text, Hint(cover, "groups", name)]
+
+
+def _note_on_shares(job: Job) -> list[str]:
+    """A note if the labelled rows differ from the others as rows with other class shares do."""
+    shares = np.asarray(job.estimator.class_prior_)
+    codes = job.target.codes[job.target.given]
+    labelled = np.bincount(codes, minlength=len(shares)) / len(codes)
+    most = int(np.abs(labelled - shares).argmax())
+    text = (
+        f"the labelled rows differ from the others as if the classes had other shares: {job.target.classes[most]!r} "
+        f"has {labelled[most]:.0%} of the labels and about {shares[most]:.0%} of the rows. The expected error relies "
+        f"on these inferred shares. If you know the shares, name them with "
+    )
+    return [Hint(text, "class_prior")]
 
 
 def _note_on_groups(groups: np.ndarray, given: np.ndarray) -> list[str]:
@@ -87,9 +103,9 @@ def _note_on_novelty(fitted: Any) -> list[str]:
 
 def _note_on_wrong_labels(fitted: Any) -> list[str]:
     evidence = getattr(getattr(fitted, "error_", None), "evidence", None)
-    if evidence is None or wrong_label_share(evidence, NOISE_QUANTILE) <= 0:
+    share = 0.0 if evidence is None else wrong_label_share(evidence)
+    if share <= 0:
         return []
-    share = evidence.n_contradicted / evidence.n_surest
     return [
         f"about {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and is less "
         f"certain because of them. Review the labels that look wrong"

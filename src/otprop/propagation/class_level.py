@@ -291,7 +291,7 @@ class ClassLevelFit:
             n_chosen=float((held_out.counts - drawn_counts).sum()),
             grouped=held_out.groups is not None,
             shifted=self.shift is not None and self.shift.found and not named_groups,
-            novel=self.novelty.share > 0,
+            explained=self.novelty.share > 0 or (self.shift is not None and self.shift.explained),
             n_surest=len(surest),
             n_contradicted=int(np.count_nonzero(sure_class != held_out.codes[surest])),
             n_by_chance=float((1.0 - self.prior[sure_class]).sum()),

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, expit, logit
+from scipy.special import betaincinv, expit, logit, xlog1py, xlogy
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import anova_correlation
@@ -71,10 +71,12 @@ class ApartPrior:
 GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held out in the user's groups
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
 MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
-HARD_SHARE = 0.04  # of the surest labels may contradict the probabilities without being wrong
 MAX_OF_CHANCE = 0.7  # if more of them contradict, relative to a guess by class shares, the columns tell too little
-NOISE_QUANTILE, NOISE_RANGE = 0.2, (0.05, 0.95)  # of the share of wrong labels: for the estimate, and for its interval
-MAX_NOISE = 0.4  # share of wrong labels, relative to that of random labels
+NOISE_PROBABILITY = 0.15  # that a table has wrong labels, before any label is looked at
+MAX_NOISE = 0.6  # share of wrong labels, relative to that of random labels
+N_NOISE = 30  # shares of wrong labels that are considered
+HARD_SHAPE = 0.6  # of the Beta distribution of the share of right labels that contradict the surest probabilities
+HARD_SHARE, HARD_LABELS = 0.02, 0.2  # its mean: the former plus the latter over the number of the surest labels
 CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
 
 
@@ -94,7 +96,7 @@ class ErrorEvidence:
     n_chosen : float, number of labels that were chosen: the fit learns from them, the held-out error does not
     grouped : bool, whether labels were held out in whole groups
     shifted : bool, whether labelled and unlabelled rows differ by more than chance
-    novel : bool, whether rows of classes without a label were found; they are part of `unseen`
+    explained : bool, whether rows differ from the labelled ones, and class shares or new classes explain it
     n_surest, n_contradicted : int, labels with the surest probabilities, and how many of them contradict these
     n_by_chance : float, how many of them would contradict a guess by the class shares
     """
@@ -108,7 +110,7 @@ class ErrorEvidence:
     n_chosen: float = 0.0
     grouped: bool = False
     shifted: bool = False
-    novel: bool = False
+    explained: bool = False
     n_surest: int = 0
     n_contradicted: int = 0
     n_by_chance: float = 0.0
@@ -208,43 +210,59 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
-    expected = _expected_with_noise(evidence, NOISE_QUANTILE, prior)
+    shares, weights = wrong_label_shares(evidence)
+    found = _expected_with_noise(evidence, shares, prior)
+    expected = float(weights @ found)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
-    if evidence.novel and concentration > 0:
+    if evidence.explained and concentration > 0:
         concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
-    if wrong_label_share(evidence, NOISE_QUANTILE) > 0:
-        high, low = (_expected_with_noise(evidence, quantile, prior) for quantile in NOISE_RANGE)
-        spread = expected * (1.0 - expected)
-        concentration = max(spread / (spread / (concentration + 1.0) + ((high - low) / 2.0) ** 2) - 1.0, 0.0)
+    spread = expected * (1.0 - expected)
+    if spread > 0 and len(shares) > 1:
+        variance = spread / (concentration + 1.0) + float(weights @ (found - expected) ** 2)
+        concentration = max(spread / variance - 1.0, 0.0)
     return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)
 
 
-def wrong_label_share(evidence: ErrorEvidence, quantile: float) -> float:
-    """A quantile of the share of wrong labels, from the labels that contradict the surest class probabilities.
+def wrong_label_shares(evidence: ErrorEvidence) -> tuple[np.ndarray, np.ndarray]:
+    """Shares of wrong labels and their probabilities, given the labels that contradict the surest class probabilities.
 
-    0 if these are hardly better than a guess: wrong labels then look like columns that tell nothing. 0 also if labels
-    were held out in groups or clusters, where hard rows contradict too.
+    A label may contradict because it is wrong or because its row is hard. Most tables have no wrong labels, and of
+    right ones few contradict (a Beta distribution learnt on development tables). The share is 0 if the surest
+    probabilities are hardly better than a guess: wrong labels then look like columns that tell nothing. It is also 0 if
+    labels were held out in groups or clusters, where hard rows contradict too.
     """
-    n, n_wrong = evidence.n_surest, evidence.n_contradicted
-    if evidence.grouped or evidence.shifted or n < MIN_SUREST or n_wrong > MAX_OF_CHANCE * evidence.n_by_chance:
-        return 0.0
-    found = float(betaincinv(n_wrong + 0.5, n - n_wrong + 0.5, quantile)) - HARD_SHARE
-    return min(max(found, 0.0), MAX_NOISE * (1.0 - 1.0 / evidence.n_classes))
+    n, n_wrong, n_classes = evidence.n_surest, evidence.n_contradicted, evidence.n_classes
+    like_a_guess = n_wrong > MAX_OF_CHANCE * evidence.n_by_chance
+    if evidence.grouped or evidence.shifted or n < MIN_SUREST or n_classes < 2 or like_a_guess:
+        return np.zeros(1), np.ones(1)
+    shares = np.append(0.0, np.arange(1, N_NOISE + 1) / N_NOISE * MAX_NOISE * (1.0 - 1.0 / n_classes))
+    prior = np.append(1.0 - NOISE_PROBABILITY, np.full(N_NOISE, NOISE_PROBABILITY / N_NOISE))
+    mean = HARD_SHARE + HARD_LABELS / n
+    hard = betaincinv(HARD_SHAPE, HARD_SHAPE / mean - HARD_SHAPE, (np.arange(N_NOISE) + 0.5) / N_NOISE)
+    contradicted = shares[:, None] + hard * (1.0 - shares[:, None] * n_classes / (n_classes - 1.0))
+    log_likelihood = xlogy(n_wrong, contradicted) + xlog1py(n - n_wrong, -contradicted)
+    weights = prior * np.exp(log_likelihood - log_likelihood.max()).mean(axis=1)
+    return shares, weights / weights.sum()
 
 
-def _expected_with_noise(evidence: ErrorEvidence, quantile: float, prior: ErrorPrior) -> float:
-    """Expected error, given a quantile of the share of wrong labels.
+def wrong_label_share(evidence: ErrorEvidence) -> float:
+    """Expected share of wrong labels; 0 unless it is more probable than not that there are any."""
+    shares, weights = wrong_label_shares(evidence)
+    return float(weights @ shares) if weights[0] < 0.5 else 0.0
+
+
+def _expected_with_noise(evidence: ErrorEvidence, shares: np.ndarray, prior: ErrorPrior) -> np.ndarray:
+    """Expected errors, given shares of wrong labels.
 
     Held-out labels count a right answer to a wrong label as an error, and the probabilities were fitted to wrong
     labels. With a share r of wrong labels, each of any other class, an error e shows as ``e + r (1 - e K / (K - 1))``.
     """
-    share = wrong_label_share(evidence, quantile)
     others = evidence.n_classes / max(evidence.n_classes - 1.0, 1.0)
     held_out, doubt = (
-        min(max((each - share) / (1.0 - share * others), 0.0), 1.0) for each in (evidence.held_out, evidence.doubt)
+        np.clip((each - shares) / (1.0 - shares * others), 0.0, 1.0) for each in (evidence.held_out, evidence.doubt)
     )
     n_labels, n_chosen = evidence.n_labels, evidence.n_chosen
-    return float(expected_error(held_out, doubt, evidence.unseen, n_labels, evidence.n_classes, n_chosen, prior=prior))
+    return expected_error(held_out, doubt, evidence.unseen, n_labels, evidence.n_classes, n_chosen, prior=prior)
 
 
 def _estimate_apart(evidence: ErrorEvidence, apart: ApartPrior, worth: float) -> ErrorEstimate:

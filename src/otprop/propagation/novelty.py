@@ -18,9 +18,11 @@ from otprop._saving import saved_as
 
 MIN_HELD_OUT = 10  # fewer held-out labels are not enough
 MIN_ABOVE = 0.6  # a threshold counts only if this share of the held-out labels is above it
-LEVEL, SURE_LEVEL = 0.95, 0.999  # confidence levels: of the reported share, and of the test whether it is above 0
+LEVEL = 0.95  # confidence level of each end of the interval
+SHARE_LEVEL = 0.7  # of the bound that estimates the share with the least bias: a minimum over thresholds is too low
+SURE_LEVEL, LIKELY_LEVEL = 0.999, 0.99  # of the test for new classes; at the latter, the share counts half
 USUAL_SPREAD = 1.4826  # standard deviations of a normal distribution in one median absolute deviation
-MAX_SHARE = 0.5  # of rows of new classes; if more rows are far from all labels, there is another cause
+MAX_SHARE = 0.75  # of rows of new classes; if more rows are far from all labels, there is another cause
 MAX_KNOTS = 64  # values of the reach at which the probability of a new class is stored
 
 
@@ -57,10 +59,13 @@ class Novelty:
         centre = float(np.median(finite))
         spread = USUAL_SPREAD * float(np.median(np.abs(finite - centre)))
         bounds = _Bounds(held_out, weights, rows)
-        sure, share, high = (bounds.excess(level) for level in (SURE_LEVEL, LEVEL, 1.0 - LEVEL))
-        if sure <= 0.0 or share > MAX_SHARE:
-            return cls(centre, spread, 0.0, 0.0, max(high, 0.0))
-        return cls(centre, spread, share, sure, max(high, share), *bounds.probabilities(share))
+        levels = (SURE_LEVEL, LIKELY_LEVEL, LEVEL, SHARE_LEVEL, 1.0 - LEVEL)
+        sure, likely, low, share, high = (max(bounds.excess(level), 0.0) for level in levels)
+        if likely <= 0.0 or share > MAX_SHARE:
+            return cls(centre, spread, 0.0, 0.0, high)
+        if sure <= 0.0:
+            low, share = 0.0, share / 2.0
+        return cls(centre, spread, share, low, high, *bounds.probabilities(share))
 
     def __call__(self, log_mass: np.ndarray) -> np.ndarray:
         """Novelty of rows, 0 to 1: near 1 where less mass reaches a row than nearly all held-out labels."""
