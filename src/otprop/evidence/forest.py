@@ -92,13 +92,14 @@ class ForestSource:
             X = narrow_indices(sp.csc_array(X))
             X.sort_indices()
         weights = scale_to_mean_one(weights[rows])
+        alike = bool((weights == 1.0).all())  # without weights, scikit-learn grows the same trees with fewer checks
         seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=N_TREES)
 
         def grow(block: slice) -> list[tuple[Any, np.ndarray]]:
             grown = []
             with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
                 for seed in seeds[block].tolist():
-                    counts, seen = weights, np.ones(len(y), dtype=bool)
+                    counts, seen = None if alike else weights, np.ones(len(y), dtype=bool)
                     if bags is not None:
                         counts, seen = draw_bag(weights, bags, np.random.RandomState(seed))
                     grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), seen))

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import softmax
 
 from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource
@@ -91,8 +90,8 @@ class GaussianModel:
         mass, total = moments.mass, moments.mass.sum()
         centre = moments.first.sum(axis=0) / total
         means = (moments.first + MEAN_PULL * centre) / (mass + MEAN_PULL)[:, None]
-        crossed = np.einsum("ki,kj->kij", moments.first, means)
-        about_means = np.einsum("k,ki,kj->kij", mass, means, means) - crossed - crossed.transpose(0, 2, 1)
+        crossed = moments.first[:, :, None] * means[:, None, :]
+        about_means = (mass[:, None] * means)[:, :, None] * means[:, None, :] - crossed - crossed.transpose(0, 2, 1)
         if covariance == "own":
             scatter = moments.second + about_means
             pooled = scatter.sum(axis=0)
@@ -219,7 +218,8 @@ def fit_em(
     before = np.zeros((len(unlabeled), masses.shape[1]))
     fixed = None if by_class else Moments.of(unlabeled, np.full((len(unlabeled), 1), weight), by_class=False).second
     for _ in range(MAX_ITER if len(unlabeled) else 0):
-        found = softmax(model.log_proba(unlabeled), axis=1)
+        found = np.exp(model.log_proba(unlabeled))  # at most 1, so that this is the softmax
+        found /= found.sum(axis=1, keepdims=True)
         if np.abs(found - before).mean() < TOL:
             break
         before = found
