@@ -842,14 +842,16 @@ def votes_floors() -> str:
     """How often votes and labels together are worse than the better of both, and what votes at random cost."""
     lines = []
     for file, kind in (("votes.csv", "development"), ("votes_apart.csv", "apart")):
-        rows = [row for row in read_results(file) if row["labels"] != "0"]
+        rows = read_results(file)
         for labels in sorted({row["labels"] for row in rows}, key=int):
             here = [row for row in rows if row["labels"] == labels]
-            better = [max(float(row[name]) for name in ("alone", "majority", "dawid_skene")) for row in here]
+            others = ("alone", "majority", "dawid_skene") if labels != "0" else ("majority", "dawid_skene")
+            better = [max(float(row[name]) for name in others) for row in here]
             short = [best - float(row["otprop"]) for best, row in zip(better, here, strict=True)]
             noise = [float(row["alone"]) - float(row["otprop"]) for row in here if row["kind"] == "noise"]
             missed = f"{sum(one > 0.005 for one in short)} of {len(short)}"
-            cost, held = f"{sum(noise) / len(noise):.3f}", f"{mean(here, 'holds'):.0%}"
+            cost = f"{sum(noise) / len(noise):.3f}" if labels != "0" else ""
+            held = f"{mean(here, 'holds'):.0%}"
             lines.append([kind, labels, missed, f"{max(short):.3f}", cost, held])
     heads = ["more than 0.005 worse", "by at most", "cost of votes at random", "announced range holds"]
     return table(["tables", "labels", *heads], lines)

@@ -22,9 +22,9 @@ OTHER_START_WEIGHT = 0.4  # of a user's classifier
 MAX_CLASSIFIER_START = 1.1  # sum of the start weights of all classifiers: they see the same rows and columns
 SINGLE_START_WEIGHT = 1.0  # of a single source
 _OF_VOTES = (VotesSource, VotedForestSource)  # the last of the sources, in this order
-MIN_LABELS_WEIGHT, LABELS_FOR_HALF = 0.5, 50.0  # what the columns learn from n labels counts n / (n + 50) beside votes
-VOTES_PENALTY = 50.0  # as PENALTY, for labels, votes and what the columns learn from votes: few labels cannot tell
-DOUBTFUL_WEIGHT, DOUBTFUL_PENALTY = 0.5, 10.0  # of votes that the columns do not predict: they may be cast at random
+LABELS_WEIGHT = 0.7  # beside votes, of all sources that learn from labels together
+VOTES_PENALTY = 10.0  # as PENALTY, for labels, votes and what the columns learn from votes: few labels tell little
+DOUBTFUL_WEIGHT = 0.5  # of votes that the columns do not predict: they may be cast at random
 
 
 @saved_as("evidence.contribution", nan=("accuracy", "likelihood"))
@@ -98,7 +98,7 @@ class Evidence:
         self.weights, self.cross_fitted_log_proba = self._weigh(held_out[:n_labels], cross_fitted[:n_labels], start)
         if by_votes:
             total = self.cross_fitted_log_proba  # weighted without the labels of the row's group, so not overconfident
-            start, penalty = votes_start_weights(by_votes, float(self.held_out.weights.sum()))
+            start, penalty = votes_start_weights(by_votes)
             beside, self.cross_fitted_log_proba = self._weigh(
                 [total, *held_out[n_labels:]], [total, *cross_fitted[n_labels:]], start, penalty
             )
@@ -193,9 +193,7 @@ def start_weights(static: Sequence[str]) -> list[float]:
     return [ITERATIVE_START_WEIGHT, *(float(weight) for weight in found)]
 
 
-def votes_start_weights(
-    sources: Sequence[VotesSource | VotedForestSource], n_labels: float
-) -> tuple[list[float], float]:
+def votes_start_weights(sources: Sequence[VotesSource | VotedForestSource]) -> tuple[list[float], float]:
     """Weights of all sources that learn from labels together, of the votes and of the forest that learns from votes.
 
     Also how strongly they are held to these weights. Sources that learn from few labels are overconfident: alone that
@@ -205,9 +203,8 @@ def votes_start_weights(
     if len(sources) < 2 or not isinstance(sources[1], VotedForestSource):
         return [1.0, 1.0], PENALTY
     if not sources[1].predictability > PREDICTABLE:
-        return [1.0, DOUBTFUL_WEIGHT, 0.0], DOUBTFUL_PENALTY
-    of_labels = max(MIN_LABELS_WEIGHT, n_labels / (n_labels + LABELS_FOR_HALF))
-    return [of_labels, 1.0, sources[1].start_weight], VOTES_PENALTY
+        return [1.0, DOUBTFUL_WEIGHT, 0.0], VOTES_PENALTY
+    return [LABELS_WEIGHT, 1.0, sources[1].start_weight], VOTES_PENALTY
 
 
 def _contribution(name: str, weight: float, output: SourceOutput, held_out: HeldOut) -> Contribution:
