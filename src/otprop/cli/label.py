@@ -19,8 +19,8 @@ from otprop.cli._options import (
     add_table_options,
     make_request,
     read_input,
+    require_target,
     same_input,
-    settle_target,
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
@@ -87,7 +87,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, label, write; returns the exit status."""
-    settle_target(options)
+    require_target(options)
     if names_folder(options):
         _check_map(options)
         return run_folder(options, arguments, _request(options))

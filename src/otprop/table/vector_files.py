@@ -74,7 +74,9 @@ def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
     buffer = BytesIO()
     feather.write_feather(whole, buffer, compression="uncompressed")
     buffer.seek(0)
-    return read_table(buffer, format="feather", origin=str(folder))
+    table = read_table(buffer, format="feather", origin=str(folder))
+    table.written_as = "csv"
+    return table
 
 
 def _json(path: Path) -> dict[str, Any]:
