@@ -380,7 +380,7 @@ def _python_call(data: Any, request: Request, output: OutputColumns, opening: Ma
 def _is_long(name: str, value: Any) -> bool:
     """Whether a value is data, not to be repeated."""
     if name == "votes":
-        return isinstance(value, Mapping)
+        return not isinstance(value, (list, tuple))
     if name in ("chosen", "groups"):
         return value is not None and not isinstance(value, str)
     if name in ("labels", "vectors", "votes_file"):

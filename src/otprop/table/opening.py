@@ -23,6 +23,14 @@ def is_one_table(source: Any, labels: Any = None) -> bool:
     return is_dataset_folder(source) or row_files(source, labels) is not None
 
 
+def holds_row(source: Any, path: str | os.PathLike[str], labels: Any = None) -> bool:
+    """Whether a file is one of those that the rows of a folder are read from."""
+    if not os.path.isdir(source) or not Path(path).resolve().is_relative_to(Path(source).resolve()):
+        return False
+    kind = row_files(source, labels)
+    return is_dataset_folder(source) if kind is None else os.path.exists(path) and kind.matches(Path(path).name)
+
+
 def target_of(table: Table, target: str | None) -> str:
     """The column with the labels: the one that was named, else that of the source itself; refuses where it has none."""
     found = table.default_target if target is None else target
@@ -85,7 +93,9 @@ def _open(
     _refuse_for_rows(of_cells)
     if is_database(source):
         return read_database(source)
-    return read_dataset_folder(source) if is_dataset_folder(source) else read_table(source, **reading)
+    if is_dataset_folder(source):
+        return read_dataset_folder(source, reading.get("max_bytes"))
+    return read_table(source, **reading)
 
 
 def as_table(
