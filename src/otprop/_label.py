@@ -13,14 +13,14 @@ from otprop._label_result import LabelResult
 from otprop._notebook import shown_progress
 from otprop._progress import ProgressCallback
 from otprop._validation import did_you_mean
-from otprop.files import Table, listed
+from otprop.files import Table
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
 from otprop.table.cells import is_anndata
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, is_polars
-from otprop.table.opening import as_table
+from otprop.table.opening import as_table, target_of
 
 _OLD_NAMES = {"seed": "random_state", "jobs": "n_jobs"}  # of 0.2, accepted until 0.4
 _FIELDS = {"random_state": "seed", "n_jobs": "jobs"}  # of a request, named after the options of the command
@@ -336,11 +336,7 @@ def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
 
 def _with_target(request: Request, table: Table) -> Request:
     """The request with the target that the table itself names, where the call named none."""
-    target = table.default_target if request.target is None else request.target
-    if target is None:
-        known = f": one of {listed(table.annotators)}" if table.annotators else ""
-        raise RequestError("target", f"must name the column with the labels{known}.", None)
-    return replace(request, target=target)
+    return replace(request, target=target_of(table, request.target))
 
 
 def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
@@ -384,7 +380,7 @@ def _python_call(data: Any, request: Request, output: OutputColumns, opening: Ma
 def _is_long(name: str, value: Any) -> bool:
     """Whether a value is data, not to be repeated."""
     if name == "votes":
-        return isinstance(value, Mapping)
+        return not isinstance(value, (list, tuple))
     if name in ("chosen", "groups"):
         return value is not None and not isinstance(value, str)
     if name in ("labels", "vectors", "votes_file"):

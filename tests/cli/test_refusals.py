@@ -186,3 +186,23 @@ def test_a_spreadsheet_of_an_old_name_is_written_as_xlsx(lots: Path, capsys: pyt
     assert main([*command, "--dry-run"]) == 0
     assert "would write the table to" in (printed := capsys.readouterr().err)
     assert ".labelled.xlsx" in printed
+
+
+@pytest.mark.parametrize("option", ["--votes-file", "--vectors", "--text-model", "--image-model"])
+@pytest.mark.parametrize("output", ["-o", "--save", "--report"])
+def test_files_beside_the_table_are_never_written(lots: Path, capsys, option: str, output: str) -> None:
+    (beside := lots.parent / "beside.csv").write_text("mine")
+    others = [] if output == "-o" else ["-o", str(lots.parent / "out.csv")]
+    command = ["label", str(lots), "--target", "kind", option, str(beside), output, str(beside), "--force", *others]
+    assert main(command) == 2
+    assert f"{beside} is the input {beside}, which is never written" in capsys.readouterr().err
+    assert beside.read_text() == "mine"
+
+
+@pytest.mark.parametrize("output", ["--save", "--report"])
+def test_tables_of_a_folder_are_never_written(lots: Path, capsys, output: str) -> None:
+    before = lots.read_bytes()
+    command = ["label", str(lots.parent), "--target", "kind", "-o", str(lots.parent / "out"), output, str(lots)]
+    assert main([*command, "--force"]) == 2
+    assert "is the input" in capsys.readouterr().err
+    assert lots.read_bytes() == before

@@ -201,3 +201,13 @@ def test_names_that_no_file_can_have_and_loops_of_links_are_a_sentence(tmp_path)
         with pytest.raises(TableError, match="null"):
             attempt(str(tmp_path / "a\0b.csv"))
     assert sorted(os.listdir(tmp_path)) == ["a.csv", "b.csv"]
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/zero"), reason="there are no devices")
+def test_a_device_without_an_end_is_not_read():
+    with pytest.raises(TableError, match="/dev/zero is a device, not a file"):
+        read_table("/dev/zero")
+    with open("/dev/zero", "rb") as file, pytest.raises(TableError, match="standard input is a device"):
+        read_table(file)
+    with pytest.raises(TableError, match="/dev/null is empty"):
+        read_table("/dev/null")

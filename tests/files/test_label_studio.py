@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import subprocess
+import sys
 import tracemalloc
 
 import numpy as np
@@ -11,7 +14,6 @@ import pytest
 import otprop
 from otprop.cli import main
 from otprop.files import LabelStudioTable, TableError, read_table
-from otprop.table.opening import default_target
 
 QUICK = {"settings": {"evidence": ["linear"]}}
 
@@ -140,10 +142,33 @@ def test_one_of_several_fields_is_named_by_the_target(tmp_path):
     assert {use.name for use in result.job.columns if not use.left_out} <= {"words", "data.kind"}
 
 
-def test_commands_know_the_target_of_tasks_with_one_field(tmp_path):
-    assert default_target(written(tmp_path, mails(n_rows=4)[0])) == "kind"
+def test_commands_know_the_target_of_tasks_with_one_field(tmp_path, capsys):
+    path = written(tmp_path, mails(n_rows=40)[0])
+    assert main(["label", str(path), "--dry-run", "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["target"] == "kind"
     (tmp_path / "plain.json").write_text('[{"words": 1, "kind": "offer"}]')
-    assert default_target(tmp_path / "plain.json") is None
+    assert main(["label", str(tmp_path / "plain.json")]) == 2
+    assert "--target must name the column with the labels" in capsys.readouterr().err
+
+
+def test_a_file_without_a_target_is_read_once_and_as_the_options_say(tmp_path, capsys, monkeypatch):
+    from otprop.table import opening
+
+    calls, read = [], opening.read_table
+    monkeypatch.setattr(opening, "read_table", lambda *a, **k: (calls.append(k), read(*a, **k))[1])
+    path = tmp_path / "tasks.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(mails(n_rows=40)[0]).encode()))
+    assert main(["suggest", str(path), "--max-bytes", "1000"]) == 2
+    assert "--max-bytes" in capsys.readouterr().err
+    assert [call["max_bytes"] for call in calls] == [1000]
+
+
+def test_tasks_from_standard_input_need_no_target_either(tmp_path):
+    path = written(tmp_path, mails(n_rows=40)[0])
+    command = [sys.executable, "-m", "otprop", "check", "-", "--format", "json", "--json"]
+    with path.open("rb") as file:
+        done = subprocess.run(command, stdin=file, capture_output=True, check=False)
+    assert json.loads(done.stdout)["target"] == "kind", done.stderr
 
 
 def test_the_command_writes_predictions_or_a_table(tmp_path, capsys):

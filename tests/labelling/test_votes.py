@@ -71,6 +71,12 @@ def test_votes_without_labels_label_the_table_and_say_that_nothing_checks_it():
         (["llm", "llm"], "is named twice"),
         ("llm", r"must be a list; write \['llm'\]"),
         (5, "votes must be a list of columns, or a dict of voters and their labels; got int"),
+        ([3], "votes must be names of columns; got int among them"),
+        ([["llm"]], "votes must be names of columns; got list among them"),
+        (pd.DataFrame({"llm": ["offer"] * 120}), "votes must be a list of columns, or a dict .*; got DataFrame"),
+        ({1: ["offer"] * 120, "1": ["offer"] * 120}, "is named twice"),
+        ({"odd": pd.DataFrame(index=range(120))}, "votes of 'odd' must have one column of probabilities"),
+        ({"odd": set(range(120))}, "votes of 'odd' must be one label per row; got set"),
         ({"none": lambda frame: [None] * len(frame)}, "votes of 'none' are empty"),
         ({"odd": ["letter"] * 120}, "votes of 'odd' hold 'letter' in 120 rows, which no label of 'kind' is"),
         ({"short": ["offer"]}, "votes of 'short' are 1, .* has 120 rows"),
@@ -183,12 +189,13 @@ def test_a_long_file_gives_the_same_labels_as_columns(tmp_path: Path, capsys: py
         (lambda long: long.rename(columns={"annotator": "who"}), "has no column of the annotator: it is called one of"),
         (lambda long: long.rename(columns={"label": "answer"}), "has no column of the label"),
         (lambda long: long.drop(columns="row"), "does not say which row .* it shares no column with it"),
-        (lambda long: long.assign(row=0), "name the row 0 .* has 120 rows, counted from 1"),
+        (lambda long: long.assign(row=0), "votes_file names the row 0 .* has 120 rows, counted from 1"),
         (lambda long: long.assign(row=1), "has two labels of 'llm' for row 1"),
         (lambda long: long.assign(label="letter"), "hold 'letter' in 120 rows, which no label of 'kind' is"),
         (lambda long: long.assign(label=None), "votes of 'llm' are empty"),
         (lambda long: long.assign(annotator=None), "has no annotator in its row 1"),
         (lambda long: long.drop(columns="row").assign(words=0.0), "votes on .* which 'words' of .* does not have"),
+        (lambda long: "", "votes_file is empty; name a file"),
         (lambda long: 7, "must be a file or a DataFrame; got int"),
     ],
 )
@@ -206,6 +213,14 @@ def test_a_long_file_with_an_annotator_per_vote_is_refused_before_it_becomes_col
     long["user"] = [f"task {number}" for number in range(len(long))]
     with pytest.raises(RequestError, match=r"has 8,000 different values of 'user' in 8,000 votes, too many for 4,000"):
         vote_cells(None, table, "kind", votes_file=long)
+
+
+def test_more_voters_than_can_be_used_are_refused_at_once(monkeypatch):
+    frame, _ = mails()
+    monkeypatch.setattr(votes, "read_votes", None)
+    long = pd.DataFrame({"row": 1, "label": "offer", "user": [f"user {number}" for number in range(1001)]})
+    with pytest.raises(RequestError, match=r"1,001 different values of 'user' .* at most 1,000 voters"):
+        otprop.label(frame, "kind", votes_file=long)
 
 
 def test_each_class_is_read_once_however_many_different_votes_there_are(monkeypatch):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from contextlib import closing
+from io import BytesIO
 
 import numpy as np
 import pandas as pd
@@ -57,6 +58,15 @@ def test_the_command_writes_a_csv_beside_the_database_or_what_is_named(database)
     assert sorted(path.name for path in database.parent.iterdir()) == [
         *("few.parquet", "kind.model", "lots.all_lots.labelled.csv", "lots.db")
     ]
+
+
+def test_rows_of_a_database_are_written_as_csv_where_no_name_says_otherwise(database, capsysbinary):
+    command = ["label", "lots.db::all lots", "--target", "kind", "-o"]
+    assert main([*command, "-", "--quiet"]) == 0
+    assert pd.read_csv(BytesIO(capsysbinary.readouterr().out))["kind_label"].tolist() == ["a", "b"] * (N // 2)
+    assert main([*command, "labelled"]) == 0
+    assert b"labelled is written as csv: its name does not say what it is" in capsysbinary.readouterr().err
+    assert len(pd.read_csv("labelled")) == N
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ import pytest
 from otprop.table import pictures
 from otprop.table.picture_descriptors import BLOCKS, WEIGHTS, describe_picture
 from otprop.table.picture_vectors import Describer, picture_vectors
-from otprop.table.pictures import PictureError, decode_picture, read_plain_file
+from otprop.table.pictures import PictureError, decode_picture
+from otprop.table.plain_files import UnreadableFileError, read_plain_file
 from tests.table.pictures import GREEN, RED, picture, png_that_claims
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -146,12 +147,12 @@ def test_large_pictures_are_decoded_one_at_a_time(monkeypatch):
 
 def test_what_is_not_a_plain_file_is_not_waited_for(tmp_path):
     os.mkfifo(tmp_path / "pipe.png")
-    with pytest.raises(PictureError, match="not a plain file"):
+    with pytest.raises(UnreadableFileError, match="not a plain file"):
         read_plain_file(tmp_path / "pipe.png")
     (tmp_path / "empty.png").touch()
-    with pytest.raises(PictureError, match="is empty"):
+    with pytest.raises(UnreadableFileError, match="is empty"):
         read_plain_file(tmp_path / "empty.png")
-    with pytest.raises(PictureError, match="does not exist"):
+    with pytest.raises(UnreadableFileError, match="does not exist"):
         read_plain_file(tmp_path / "gone.png")
 
 

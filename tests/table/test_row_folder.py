@@ -291,6 +291,21 @@ def test_long_texts_are_cut_and_those_that_are_none_are_named(notes):
     ]
 
 
+@pytest.mark.parametrize("output", ["-o", "--save", "--report"])
+def test_a_text_or_a_file_of_labels_is_never_written(notes, tmp_path, capsys, output):
+    text = notes / "pets" / "00.txt"
+    before = text.read_bytes()
+    others = [] if output == "-o" else ["-o", "out.csv"]
+    assert main(["label", "notes", output, str(text), "--force", *others]) == 2
+    assert f"{text} is one of the files of the input notes, which are never written" in capsys.readouterr().err
+    assert text.read_bytes() == before
+    write_labels(tmp_path / "labels.csv", [("00", "pets"), ("01", "cars")])
+    command = ["label", "notes", "--labels", "labels.csv", output, "labels.csv", "--force", *others]
+    assert main(command) == 2
+    assert "is the input labels.csv" in capsys.readouterr().err
+    assert main(["label", "notes", "-o", "notes/new.csv", "--dry-run"]) == 0  # a new file is welcome
+
+
 def test_a_folder_of_texts_without_labels_says_where_to_put_them(tmp_path):
     (tmp_path / "plain").mkdir()
     for number in range(3):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import struct
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -63,6 +64,7 @@ def npy_header(shape):
     [
         (np.zeros((N - 1, 2)), f"it has {N - 1} rows"),
         (np.zeros(N), "one 2-D array"),
+        (np.zeros((N, 0)), "one 2-D array"),
         (np.full((N, 2), "a"), "one 2-D array"),
         (np.full((N, 2), None), "expected a .npy file of numbers"),  # a pickle, which is not opened
         (np.full((N, 2), np.nan), "every row of it has infinity or NaN"),
@@ -92,6 +94,14 @@ def test_vectors_are_named_by_a_plain_file(table, tmp_path, vectors):
             open_table(table, vectors=name)
     with pytest.raises(RequestError, match="vectors must name"):
         open_table(table, vectors=vectors)
+
+
+def test_vectors_near_the_largest_number_are_scaled_without_a_warning(table, tmp_path, vectors):
+    np.save(tmp_path / "far.npy", vectors.astype(np.float64) / np.abs(vectors).max() * 1.7e308)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        result = otprop.label(table, "kind", vectors=tmp_path / "far.npy")
+    assert result.table["kind_label"].tolist() == TRUTH
 
 
 def test_rows_without_a_vector_are_counted(table, tmp_path, vectors):
@@ -141,12 +151,33 @@ def test_one_file_of_a_data_set_is_a_table_too(tmp_path, vectors):
     assert read_table(folder / "data-00000-of-00001.arrow").n_rows == N
 
 
+def test_a_small_data_set_does_not_grow_without_a_limit(tmp_path, vectors, monkeypatch):
+    monkeypatch.setattr("otprop.files._compression.MIN_LIMIT", 100_000)
+    folder = write_dataset(tmp_path / "set", vectors, codes(), n_files=1)
+    whole = pa.table({"v": np.zeros(1_000_000), "kind": np.zeros(1_000_000, dtype=np.int64)})
+    options = ipc.IpcWriteOptions(compression="zstd")
+    with ipc.new_stream(folder / "data-00000-of-00001.arrow", whole.schema, options=options) as stream:
+        stream.write_table(whole)
+    with pytest.raises(TableError, match=r"has more than .* bytes once it is unpacked"):
+        open_table(folder)
+    assert open_table(folder, max_bytes=20_000_000).n_rows == 1_000_000
+
+
+def test_a_data_set_is_written_as_csv_where_no_name_says_otherwise(tmp_path, vectors, capsysbinary):
+    folder = write_dataset(tmp_path / "set", vectors, codes())
+    command = ["label", str(folder), "--target", "kind", "--quiet", "--force", "-o"]
+    assert main([*command, "-"]) == 0
+    assert capsysbinary.readouterr().out.startswith(b"v,kind,kind_label")
+    assert main([*command, str(folder / "state.json")]) == 2
+    assert b"is one of the files of the input" in capsysbinary.readouterr().err
+
+
 def test_a_damaged_data_set_is_refused(tmp_path, vectors):
     folder = write_dataset(tmp_path / "set", vectors, [7] * N)  # there is no class 7
     with pytest.raises(TableError, match="not a sound folder"):
         open_table(folder)
     (folder / "data-00000-of-00002.arrow").write_bytes(b"\xff\xff\xff\xffdamaged")
-    with pytest.raises(TableError, match="not a sound folder"):
+    with pytest.raises(TableError, match="cut short or damaged"):
         open_table(folder)
     with pytest.raises(TableError, match="cut short or damaged"):
         read_table(folder / "data-00000-of-00002.arrow")

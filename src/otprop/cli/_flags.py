@@ -6,6 +6,7 @@ import shlex
 from typing import Any
 
 _OTHER_NAMES = {
+    "costs": "--cost",
     "n_jobs": "--jobs",
     "random_state": "--seed",
     "settings": "--set",

@@ -167,12 +167,14 @@ def reading_options(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def read_input(options: argparse.Namespace, progress: ProgressCallback = no_progress) -> Table:
-    """The table that the command names."""
-    from otprop.table.opening import open_table
+    """The table that the command names; a target that only the table itself names is set."""
+    from otprop.table.opening import open_table, target_of
 
     more = {"target": getattr(options, "target", None), "progress": progress, **door_options(options)}
     file = standard_input() if options.file == "-" else options.file
     table = open_table(file, **more, **reading_options(options))
+    if "target" in options:
+        options.target = target_of(table, options.target)
     if table.kind not in ("csv", "tsv"):
         useless = [f"--{name}" for name in _OF_TEXT if getattr(options, name) is not None]
         if useless:
@@ -193,16 +195,14 @@ def is_one_table(options: argparse.Namespace) -> bool:
     return options.file != "-" and is_one_table(options.file, getattr(options, "labels", None))
 
 
-def settle_target(options: argparse.Namespace) -> None:
-    """Find the target where the command names none; refuse where nothing says what it is."""
-    if options.target is not None:
-        return
+def require_target(options: argparse.Namespace) -> None:
+    """Refuse a command without a target, before anything is read, unless its file may name one itself."""
     from otprop.files import format_of_name
-    from otprop.table.opening import default_target
 
-    options.target = default_target(options.file, options.labels) if options.file != "-" else None
-    folder = Path(options.file)
-    if options.target is None and folder.is_dir() and not any(format_of_name(path) for path in folder.iterdir()):
+    file = Path(options.file)
+    may_be_json = (options.format or format_of_name(file)) == "json"
+    if options.target is not None or may_be_json or is_one_table(options):
+        return
+    if file.is_dir() and not any(format_of_name(path) for path in file.iterdir()):
         raise UsageError(f"{options.file} has neither tables nor pictures nor texts.")
-    if options.target is None:
-        raise UsageError("the following arguments are required: --target.")
+    raise UsageError("the following arguments are required: --target.")

@@ -16,6 +16,8 @@ from otprop.cli._streams import standard_output
 if TYPE_CHECKING:
     from otprop.files import Table
 
+_INPUTS = ("votes_file", "labels", "vectors", "text_model", "image_model")  # files beside the table
+
 
 @dataclass(frozen=True)
 class OutputPaths:
@@ -46,6 +48,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     from otprop.files import TableError, check_ending, check_output, refuse_url
     from otprop.files.atomic import record_writes
     from otprop.table.database import database_parts, is_database
+    from otprop.table.opening import holds_row
 
     if not options.file or options.output == "":
         raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
@@ -67,8 +70,13 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     if paths.table != "-":
         check_ending(paths.table, options.file)
     file = database_parts(options.file)[0] if is_database(options.file) else options.file
+    others = [getattr(options, name, None) for name in _INPUTS]
+    read = [*inputs, *(other for other in (*others, file) if other not in (None, "-"))]
     for path in paths.files:
-        check_output(path, options.force, [*inputs, *([] if file == "-" else [file])])
+        if holds_row(options.file, path, getattr(options, "labels", None)):
+            problem = f"{path} is one of the files of the input {options.file}, which are never written"
+            raise TableError(problem, "choose another output")
+        check_output(path, options.force, read)
     options.written = record_writes()  # for the sentence on a command that fails half-way
     return paths
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from otprop.cli._bar import bar
 from otprop.cli._flags import hint_text
-from otprop.cli._options import add_table_command, add_table_options, make_request, read_input, settle_target
+from otprop.cli._options import add_table_command, add_table_options, make_request, read_input, require_target
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
@@ -35,7 +35,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, judge the labels, write and print the list; returns the exit status."""
-    settle_target(options)
+    require_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
     from otprop.cli._summaries import issue_list, voter_summary
     from otprop.cli.console import Messages

@@ -54,6 +54,7 @@ def names_folder(options: argparse.Namespace) -> bool:
 def run_label(options: argparse.Namespace, arguments: list[str], request: Request) -> int:
     """Label the files of a folder; returns the exit status."""
     from otprop.dask._folder import LANDMARKS, label_folder, plan_folder
+    from otprop.dask._inputs import find_files
     from otprop.dask._manifest import State
     from otprop.files import check_output
 
@@ -71,9 +72,10 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
         raise UsageError(f"--landmarks {landmarks}: give a number of rows, at least 2.")
     folder = _folder(options, fill=options.fill)
     resumed = not options.force and State(Path(options.output)).manifest.exists()
+    inputs = [path for path, _ in find_files(options.file, options.format)[0]]
     for path in (options.report, options.save):
         if path is not None and not resumed:
-            check_output(path, options.force)
+            check_output(path, options.force, inputs)
     with bar(quiet=options.quiet) as progress:
         if options.dry_run:
             n_files, n_rows = plan_folder(folder, request, progress)

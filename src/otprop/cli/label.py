@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
+from otprop._validation import ParameterError
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError
 from otprop.cli._options import (
@@ -19,8 +20,8 @@ from otprop.cli._options import (
     add_table_options,
     make_request,
     read_input,
+    require_target,
     same_input,
-    settle_target,
 )
 from otprop.cli._output_paths import check_output_paths
 from otprop.cli._streams import write_json
@@ -87,7 +88,16 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, label, write; returns the exit status."""
-    settle_target(options)
+    try:
+        return _run(options, arguments)
+    except ParameterError as error:
+        if error.parameter == "objective" and options.costs is not None:
+            error.parameter = "costs"
+        raise
+
+
+def _run(options: argparse.Namespace, arguments: list[str]) -> int:
+    require_target(options)
     if names_folder(options):
         _check_map(options)
         return run_folder(options, arguments, _request(options))
@@ -161,18 +171,20 @@ def _objective(options: argparse.Namespace) -> str | dict[tuple[str, str], float
 
 def read_costs(words: Sequence[str]) -> dict[tuple[str, str], float]:
     """Costs by pair of classes from "true:label=cost"."""
+    from otprop.propagation.decisions import MAX_COST
+
     costs: dict[tuple[str, str], float] = {}
     for word in words:
         pair, _, number = word.rpartition("=")
-        true, colon, given = pair.partition(":")
+        true, _, given = pair.partition(":")
         try:
             cost = float(number)
         except ValueError:
             cost = -1.0
-        if not colon or ":" in given or not 0 <= cost < float("inf"):
+        if not (true and given) or ":" in given or not 0 <= cost <= MAX_COST:
             raise UsageError(
-                f"--cost {word}: write TRUE:LABEL=COST with a cost of at least 0, as in yes:no=10; names that hold a "
-                "colon only from Python, with objective={(true, label): cost}."
+                f"--cost {word}: write TRUE:LABEL=COST with a cost from 0 to {MAX_COST:g}, as in yes:no=10; names that "
+                "hold a colon only from Python, with objective={(true, label): cost}."
             )
         if (true, given) in costs:
             raise UsageError(f"--cost {word}: the pair {true}:{given} was given a cost before.")

@@ -19,7 +19,7 @@ from otprop.cli._options import (
     door_options,
     make_request,
     reading_options,
-    settle_target,
+    require_target,
 )
 
 if TYPE_CHECKING:
@@ -66,7 +66,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     if missing:
         raise ImportError(f"otprop studio needs {' and '.join(missing)}: {install_command('studio')}")
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not keep the cores busy
-    settle_target(options)
+    require_target(options)
     source, session = _source(options), Path(options.session or f"{os.path.normpath(options.file)}.otprop")
     from otprop.cli._bar import bar
     from otprop.cli.console import Messages

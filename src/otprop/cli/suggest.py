@@ -12,8 +12,8 @@ from otprop.cli._options import (
     add_table_options,
     make_request,
     read_input,
+    require_target,
     same_input,
-    settle_target,
 )
 from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
@@ -48,7 +48,7 @@ def add_parser(commands: Any) -> None:
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, find the rows, write and print them; returns the exit status."""
-    settle_target(options)
+    require_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
     from otprop._validation import check_number
     from otprop.cli.console import Messages

@@ -60,19 +60,16 @@ def _read_ipc(file: InputFile) -> tuple[Any, dict[str, Any]]:
     data = file.data
     if data.startswith(b"FEA1"):
         return feather.read_table(pa.BufferReader(data)), {"compression": None}
-    if data.startswith(b"\xff\xff\xff\xff"):  # a stream, as Hugging Face's datasets write
-        table = ipc.open_stream(pa.BufferReader(data)).read_all()
-        check_size(table.get_total_buffer_size(), len(data), file.origin, file.max_bytes)
-        return table, {"compression": None}
-    content = ipc.open_file(pa.BufferReader(data))
+    streamed = data.startswith(b"\xff\xff\xff\xff")  # as Hugging Face's datasets write
+    content = (ipc.open_stream if streamed else ipc.open_file)(pa.BufferReader(data))
     batches, size = [], 0
-    for i in range(content.num_record_batches):
-        batches.append(content.get_batch(i))
+    for batch in content if streamed else map(content.get_batch, range(content.num_record_batches)):
+        batches.append(batch)
         batches[-1].validate(full=True)  # before anything looks at its values
         size += batches[-1].get_total_buffer_size()
         check_size(size, len(data), file.origin, file.max_bytes)
     table = pa.Table.from_batches(batches, content.schema)
-    codec = next((name for magic, name in _FRAMES.items() if _begins_a_buffer(data, magic)), None)
+    codec = next((name for magic, name in _FRAMES.items() if not streamed and _begins_a_buffer(data, magic)), None)
     return table, {"compression": codec}
 
 

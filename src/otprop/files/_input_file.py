@@ -51,7 +51,7 @@ def read_input(
         origin, path, data = origin or str(source), Path(source), _read_file(source)
         expected = expected or format_of_name(path)
     else:
-        origin, path, data = origin or "standard input", None, _read_stream(source)
+        origin, path, data = origin or "standard input", None, _read_stream(source, origin or "standard input")
     data = _decompressed(data, path, origin, max_bytes)
     if not data:
         raise TableError(f"{origin} is empty: it has no column names and no rows", file=origin)
@@ -80,7 +80,7 @@ def _read_file(name: str | Path) -> bytes:
     path = Path(name)
     try:
         with path.open("rb") as file:
-            return _read_stream(file)
+            return _read_stream(file, str(path))
     except IsADirectoryError:
         raise TableError(f"{path} is a folder", "name one file in it", file=path) from None
     except (FileNotFoundError, NotADirectoryError):
@@ -91,13 +91,17 @@ def _read_file(name: str | Path) -> bytes:
         raise TableError(f"cannot read {str(path)!r}: {one_line(error)}", file=path) from error
 
 
-def _read_stream(file: BinaryIO) -> bytes:
+def _read_stream(file: BinaryIO, origin: str) -> bytes:
     """Everything in a file; from a pipe in blocks, since a signal just before a blocking read would wait for data."""
     try:
         number = file.fileno()
-        waits = not stat.S_ISREG(os.fstat(number).st_mode) and os.name == "posix" and hasattr(file, "read1")
+        mode = os.fstat(number).st_mode
+        waits = not stat.S_ISREG(mode) and os.name == "posix" and hasattr(file, "read1")
+        endless = stat.S_ISCHR(mode) and not os.isatty(number)  # /dev/zero, but also /dev/null
     except (AttributeError, OSError, ValueError):  # not a file of the operating system
-        waits = False
+        waits = endless = False
+    if endless and file.read(1):
+        raise TableError(f"{origin} is a device, not a file", file=origin)
     if not waits:
         return file.read()
     blocks: list[bytes] = []

@@ -70,6 +70,7 @@ class Table(ABC):
     n_rows: int
     decimal: str = "."  # the decimal sign of numbers in text
     sign: str | None = None  # the same, None where it is ambiguous
+    written_as: str | None = None  # the format of an output whose name does not say; None for that of the file
     folder: Path | None = None  # where relative paths of pictures start; None for the folder of the file
     default_target: str | None = None  # the column with the labels, where the source itself says so
     default_features: Sequence[str] | None = None  # the columns to use unless others are named
@@ -230,11 +231,13 @@ class Table(ABC):
         excel_safe: bool,
     ) -> Writer:
         """A function that writes the table; what cannot be written is refused before it is returned."""
+        usual = self.written_as or self.kind
         if path is not None and format is None:
             check_ending(path, self.path)
             if format_of_name(path) is None and not same_ending(path, self.path):
-                self._note(f"{path} is written as {self.kind}, as the input is: its name does not say what it is")
-        kind = check_format(format) or (format_of_name(path) if path else None) or self.kind
+                as_input = "" if self.written_as else ", as the input is"
+                self._note(f"{path} is written as {usual}{as_input}: its name does not say what it is")
+        kind = check_format(format) or (format_of_name(path) if path else None) or usual
         excel_safe = excel_safe and kind in ("csv", "tsv")
         if kind == self.kind:
             return self._writer(added, fill, excel_safe)

@@ -252,9 +252,10 @@ def checked_row(cell: Any, first: int, table: Table, parameter: str, where: str 
     row = int(number) - first if number.is_integer() else -1
     if isinstance(cell, (bool, np.bool_)) or not 0 <= row < table.n_rows:
         start = "1, without the header" if first else "0"
+        verb = "name" if parameter.endswith("s") else "names"
         raise RequestError(
             parameter,
-            f"name the row {cell!r}{where}: {table.origin} has {table.n_rows} rows, counted from {start}.",
+            f"{verb} the row {cell!r}{where}: {table.origin} has {table.n_rows} rows, counted from {start}.",
         )
     return row
 

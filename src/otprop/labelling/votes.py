@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, field
-from os import PathLike
-from pathlib import Path
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
 import pandas as pd
 
 from otprop._validation import ParameterError
-from otprop._votes import check_probabilities
+from otprop._votes import MAX_VOTERS, check_probabilities
 from otprop.files import Table, listed, read_table
 from otprop.labelling.corrections import checked_row
+from otprop.labelling.outcome import counted
 from otprop.table.errors import RequestError, unknown_name
 from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.target import ClassNames, Target, holds_no_label, read_target
@@ -61,6 +61,8 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
         raise RequestError("votes", f"must be a list of columns, or a dict of voters and their labels; got {what}.")
     if isinstance(votes, Mapping):
         for name, given in votes.items():
+            if str(name) in found.labels or str(name) in found.probabilities:
+                raise RequestError("votes", "is named twice.", str(name))
             _add_values(str(name), given, table, frame, found)
     elif votes is not None:
         _check_names(votes, target)
@@ -78,6 +80,8 @@ def vote_cells(votes: Any, table: Table, target: str, frame: Any = None, votes_f
 
 def _check_names(names: Sequence[str], target: str) -> None:
     for name in names:
+        if not isinstance(name, str):
+            raise RequestError("votes", f"must be names of columns; got {type(name).__name__} among them.")
         if name == target:
             raise RequestError("votes", "is the target itself; name other columns.", name)
     if len(set(names)) < len(names):
@@ -105,13 +109,15 @@ def _add_values(name: str, given: Any, table: Table, frame: Any, found: VoteCell
         rule: Callable[[Any], Any] = given
         given = rule(table.frame(table.names) if frame is None else frame)
     if hasattr(given, "columns"):
+        if len(set(given.columns)) < len(given.columns) or not len(given.columns):
+            raise RequestError("votes", f"of {name!r} must have one column of probabilities for each class.")
         found.probabilities[name] = {str(column): _values(name, given[column], table) for column in given.columns}
     else:
         found.labels[name] = _values(name, given, table)
 
 
 def _values(name: str, given: Any, table: Table) -> list[Any]:
-    if isinstance(given, str) or not isinstance(given, Iterable):
+    if isinstance(given, (str, bytes, Mapping, Set)) or not isinstance(given, Iterable):
         raise RequestError("votes", f"of {name!r} must be one label per row; got {type(given).__name__}.")
     values = list(given)
     if len(values) != table.n_rows:
@@ -122,7 +128,9 @@ def _values(name: str, given: Any, table: Table) -> list[Any]:
 def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
     """The votes of each annotator of a file or DataFrame with a line for each row and annotator."""
     if isinstance(given, (str, PathLike)):
-        long = read_table(Path(given))
+        if not str(given):
+            raise RequestError("votes_file", "is empty; name a file.")
+        long = read_table(fspath(given))
     elif is_frame(given):
         long = table_of_frame(given, "the DataFrame of votes_file")
     else:
@@ -130,11 +138,11 @@ def _long_votes(given: Any, table: Table, target: str) -> dict[str, list[Any]]:
     voter, label = _long_column(long, LONG_VOTER, "annotator"), _long_column(long, (*LONG_LABEL, target), "label")
     rows = _long_rows(long, table, {voter, label, target})
     n_voters = len({str(who) for who in long.cells(voter)})
-    if n_voters * table.n_rows > max(MAX_CELLS, CELLS_PER_VOTE * len(rows)):
+    if n_voters > MAX_VOTERS or n_voters * table.n_rows > max(MAX_CELLS, CELLS_PER_VOTE * len(rows)):
         raise RequestError(
             "votes_file",
             f"has {n_voters:,} different values of {voter!r} in {len(rows):,} votes, too many for {table.n_rows:,} "
-            "rows: that column names who voted.",
+            f"rows: that column names who voted, at most {MAX_VOTERS:,} voters.",
         )
     found: dict[str, list[Any]] = {}
     for line, (row, who, cell) in enumerate(zip(rows, long.cells(voter), long.cells(label), strict=True), start=1):
@@ -282,10 +290,10 @@ def _codes(name: str, column: Sequence[Any], target: Target, unlabeled: Sequence
         else:
             codes[row] = code
     if unknown:
-        n_rows = sum(unknown.values())
+        rows = counted(sum(unknown.values()), "row")
         raise RequestError(
             "votes",
-            f"of {name!r} hold {listed(unknown, LISTED)} in {n_rows} rows, which no label of {target.name!r} is; the "
+            f"of {name!r} hold {listed(unknown, LISTED)} in {rows}, which no label of {target.name!r} is; the "
             f"classes are {listed(target.classes, LISTED)}. Label a row of that class, or make these votes empty.",
         )
     if not known:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import socket
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -19,6 +20,7 @@ from otprop.studio.server import make_app
 from otprop.studio.session import Session
 from otprop.studio.source import Source, prepare_source, read_source
 from otprop.studio.workspace import Workspace
+from otprop.table.opening import target_of
 
 HOST = "127.0.0.1"  # nobody else on the network
 DEFAULT_PORT = 8756
@@ -45,6 +47,7 @@ class Studio:
         self, source: Source, session_path: Path, port: int | None = None, note_text: Callable[[str], str] = str
     ) -> None:
         table = read_source(source)
+        source = replace(source, request=replace(source.request, target=target_of(table, source.request.target)))
         source, notes = with_kept_options(source, session_path, table.names)
         job = prepare_source(source, table)
         votes = read_row_votes(source.request, table, job.target)

@@ -94,5 +94,6 @@ def _largest(values: np.ndarray) -> float:
 
 def _unit(sizes: list[float]) -> float:
     """The unit of numbers of these sizes: 1, unless single precision could hardly hold most of them."""
-    usual = float(np.median([size for size in sizes if size] or [1.0]))
+    found = sorted(size for size in sizes if size) or [1.0]
+    usual = found[len(found) // 2]  # not the mean of two, which may be infinite
     return 1.0 if 1e-15 < usual < 1e15 else usual

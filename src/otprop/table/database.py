@@ -78,7 +78,7 @@ def read_database(source: str | os.PathLike[str]) -> Table:
     except sqlite3.Error as error:
         raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
     table = table_of_frame(frame, os.fspath(source), parse_text=True)
-    table.path = path
+    table.path, table.written_as = path, "csv"
     return table
 
 

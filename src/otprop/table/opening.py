@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.files import Table, format_of_name, read_table, refuse_url
+from otprop.files import Table, listed, read_table, refuse_url
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
 from otprop.table.database import is_database, read_database
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
-from otprop.table.row_folder import folder_target, read_row_folder, row_files
+from otprop.table.row_folder import read_row_folder, row_files
 from otprop.table.vector_files import add_vectors, is_dataset_folder, read_dataset_folder
 
 
@@ -23,13 +23,21 @@ def is_one_table(source: Any, labels: Any = None) -> bool:
     return is_dataset_folder(source) or row_files(source, labels) is not None
 
 
-def default_target(source: Any, labels: Any = None) -> str | None:
-    """The column with the labels, where the source itself says which it is; None elsewhere."""
-    if not isinstance(source, (str, os.PathLike)):
-        return None
-    if format_of_name(Path(source)) == "json":
-        return read_table(Path(source)).default_target
-    return folder_target(source, labels)
+def holds_row(source: Any, path: str | os.PathLike[str], labels: Any = None) -> bool:
+    """Whether a file is one of those that the rows of a folder are read from."""
+    if not os.path.isdir(source) or not Path(path).resolve().is_relative_to(Path(source).resolve()):
+        return False
+    kind = row_files(source, labels)
+    return is_dataset_folder(source) if kind is None else os.path.exists(path) and kind.matches(Path(path).name)
+
+
+def target_of(table: Table, target: str | None) -> str:
+    """The column with the labels: the one that was named, else that of the source itself; refuses where it has none."""
+    found = table.default_target if target is None else target
+    if found is None:
+        known = f": one of {listed(table.annotators)}" if table.annotators else ""
+        raise RequestError("target", f"must name the column with the labels{known}.")
+    return found
 
 
 def open_table(
@@ -85,7 +93,9 @@ def _open(
     _refuse_for_rows(of_cells)
     if is_database(source):
         return read_database(source)
-    return read_dataset_folder(source) if is_dataset_folder(source) else read_table(source, **reading)
+    if is_dataset_folder(source):
+        return read_dataset_folder(source, reading.get("max_bytes"))
+    return read_table(source, **reading)
 
 
 def as_table(

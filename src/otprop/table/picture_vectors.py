@@ -17,14 +17,8 @@ import numpy as np
 from otprop._progress import ProgressCallback, no_progress
 from otprop.table.errors import CellError
 from otprop.table.picture_descriptors import VERSION, describe_picture
-from otprop.table.pictures import (
-    NEEDS_PILLOW,
-    PictureError,
-    decode_picture,
-    has_pillow,
-    quiet_pillow,
-    read_plain_file,
-)
+from otprop.table.pictures import NEEDS_PILLOW, decode_picture, has_pillow, quiet_pillow
+from otprop.table.plain_files import UnreadableFileError, read_plain_file
 from otprop.table.vector_cache import VectorCache, cache_file
 
 CACHE = "OTPROP_IMAGE_CACHE"  # environment variable: the folder of the cache; empty for none
@@ -127,7 +121,7 @@ def _made(path: Path, describer: Describer, cache: VectorCache) -> tuple[bytes |
         data = read_plain_file(path)
         content = sha256(data).digest()
         made = None if content in cache else describer.one(data)
-    except PictureError as error:
+    except UnreadableFileError as error:
         return None, None, str(error)
     if stamp:
         _contents[stamp] = content

@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-import os
 import re
-import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from io import BytesIO
-from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from otprop._errors import OtpropError, install_command
+from otprop._errors import install_command
+from otprop.table.plain_files import UnreadableFileError
 
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
-MAX_BYTES = 200_000_000  # of a file
 MAX_PIXELS, MAX_SIDE = 100_000_000, 65_535  # of a picture once it is decoded
 LARGE_PIXELS = 10_000_000  # from which on pictures are decoded one at a time: each may need a gigabyte
 MAX_SCANS = 64  # of a JPEG file; usual ones have ten, and each of them goes through all pixels
@@ -31,8 +28,8 @@ _MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, except tho
 _large = Lock()
 
 
-class PictureError(OtpropError, ValueError):
-    """A picture cannot be read; the message says why and continues after the name of the file."""
+class PictureError(UnreadableFileError):
+    """A file is not a picture that can be read."""
 
 
 def has_pillow() -> bool:
@@ -43,28 +40,6 @@ def has_pillow() -> bool:
 def is_picture_name(name: str) -> bool:
     """Whether a file is a picture by its name."""
     return name.lower().rstrip().endswith(PICTURE_SUFFIXES)
-
-
-def read_plain_file(path: Path) -> bytes:
-    """The bytes of a plain file that is not too large; raises PictureError."""
-    try:
-        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not be waited for
-        with os.fdopen(number, "rb") as file:
-            found = os.fstat(file.fileno())
-            if not stat.S_ISREG(found.st_mode):
-                raise PictureError("is not a plain file")
-            if found.st_size > MAX_BYTES:
-                raise PictureError(f"is larger than {MAX_BYTES // 1_000_000} MB")
-            data = file.read()
-    except FileNotFoundError:
-        raise PictureError("does not exist") from None
-    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
-        if isinstance(error, PictureError):
-            raise
-        raise PictureError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if not data:
-        raise PictureError("is empty")
-    return data
 
 
 def decode_picture(data: bytes, small: int | None = None) -> Any:

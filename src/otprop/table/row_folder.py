@@ -16,7 +16,8 @@ from otprop.files._encoding import to_utf8
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.picture_vectors import picture_progress, picture_vectors
-from otprop.table.pictures import PictureError, is_picture_name, read_plain_file
+from otprop.table.pictures import is_picture_name
+from otprop.table.plain_files import UnreadableFileError, read_plain_file
 from otprop.table.text import LONGEST_TEXT
 
 PATH, TEXT, TARGET = "path", "text", "label"
@@ -120,14 +121,6 @@ def read_row_folder(
     return table
 
 
-def folder_target(folder: str | os.PathLike[str], labels: Any = None) -> str | None:
-    """The column that `read_row_folder` would take for the target; None for another folder."""
-    place, kind = Path(folder), row_files(folder, labels)
-    if kind is None:
-        return None
-    return TARGET if labels is None else _read_labels(labels, None, _names_in(place, kind)[0], place, kind)[1]
-
-
 def _read_texts(
     names: list[str], folder: Path, encoding: str | None
 ) -> tuple[dict[str, str], dict[int, str], list[str]]:
@@ -139,7 +132,7 @@ def _read_texts(
     for place, name in enumerate(names):
         try:
             data, found, note = to_utf8(read_plain_file(folder / name), encoding, name)
-        except PictureError as error:
+        except UnreadableFileError as error:
             problems[place] = str(error)
             continue
         except TableError:

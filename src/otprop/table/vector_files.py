@@ -26,10 +26,10 @@ def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
         why = "it is not a plain file." if os.path.exists(place) else "there is no such file."
         raise RequestError("vectors", why, str(path))
     try:
-        vectors = np.load(place, mmap_mode="r", allow_pickle=False)
+        vectors = np.lib.format.open_memmap(place, mode="r")
     except Exception:  # NumPy raises almost anything for a damaged header
         raise RequestError("vectors", "expected a .npy file of numbers, as numpy.save writes it.", str(path)) from None
-    if not isinstance(vectors, np.ndarray) or vectors.ndim != 2 or vectors.dtype.kind not in "fiub":
+    if vectors.ndim != 2 or not vectors.shape[1] or vectors.dtype.kind not in "fiub":
         raise RequestError("vectors", "expected one 2-D array of numbers, with a row for each of the table.", str(path))
     if len(vectors) != table.n_rows:
         why = f"it has {len(vectors)} rows, and {table.origin} has {table.n_rows}: row for row they must be the same."
@@ -53,8 +53,11 @@ def is_dataset_folder(source: Any) -> bool:
     return _SPLITS in there or {_INFO, _STATE} <= there
 
 
-def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
-    """The data set as one table; class numbers become the names of the classes, -1 an empty cell."""
+def read_dataset_folder(folder: str | os.PathLike[str], max_bytes: int | None = None) -> Table:
+    """The data set as one table; class numbers become the names of the classes, -1 an empty cell.
+
+    `max_bytes` is that of `read_table`, for each of its files.
+    """
     import pyarrow as pa
     from pyarrow import feather
 
@@ -64,17 +67,21 @@ def read_dataset_folder(folder: str | os.PathLike[str]) -> Table:
         advice = f"name one of them, such as {place / splits[0]}" if splits else "its sub-folders are missing"
         raise TableError(f"{folder} is a DatasetDict with the splits {listed(splits)}", advice, file=place)
     try:
-        whole = pa.concat_tables([_arrow_stream(place / name) for name in _data_files(_json(place / _STATE))])
-        whole = whole.replace_schema_metadata(None)
+        parts = [_arrow_stream(place / name, max_bytes) for name in _data_files(_json(place / _STATE))]
+        whole = pa.concat_tables(parts).replace_schema_metadata(None)
         for name, classes in _class_names(_json(place / _INFO)).items():
             whole = _with_class_names(whole, name, classes)
+    except TableError:
+        raise
     except (OSError, ValueError, RecursionError, pa.ArrowException) as error:
         why = f"{folder} is not a sound folder of a Hugging Face data set ({one_line(error)})"
         raise TableError(why, file=place) from None
     buffer = BytesIO()
     feather.write_feather(whole, buffer, compression="uncompressed")
     buffer.seek(0)
-    return read_table(buffer, format="feather", origin=str(folder))
+    table = read_table(buffer, format="feather", origin=str(folder))
+    table.written_as = "csv"
+    return table
 
 
 def _json(path: Path) -> dict[str, Any]:
@@ -99,14 +106,12 @@ def _data_files(state: dict[str, Any]) -> list[str]:
     return names
 
 
-def _arrow_stream(path: Path) -> Any:
-    import pyarrow as pa
-    from pyarrow import ipc
-
+def _arrow_stream(path: Path, max_bytes: int | None) -> Any:
+    """The rows of a file, whose offsets and sizes are checked."""
     if not path.is_file():
         raise ValueError(f"{path.name} is {'not a plain file' if path.exists() else 'missing'}")
-    with pa.OSFile(str(path)) as file:
-        return ipc.open_stream(file).read_all()
+    table: Any = read_table(path, format="feather", max_bytes=max_bytes)
+    return table.table
 
 
 def _class_names(info: dict[str, Any]) -> dict[str, list[str]]:
