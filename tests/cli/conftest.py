@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import errno
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +33,45 @@ def lots(tmp_path: Path) -> Path:
             colour = ("green", "red", "yellow")[kind if random.random() < 0.8 else 0]
             out.writerow([f"{number:03d}", weight, colour, ("a", "b", "c")[kind] if number < 12 else ""])
     return path
+
+
+STOPPED = """
+import json, os, signal, sys, time
+from pathlib import Path
+import pandas, pyarrow.parquet  # as the lines below: what a run imports, once for all
+import otprop._otp, otprop.cli.label, otprop.labelling.job
+from otprop.cli import main
+
+def start():
+    child = os.fork()
+    if child == 0:
+        os._exit(main(sys.argv[3:]))
+    return child
+
+number, out, found = getattr(signal, sys.argv[1]), Path(sys.argv[2]), []
+begin = time.monotonic()
+assert os.waitpid(start(), 0)[1] == 0
+whole, new = time.monotonic() - begin, out.read_bytes()
+for moment in range(10):
+    out.write_bytes(b"old")
+    child = start()
+    time.sleep(whole * (moment + 0.5) / 9)
+    os.kill(child, number)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    content = {b"old": "old", new: "new"}.get(out.read_bytes(), "broken")
+    found.append([status, content, sorted(os.listdir(out.parent))])
+print(json.dumps(found))
+"""
+
+
+def stopped_at_many_moments(number: str, out: Path, arguments: list[str]) -> list[tuple[int, str, list[str]]]:
+    """Run a command ten times and stop it by a signal, each time later; it replaces a file `out` that holds "old".
+
+    Returns of each time the exit status, whether `out` is "old", "new" or "broken", and the names of the files there.
+    """
+    command = [sys.executable, "-c", STOPPED, number, str(out), *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return [(status, content, names) for status, content, names in json.loads(done.stdout)]
 
 
 @contextmanager

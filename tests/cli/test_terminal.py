@@ -9,15 +9,13 @@ import signal
 import stat
 import subprocess
 import sys
-import time
 from pathlib import Path
 
-import numpy as np
 import pytest
 
 from otprop.cli import main
 from otprop.cli._streams import printable
-from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children
+from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children, stopped_at_many_moments
 
 pytest.importorskip("pyarrow")
 
@@ -157,20 +155,15 @@ def test_sigterm_while_a_file_is_written_leaves_no_part_of_it(lots: Path) -> Non
     assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "kinds.model"}
 
 
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs fork")
 def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_else(lots: Path) -> None:
     out = lots.with_name("out.csv")
-    command = [*SCRIPT, "label", str(lots), *QUICK, "-o", str(out), "--force", "--quiet"]
-    start = time.monotonic()
-    subprocess.run(command, check=True)
-    whole, new = time.monotonic() - start, out.read_bytes()
-    for moment in np.linspace(0.4, 1.0, 3):
-        out.write_bytes(b"old")
-        process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
-        time.sleep(whole * moment)
-        process.send_signal(signal.SIGTERM)
-        assert process.wait() in (0, 143, -signal.SIGTERM)  # the last: before a line of ours was run
-        assert out.read_bytes() in (b"old", new)
-        assert {path.name for path in lots.parent.iterdir()} == {"lots.csv", "out.csv"}
+    command = ["label", str(lots), *QUICK, "-o", str(out), "--force", "--quiet"]
+    found = stopped_at_many_moments("SIGTERM", out, command)
+    assert {status for status, _, _ in found} <= {0, 143, -signal.SIGTERM}  # the last: before a line of ours was run
+    assert 143 in {status for status, _, _ in found}
+    assert {content for _, content, _ in found} <= {"old", "new"}
+    assert all(names == ["lots.csv", "out.csv"] for _, _, names in found)
 
 
 SWALLOWED = """
