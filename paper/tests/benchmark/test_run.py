@@ -6,6 +6,7 @@ import shutil
 from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -147,15 +148,15 @@ def test_the_same_name_with_other_rows_is_another_data_set(
 def test_two_workers_find_what_one_finds(
     plan: Plan, small: PreparedData, tmp_path: Path, finished: tuple[Path, BenchmarkResult]
 ) -> None:
-    def without_times(result: BenchmarkResult) -> list[dict[str, object]]:
-        return [
-            {k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")}
-            for lines in result.rows.values()
-            for x in lines
-        ]
+    def without_times(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")} for x in lines]
 
+    part = replace(plan, percents=(30.0,), n_splits=1, tunings=("honest",))
     with Store(tmp_path) as store:
-        assert without_times(finished[1]) == without_times(run(plan, [small], store, n_jobs=2))
+        found = run(part, [small], store, n_jobs=2).rows["honest"]
+    expected = [x for x in finished[1].rows["honest"] if (x["percent"], x["split"]) == (30.0, 0)]
+    assert without_times(found) == without_times(expected)
+    assert len(found) == 4
 
 
 def test_scores_are_taken_on_the_unlabelled_rows_and_on_all() -> None:
