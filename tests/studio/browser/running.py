@@ -12,9 +12,8 @@ from queue import Empty, Queue
 from threading import Thread
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
-# software GL, so that the map is drawn with WebGL2 on a machine without a graphics card; the rest of the page without
-SOFTWARE_GL = ("--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
-FLAGS = ("--no-sandbox", *SOFTWARE_GL, "--disable-gpu-compositing")
+# software GL, so that the map is drawn with WebGL2 on a machine without a graphics card
+FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 PATIENCE = 60.0  # seconds for the command to start
 # the command with one quick classifier: every label of a test starts a fit, and a forest in each takes too long
 QUICK = """
