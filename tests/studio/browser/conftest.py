@@ -47,8 +47,7 @@ def browser() -> Iterator[Any]:
     if CHROMIUM is None:
         pytest.skip("no Chromium binary was found on PATH")
     with playwright.sync_playwright() as driver:
-        flags = [*FLAGS, "--disable-gpu-compositing"]  # software GL for the map alone, and not for every frame
-        made = driver.chromium.launch(executable_path=CHROMIUM, args=flags)
+        made = driver.chromium.launch(executable_path=CHROMIUM, args=list(FLAGS))
         yield made
         made.close()
 
