@@ -248,7 +248,7 @@ def test_a_run_killed_again_and_again_ends_with_the_results_of_an_undisturbed_on
     )
     assert main([*_arguments(table, tmp_path / "calm"), *chosen]) == 0
     disturbed, sizes = tmp_path / "disturbed", [0]
-    for n_jobs in ("2", "1", "1"):
+    for n_jobs in ("2", "1"):
         assert _run_killed([*_arguments(table, disturbed), *chosen, "--jobs", n_jobs]) == -signal.SIGKILL
         sizes.append((disturbed / "cells.jsonl").stat().st_size)
         assert not list(disturbed.glob("*.csv"))

@@ -36,26 +36,36 @@ def lots(tmp_path: Path) -> Path:
 
 
 STOPPED = """
-import json, os, signal, sys, time
+import contextlib, importlib, json, os, signal, sys, time
 from pathlib import Path
-import pandas, pyarrow.parquet  # as the lines below: what a run imports, once for all
-import otprop._otp, otprop.cli.label, otprop.labelling.job
 from otprop.cli import main
 
-def start():
+def start(after=lambda: None):
     child = os.fork()
     if child == 0:
-        os._exit(main(sys.argv[3:]))
+        status = main(sys.argv[3:])
+        after()
+        os._exit(status)
     return child
+
+reading, writing = os.pipe()
+first = start(lambda: os.write(writing, "\\n".join(sys.modules).encode()))
+os.close(writing)
+with open(reading) as names:  # what a run imports is imported once, here
+    imported = names.read().split("\\n")
+assert os.waitpid(first, 0)[1] == 0
+for name in imported:
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
 
 number, out, found = getattr(signal, sys.argv[1]), Path(sys.argv[2]), []
 begin = time.monotonic()
 assert os.waitpid(start(), 0)[1] == 0
 whole, new = time.monotonic() - begin, out.read_bytes()
-for moment in range(10):
+for moment in range(8):
     out.write_bytes(b"old")
     child = start()
-    time.sleep(whole * (moment + 0.5) / 9)
+    time.sleep(whole * (moment + 0.5) / 7)
     os.kill(child, number)
     status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
     content = {b"old": "old", new: "new"}.get(out.read_bytes(), "broken")
@@ -65,7 +75,7 @@ print(json.dumps(found))
 
 
 def stopped_at_many_moments(number: str, out: Path, arguments: list[str]) -> list[tuple[int, str, list[str]]]:
-    """Run a command ten times and stop it by a signal, each time later; it replaces a file `out` that holds "old".
+    """Run a command eight times and stop it by a signal, each time later; it replaces a file `out` that holds "old".
 
     Returns of each time the exit status, whether `out` is "old", "new" or "broken", and the names of the files there.
     """
