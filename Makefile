@@ -20,7 +20,8 @@ FAILED := pytest --last-failed --last-failed-no-failures none --maxfail 1
 demo: $(VENV)/.demo-ready  ## label a table of 3 000 rows from 40 labels, with a page to look at
 	$(RUN) examples/label_orchard.py
 
-test: lint check  ## lint, type-check and run all tests
+test: $(VENV)/.test-ready  ## lint, type-check and run all tests, both at once
+	$(MAKE) --no-print-directory -j 2 lint check
 
 check: $(VENV)/.test-ready  ## all tests, without lint
 	OMP_NUM_THREADS=1 $(RUN) -m $(PYTEST)

@@ -48,5 +48,6 @@ def few_trees(request: pytest.FixtureRequest) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         if not getattr(request.module, "ALL_TREES", False):
             patch.setattr("otprop.evidence.forest.N_TREES", 10)
+            patch.setattr("otprop.evidence.shift.N_TREES", 10)
             patch.setitem(boosting.PARAMETERS, "max_iter", 5)
         yield

@@ -6,7 +6,7 @@ import pytest
 from sklearn.utils.estimator_checks import parametrize_with_checks
 
 from otprop import OTP, PaperOTP
-from tests.estimators import geometry, nearness
+from tests.estimators import nearness
 
 EXPECTED = {"check_classifiers_classes": "feeds y in {-1, 1}, and -1 means unlabelled here"}
 WEIGHTS = ("check_sample_weight_equivalence_on_dense_data", "check_sample_weight_equivalence_on_sparse_data")
@@ -25,7 +25,6 @@ def expected(estimator):
 @parametrize_with_checks(
     [
         OTP(),
-        geometry(),
         nearness(),
         PaperOTP(epsilon=0.5),
         PaperOTP(cost="cityblock", max_rounds=3, min_round_share=0.2),

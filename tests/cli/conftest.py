@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import errno
+import json
 import os
 import signal
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -31,6 +33,55 @@ def lots(tmp_path: Path) -> Path:
             colour = ("green", "red", "yellow")[kind if random.random() < 0.8 else 0]
             out.writerow([f"{number:03d}", weight, colour, ("a", "b", "c")[kind] if number < 12 else ""])
     return path
+
+
+STOPPED = """
+import contextlib, importlib, json, os, signal, sys, time
+from pathlib import Path
+from otprop.cli import main
+
+def start(after=lambda: None):
+    child = os.fork()
+    if child == 0:
+        status = main(sys.argv[3:])
+        after()
+        os._exit(status)
+    return child
+
+reading, writing = os.pipe()
+first = start(lambda: os.write(writing, "\\n".join(sys.modules).encode()))
+os.close(writing)
+with open(reading) as names:  # what a run imports is imported once, here
+    imported = names.read().split("\\n")
+assert os.waitpid(first, 0)[1] == 0
+for name in imported:
+    with contextlib.suppress(Exception):
+        importlib.import_module(name)
+
+number, out, found = getattr(signal, sys.argv[1]), Path(sys.argv[2]), []
+begin = time.monotonic()
+assert os.waitpid(start(), 0)[1] == 0
+whole, new = time.monotonic() - begin, out.read_bytes()
+for moment in range(8):
+    out.write_bytes(b"old")
+    child = start()
+    time.sleep(whole * (moment + 0.5) / 7)
+    os.kill(child, number)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    content = {b"old": "old", new: "new"}.get(out.read_bytes(), "broken")
+    found.append([status, content, sorted(os.listdir(out.parent))])
+print(json.dumps(found))
+"""
+
+
+def stopped_at_many_moments(number: str, out: Path, arguments: list[str]) -> list[tuple[int, str, list[str]]]:
+    """Run a command eight times and stop it by a signal, each time later; it replaces a file `out` that holds "old".
+
+    Returns of each time the exit status, whether `out` is "old", "new" or "broken", and the names of the files there.
+    """
+    command = [sys.executable, "-c", STOPPED, number, str(out), *arguments]
+    done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+    return [(status, content, names) for status, content, names in json.loads(done.stdout)]
 
 
 @contextmanager

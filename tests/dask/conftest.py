@@ -36,33 +36,38 @@ def table() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, np.where(rng.random(n_rows) < 0.06, truth, -1), truth
 
 
-@pytest.fixture
-def folder(tmp_path: Path, table: Any) -> Callable[..., Path]:
-    """A function that writes the table as files: `lengths` of their rows, and `change` of the frame of a number."""
+def write_folder(
+    out: Path,
+    table: Any,
+    lengths: list[int],
+    ending: str = "parquet",
+    change: Callable[[int, Any], Any] | None = None,
+) -> Path:
+    """Write the table as files: `lengths` of their rows, and `change` of the frame of a number."""
     import pandas as pd
 
-    def write(
-        lengths: list[int],
-        *,
-        ending: str = "parquet",
-        name: str = "in",
-        change: Callable[[int, Any], Any] | None = None,
-    ) -> Path:
-        X, codes, truth = table
-        names = np.array(["ash", "elm", "oak"], dtype=object)
-        frame = pd.DataFrame(X, columns=[f"x{place}" for place in range(6)])
-        frame["size"] = np.array(["S", "M", "L"], dtype=object)[np.arange(len(X)) % 3]
-        frame["kind"] = pd.Series(np.where(codes < 0, None, names[codes]), dtype=object)
-        frame["truth"] = names[truth]
-        out = tmp_path / name
-        out.mkdir()
-        start = 0
-        for number, length in enumerate(lengths):
-            part = frame.iloc[start : start + length].reset_index(drop=True)
-            start += length
-            part = part if change is None else change(number, part)
-            path = out / f"part-{number:02d}.{ending}"
-            part.to_parquet(path) if ending == "parquet" else part.to_csv(path, index=False)
-        return out
+    X, codes, truth = table
+    names = np.array(["ash", "elm", "oak"], dtype=object)
+    frame = pd.DataFrame(X, columns=[f"x{place}" for place in range(6)])
+    frame["size"] = np.array(["S", "M", "L"], dtype=object)[np.arange(len(X)) % 3]
+    frame["kind"] = pd.Series(np.where(codes < 0, None, names[codes]), dtype=object)
+    frame["truth"] = names[truth]
+    out.mkdir()
+    start = 0
+    for number, length in enumerate(lengths):
+        part = frame.iloc[start : start + length].reset_index(drop=True)
+        start += length
+        part = part if change is None else change(number, part)
+        path = out / f"part-{number:02d}.{ending}"
+        part.to_parquet(path) if ending == "parquet" else part.to_csv(path, index=False)
+    return out
+
+
+@pytest.fixture
+def folder(tmp_path: Path, table: Any) -> Callable[..., Path]:
+    """A function that writes the table as files under a name: the options of `write_folder`."""
+
+    def write(lengths: list[int], *, name: str = "in", **options: Any) -> Path:
+        return write_folder(tmp_path / name, table, lengths, **options)
 
     return write

@@ -23,7 +23,9 @@ from distributed.security import Security
 from otprop.dask._cluster import ClusterError, _private_folder, close_client, local_client
 from otprop.dask._folder import FolderRequest, label_folder
 from otprop.labelling.job import Request
+from tests.dask.conftest import write_folder
 
+ALL_TREES = True  # processes have them
 LENGTHS = [150] * 8
 REQUEST = Request("kind", ignore=["truth"], settings={"evidence": ["linear"]})
 OPTIONS = ["--target", "kind", "--ignore", "truth", "--set", 'evidence=["linear"]', "--landmarks", "300"]
@@ -71,10 +73,17 @@ def run(source: Path, out: Path, client: Client, progress=lambda done, total, st
     return label_folder(FolderRequest(str(source), str(out)), REQUEST, client, landmarks=300, progress=progress)
 
 
+@pytest.fixture(scope="module")
+def whole(table, tmp_path_factory, client):
+    """The outputs of a run that nothing disturbs."""
+    home = tmp_path_factory.mktemp("whole")
+    run(write_folder(home / "in", table, LENGTHS), home / "out", client)
+    return contents(home / "out")
+
+
 @pytest.mark.parametrize("step", ["landmarks", "labelled 1 of"])
-def test_a_worker_that_is_killed_changes_no_byte(folder, tmp_path, client, processes, step):
+def test_a_worker_that_is_killed_changes_no_byte(folder, tmp_path, whole, processes, step):
     source = folder(LENGTHS)
-    run(source, tmp_path / "whole", client)
     killed: list[int] = []
 
     def kill_once(done, total, text):
@@ -87,14 +96,13 @@ def test_a_worker_that_is_killed_changes_no_byte(folder, tmp_path, client, proce
     result = run(source, tmp_path / "out", processes, kill_once)
     assert killed
     assert not result.failures
-    assert contents(tmp_path / "out") == contents(tmp_path / "whole")
-    assert len(contents(tmp_path / "out")) == 8
+    assert contents(tmp_path / "out") == whole
+    assert len(whole) == 8
     assert not list((tmp_path / "out").rglob("*.part"))
 
 
-def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(folder, tmp_path, client):
+def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(folder, tmp_path, whole):
     source, out = folder(LENGTHS), tmp_path / "out"
-    run(source, tmp_path / "whole", client)
     command = [sys.executable, "-m", "otprop.cli", "label", str(source), *OPTIONS, "-o", str(out), "--jobs", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     done = out / "_otprop" / "done"
@@ -110,7 +118,7 @@ def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(f
     again = subprocess.run([*command, "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
     assert (again.returncode, again.stderr) == (0, "")
     assert {name: (out / name).stat().st_mtime_ns for name in finished} == finished
-    assert contents(out) == contents(tmp_path / "whole")
+    assert contents(out) == whole
     assert not list(out.rglob("*.part"))
 
 

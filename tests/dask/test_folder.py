@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 from contextlib import contextmanager
@@ -19,24 +20,41 @@ from otprop.cli import main
 from otprop.dask import _cluster
 from otprop.dask._inputs import find_files
 from otprop.files import read_table
+from tests.dask.conftest import write_folder
 
 LENGTHS = [300, 1, 400, 499]
 FAST = ["--set", 'evidence=["linear"]']
 
 
-@pytest.fixture(autouse=True)
-def in_this_process(client, monkeypatch):
+@pytest.fixture(autouse=True, scope="module")
+def in_this_process(client):
     """Use the cluster of the tests in place of a new one of processes."""
 
     @contextmanager
     def found(options):
         yield client
 
-    monkeypatch.setattr(module, "_client", found)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(module, "_client", found)
+        yield
 
 
 def label(source, out, *more):
     return main(["label", str(source), "--target", "kind", "--ignore", "truth", *FAST, "-o", str(out), *more])
+
+
+@pytest.fixture(scope="module")
+def first_run(tmp_path_factory, table, in_this_process):
+    """A folder of two files and its results, for all tests: `labelled` gives a copy."""
+    home = tmp_path_factory.mktemp("first")
+    assert label(write_folder(home / "in", table, [700, 500]), home / "out", "--landmarks", "300", "--quiet") == 0
+    return home
+
+
+@pytest.fixture
+def labelled(first_run, tmp_path):
+    """A folder of two files and its results with 300 landmarks, as the run has left them."""
+    return tuple(shutil.copytree(first_run / name, tmp_path / name) for name in ("in", "out"))
 
 
 def read(out):
@@ -142,10 +160,8 @@ def test_a_second_run_touches_nothing_and_finishes_what_is_missing(folder, tmp_p
         assert ((out / name).stat().st_mtime_ns == moment) == (name != "part-02.parquet")
 
 
-def test_a_changed_folder_or_other_options_are_refused(folder, tmp_path, capsys):
-    source, out = folder(LENGTHS), tmp_path / "out"
-    assert label(source, out, "--landmarks", "300") == 0
-    capsys.readouterr()
+def test_a_changed_folder_or_other_options_are_refused(labelled, capsys):
+    source, out = labelled
     assert label(source, out, "--landmarks", "200") == 2
     assert "holds the results of a run with another 'landmarks'" in message(capsys)
     os.utime(source / "part-01.parquet", ns=(1, 1))
@@ -496,13 +512,11 @@ def test_no_link_is_followed_in_the_state_of_a_run(folder, tmp_path, capsys, nam
     assert not (out / "part-00.parquet").exists()
 
 
-def test_no_output_is_written_through_a_link(folder, tmp_path, capsys):
-    source, out, mine = folder([700, 500]), tmp_path / "out", tmp_path / "mine"
+def test_no_output_is_written_through_a_link(labelled, tmp_path, capsys):
+    (source, out), mine = labelled, tmp_path / "mine"
     mine.write_text("mine")
-    assert label(source, out, "--landmarks", "300") == 0
     (out / "part-01.parquet").unlink()
     (out / "part-01.parquet").symlink_to(mine)
-    capsys.readouterr()
     assert label(source, out, "--landmarks", "300") == 2
     assert "has 'part-01.parquet', changed since or not written by this run; move them away" in message(capsys)
     assert label(source, out, "--landmarks", "300", "--force") == 2
@@ -530,9 +544,8 @@ def test_an_output_that_was_edited_is_not_overwritten_by_a_second_run(folder, tm
     assert label(source, out, "--landmarks", "300", "--force") == 0
 
 
-def test_a_forced_run_that_was_stopped_is_resumed_without_force(folder, tmp_path, monkeypatch):
-    source, out = folder([700, 500]), tmp_path / "out"
-    assert label(source, out, "--landmarks", "300") == 0
+def test_a_forced_run_that_was_stopped_is_resumed_without_force(labelled, monkeypatch):
+    source, out = labelled
 
     def stop(*arguments):
         raise KeyboardInterrupt
@@ -666,15 +679,11 @@ def damage(**changes):
         (damage(version="0\n1"), "its entry 'version' is damaged"),
     ],
 )
-def test_a_damaged_manifest_is_refused_in_one_line(folder, labelled, capsys, change, reason):
+def test_a_damaged_manifest_is_refused_in_one_line(labelled, capsys, change, reason):
     source, out = labelled
     manifest = out / "_otprop" / "manifest.json"
-    whole = manifest.read_text()
-    try:
-        manifest.write_text(json.dumps(change(json.loads(whole))))
-        assert label(source, out, "--landmarks", "300") == 2
-    finally:
-        manifest.write_text(whole)
+    manifest.write_text(json.dumps(change(json.loads(manifest.read_text()))))
+    assert label(source, out, "--landmarks", "300") == 2
     assert f"manifest.json cannot be read ({reason}); remove it to start over." in message(capsys)
 
 
@@ -682,22 +691,10 @@ def test_a_damaged_manifest_is_refused_in_one_line(folder, labelled, capsys, cha
 def test_a_damaged_record_never_counts_as_done(labelled, capsys, text):
     source, out = labelled
     record = out / "_otprop" / "done" / "part-00.parquet.json"
-    whole, content = record.read_text(), (out / "part-00.parquet").read_bytes()
+    content = (out / "part-00.parquet").read_bytes()
     record.write_text(text)
-    try:
-        status = label(source, out, "--landmarks", "300")
-    finally:
-        record.write_text(whole)
+    status = label(source, out, "--landmarks", "300")
     assert (out / "part-00.parquet").read_bytes() == content
     said = message(capsys)
     assert (status, "1 done before" in said) == (0, True) if text == "{}" else (1, False)
     assert status == 0 or "has 'part-00.parquet', changed since or not written by this run" in said
-
-
-@pytest.fixture
-def labelled(folder, tmp_path, capsys):
-    """A folder and its results."""
-    source = folder([700, 500])
-    assert label(source, tmp_path / "out", "--landmarks", "300") == 0
-    capsys.readouterr()
-    return source, tmp_path / "out"

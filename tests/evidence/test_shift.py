@@ -9,6 +9,8 @@ import scipy.sparse as sp
 from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.shift import matched_groups, measure_shift, weighted_auc
 
+ALL_TREES = True
+
 
 def rows_and_codes(labelled, n_rows=600, seed=0):
     rng = np.random.default_rng(seed)

@@ -413,7 +413,7 @@ def frames(draw):
     return pd.DataFrame(columns)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=75, deadline=None)
 @given(frames(), frames())
 def test_any_table_becomes_finite_numbers_or_a_plain_refusal(frame, other):
     features = Features(list(frame.columns))

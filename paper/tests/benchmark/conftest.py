@@ -23,7 +23,7 @@ def iris() -> PreparedData:
     return PreparedData.from_dataset(load("iris"))
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def plan() -> Plan:
     return Plan(("otp", "ls", "plcc", "1nn"), (10.0, 30.0), n_splits=2, tunings=("honest", "oracle"))
 

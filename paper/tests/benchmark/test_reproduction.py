@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import subprocess
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -39,10 +39,16 @@ def write(folder: Path, value: Value) -> str:
         origin = Origin("otprop benchmark", "0.1.0", "", "2030-01-01")
         (folder / f"stratified-{tuning}.csv").write_text(csv_text(lines, origin))
     out = folder / "reproduction.md"
-    command = [sys.executable, str(SCRIPT), "--results", str(folder), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stderr
+    run_script("--results", str(folder), "--out", str(out))
     return out.read_text()
+
+
+def run_script(*arguments: str) -> None:
+    """Run the script as a command would, in this process."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(SCRIPT.parent)
+        patch.setattr(sys, "argv", [str(SCRIPT), *arguments])
+        importlib.import_module(SCRIPT.stem).main()
 
 
 def as_printed(score: str, dataset: str, percent: float, method: str, where: str) -> float:
@@ -122,9 +128,9 @@ def test_all_tables_have_as_many_cells_in_every_row(agreeing: str, differing: st
         assert "nan" not in text.lower()
 
 
-def test_a_folder_without_results_is_refused(tmp_path: Path) -> None:
-    command = [sys.executable, str(SCRIPT), "--results", str(tmp_path), "--out", str(tmp_path / "out.md")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == 2
-    assert "run make benchmark first" in done.stderr
+def test_a_folder_without_results_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as ended:
+        run_script("--results", str(tmp_path), "--out", str(tmp_path / "out.md"))
+    assert ended.value.code == 2
+    assert "run make benchmark first" in capsys.readouterr().err
     assert not (tmp_path / "out.md").exists()

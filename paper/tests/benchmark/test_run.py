@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import shutil
+from copy import deepcopy
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -25,10 +28,19 @@ from otprop_paper.benchmark.tuning import best_candidate, tune_by_hidden_labels
 ALL_TREES = True  # worker processes have them
 
 
+@pytest.fixture(scope="module")
+def finished(plan: Plan, small: PreparedData, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, BenchmarkResult]:
+    """One run of the plan, for all tests, and the folder of its store."""
+    folder = tmp_path_factory.mktemp("finished")
+    with Store(folder) as store:
+        return folder, run(plan, [small], store)
+
+
 @pytest.fixture
-def result(plan: Plan, small: PreparedData, tmp_path: Path) -> BenchmarkResult:
-    with Store(tmp_path) as store:
-        return run(plan, [small], store)
+def result(finished: tuple[Path, BenchmarkResult], tmp_path: Path) -> BenchmarkResult:
+    """The result of a run whose store is in `tmp_path`."""
+    shutil.copytree(finished[0], tmp_path, dirs_exist_ok=True)
+    return deepcopy(finished[1])
 
 
 def test_there_is_a_line_for_every_method_percentage_split_and_way_of_tuning(result: BenchmarkResult) -> None:
@@ -103,21 +115,19 @@ def test_the_default_is_used_and_said_where_a_class_has_one_label(tmp_path: Path
 
 
 def test_nothing_is_computed_twice(
-    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: BenchmarkResult
 ) -> None:
-    with Store(tmp_path) as store:
-        first = run(plan, [small], store)
-        assert tuning_tasks(plan, small, store) == []
     monkeypatch.setattr(tasks, "run_task", lambda task: pytest.fail("a finished task was run again"))
     with Store(tmp_path) as store:
-        assert str(run(plan, [small], store).rows) == str(first.rows)
+        assert tuning_tasks(plan, small, store) == []
+        assert str(run(plan, [small], store).rows) == str(result.rows)
 
 
 def test_another_version_of_the_package_or_the_code_starts_afresh(
-    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    plan: Plan, small: PreparedData, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, result: BenchmarkResult
 ) -> None:
     with Store(tmp_path) as store:
-        run(plan, [small], store)
+        assert tuning_tasks(plan, small, store) == []
         monkeypatch.setattr(tasks, "__version__", "9.9")
         assert {task.method for task in tuning_tasks(plan, small, store)} == set(plan.methods)
         monkeypatch.undo()
@@ -127,22 +137,26 @@ def test_another_version_of_the_package_or_the_code_starts_afresh(
         assert "otp" in {task.method for task in tuning_tasks(plan, small, store)}
 
 
-def test_the_same_name_with_other_rows_is_another_data_set(plan: Plan, small: PreparedData, tmp_path: Path) -> None:
+def test_the_same_name_with_other_rows_is_another_data_set(
+    plan: Plan, small: PreparedData, tmp_path: Path, result: BenchmarkResult
+) -> None:
     with Store(tmp_path) as store:
-        run(plan, [small], store)
+        assert tuning_tasks(plan, small, store) == []
         assert tuning_tasks(plan, PreparedData.from_dataset(blobs((40, 30, 30), seed=1)), store)
 
 
-def test_two_workers_find_what_one_finds(plan: Plan, small: PreparedData, tmp_path: Path) -> None:
-    def without_times(result: BenchmarkResult) -> list[dict[str, object]]:
-        return [
-            {k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")}
-            for lines in result.rows.values()
-            for x in lines
-        ]
+def test_two_workers_find_what_one_finds(
+    plan: Plan, small: PreparedData, tmp_path: Path, finished: tuple[Path, BenchmarkResult]
+) -> None:
+    def without_times(lines: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        return [{k: v for k, v in x.items() if k not in ("seconds", "hidden_score", "ece")} for x in lines]
 
-    with Store(tmp_path / "one") as one, Store(tmp_path / "two") as two:
-        assert without_times(run(plan, [small], one)) == without_times(run(plan, [small], two, n_jobs=2))
+    part = replace(plan, percents=(30.0,), n_splits=1, tunings=("honest",))
+    with Store(tmp_path) as store:
+        found = run(part, [small], store, n_jobs=2).rows["honest"]
+    expected = [x for x in finished[1].rows["honest"] if (x["percent"], x["split"]) == (30.0, 0)]
+    assert without_times(found) == without_times(expected)
+    assert len(found) == 4
 
 
 def test_scores_are_taken_on_the_unlabelled_rows_and_on_all() -> None:

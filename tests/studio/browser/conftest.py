@@ -54,7 +54,7 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudio]:
-    made = RunningStudio(write_table(tmp_path_factory.mktemp("studio") / "apples.csv"), "variety")
+    made = RunningStudio(write_table(tmp_path_factory.mktemp("studio") / "apples.csv"), "variety", quick=True)
     yield made
     made.stop()
 

@@ -15,13 +15,25 @@ CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", 
 # software GL, so that the map is drawn with WebGL2 on a machine without a graphics card
 FLAGS = ("--no-sandbox", "--use-angle=swiftshader", "--enable-unsafe-swiftshader", "--ignore-gpu-blocklist")
 PATIENCE = 60.0  # seconds for the command to start
+# the command with one quick classifier: every label of a test starts a fit, and a forest in each takes too long
+QUICK = """
+import sys
+from dataclasses import replace
+from otprop.cli import main, studio
+
+request_of = studio.make_request
+studio.make_request = lambda options: replace(request_of(options), settings={"evidence": ["linear"]})
+sys.exit(main(sys.argv[1:]))
+"""
 
 
 class RunningStudio:
-    """`otprop studio FILE --no-browser`, until `stop` or `kill`."""
+    """`otprop studio FILE --no-browser`, until `stop` or `kill`; `quick` fits one classifier in place of all."""
 
-    def __init__(self, path: Path, target: str, port: int = 0, more: Sequence[str] = ()) -> None:
-        command = [sys.executable, "-m", "otprop.cli", "studio", str(path)]
+    def __init__(
+        self, path: Path, target: str, port: int = 0, more: Sequence[str] = (), *, quick: bool = False
+    ) -> None:
+        command = [sys.executable, *(("-c", QUICK) if quick else ("-m", "otprop.cli")), "studio", str(path)]
         command += ["--target", target, "--no-browser", "--port", str(port), *more]
         self._process = subprocess.Popen(
             command,

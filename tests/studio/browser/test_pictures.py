@@ -34,7 +34,7 @@ def studio(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningStudio]:
     table = {"photo": names, "llm": kinds, "anna": [*kinds[:30], *[""] * 10]}
     given = [kind if number < 10 else "" for number, kind in enumerate(kinds)]
     pd.DataFrame({**table, "colour": given}).to_csv(folder / "photos.csv", index=False)
-    made = RunningStudio(folder / "photos.csv", "colour", more=["--votes", "llm", "anna"])
+    made = RunningStudio(folder / "photos.csv", "colour", more=["--votes", "llm", "anna"], quick=True)
     yield made
     made.stop()
 
