@@ -87,7 +87,7 @@ SCENARIOS = (
 )
 LABELS = (50, 200)
 FIXED_LABELS = {"copies": 50, "suggest": 60}
-DRAWS = 2
+DRAWS = 1
 MOST_ROWS = 1000
 MOST_CLASSES = 8
 MOST_LABELLED = 0.7  # of the rows of the classes that have labels
