@@ -227,9 +227,6 @@ class Workspace:
         known = needed is not None and is_narrow(needed[1], needed[2])
         return {"error": goal, "labels": _range(needed), "known": known, "message": message}
 
-    def _n_unlabelled(self) -> int:
-        return self.cells.n_rows - (0 if self.result is None else self.result.n_labels)
-
     def issues(self) -> list[tuple[int, int, float]]:
         """Labels that look wrong: row, suggested class, probability; not those that were kept, or changed here."""
         with self.lock:
