@@ -5,9 +5,9 @@
     python benchmarks/votes.py --again       measure `votes=` again in the rows that there are, and nothing else
 
 Of each table 400 rows are used; labels are drawn at random, one of each class at least. The voters are simulated. To
-save time, a table has every other kind of voters, the next table the others, each with one number of voters: each kind
-is measured on three of the six tables, once with 1, once with 3 and once with 10 voters, and with all numbers of labels.
-`--full` has all kinds and numbers on all tables (six times as long).
+save time, a table has every other kind of voters, the next table the others, each with one number of voters: each
+kind is measured on three of the six tables, once with 1, once with 3 and once with 10 voters, and with all numbers of
+labels. `--full` has all kinds and numbers on all tables (six times as long).
 Accuracy on the rows without a label, of: the labels alone, the majority of the votes, Dawid and Skene's model of the
 votes, the votes as columns beside the others, and `OTP.fit(votes=...)`. `majority` and `dawid_skene` get the most
 frequent class for a row without votes. Whether the announced range of the error holds is in `holds`. The voters:
