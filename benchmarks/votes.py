@@ -5,8 +5,9 @@
     python benchmarks/votes.py --again       measure `votes=` again in the rows that there are, and nothing else
 
 Of each table 400 rows are used; labels are drawn at random, one of each class at least. The voters are simulated. To
-save time, each kind of voters comes with one of the numbers of voters on each table, with another one on the next
-table, and the same for all numbers of labels; `--full` has all of them (three times as long).
+save time, a table has every other kind of voters, the next table the others, each with one number of voters: each
+kind is measured on three of the six tables, once with 1, once with 3 and once with 10 voters, and with all numbers of
+labels. `--full` has all kinds and numbers on all tables (six times as long).
 Accuracy on the rows without a label, of: the labels alone, the majority of the votes, Dawid and Skene's model of the
 votes, the votes as columns beside the others, and `OTP.fit(votes=...)`. `majority` and `dawid_skene` get the most
 frequent class for a row without votes. Whether the announced range of the error holds is in `holds`. The voters:
@@ -115,7 +116,7 @@ def settings(table: str, *, full: bool) -> list[tuple[str, int]]:
     if full:
         return [(kind, n_voters) for kind in KINDS for n_voters in VOTERS]
     place = (*TABLES, *APART).index(table)
-    return [(kind, VOTERS[(place + number) % len(VOTERS)]) for number, kind in enumerate(KINDS)]
+    return [(KINDS[kind], VOTERS[(kind // 2 + place) % len(VOTERS)]) for kind in range(place % 2, len(KINDS), 2)]
 
 
 @lru_cache(maxsize=len(KINDS) * len(VOTERS))
@@ -126,7 +127,7 @@ def peers_of(table: str, seed: int, kind: str, n_voters: int) -> dict[str, np.nd
 
 
 def run(table: str, n_labels: int, seed: int, *, full: bool = False) -> list[dict[str, Any]]:
-    """All kinds of voters with one draw of the labels."""
+    """The voters of a table with one draw of the labels."""
     X, y, others = read(table, seed)
     shown = draw_labels(y, n_labels, seed)
     left, n_classes = shown < 0, y.max() + 1

@@ -104,6 +104,20 @@ def test_announced_range_holds_with_votes():
     assert sum(holds) >= 5
 
 
+def test_votes_on_labelled_rows_only_do_not_make_the_expected_error_small():
+    X, truth, y = trees(distance=1.0, n_labels=60)
+    votes = np.where(y >= 0, truth, np.nan)[:, None]  # as a copy of the target has them
+    alone, both = quick().fit(X, y), quick().fit(X, y, votes=votes)
+    assert alone.expected_error_ > 0.2
+    assert both.expected_error_ == pytest.approx(alone.expected_error_, abs=0.03)
+    soft = quick().fit(X, y, votes={"llm": np.where(y[:, None] >= 0, np.eye(3)[truth] * 0.9 + 0.1 / 3, np.nan)})
+    assert soft.expected_error_ == pytest.approx(alone.expected_error_, abs=0.03)
+    some = np.where(np.arange(len(y)) % 10 == 0, truth, votes[:, 0])  # and on every tenth row
+    model = quick().fit(X, y, votes=some)
+    error = (model.transduction_ != truth)[y < 0].mean()
+    assert model.error_range_[0] <= error <= model.error_range_[1]
+
+
 def test_predict_works_without_votes():
     X, truth, y = trees(distance=3.0)
     model = quick().fit(X, y, votes=voter(truth, 0.2, 0)[:, None])

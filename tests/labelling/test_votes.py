@@ -81,6 +81,10 @@ def test_votes_without_labels_label_the_table_and_say_that_nothing_checks_it():
         ({"odd": ["letter"] * 120}, "votes of 'odd' hold 'letter' in 120 rows, which no label of 'kind' is"),
         ({"short": ["offer"]}, "votes of 'short' are 1, .* has 120 rows"),
         ({"one": lambda frame: "offer"}, "votes of 'one' must be one label per row; got str"),
+        (
+            {"sum": lambda frame: frame["total"]},
+            "votes of 'sum': the function raised KeyError: 'total'",
+        ),
     ],
 )
 def test_label_refuses_votes_it_cannot_use(votes, message):

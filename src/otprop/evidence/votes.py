@@ -22,6 +22,7 @@ MAX_AGREED_ROWS, MAX_AGREED_ENTRIES = 5000, 20_000_000  # rows that the agreemen
 PRIOR_SILENCE = 20.0  # pseudo-counts: silence rarely depends on the class
 POWERS = np.array([0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 3.0])  # of the probabilities that a voter gives
 POWER_PENALTY = 2.0  # in log-likelihood, for a power that differs by one from 1
+RARER = 3.0  # standard errors by which votes on unlabelled rows are said to be rarer than on held-out rows
 
 
 @saved_as("evidence.votes")
@@ -58,10 +59,11 @@ class VotesSource:
         self._soft = {voter: _evidence(given) for voter, given in self._votes.probabilities.items()}
         shown = np.flatnonzero((codes >= 0) & (weights > 0))
         found = np.zeros((len(held_out), self._n_classes))
+        heard = _as_rare_as_elsewhere(self._votes.spoken, held_out.rows, codes < 0)
         for fold in np.unique(held_out.fold):
             here = np.flatnonzero(held_out.fold == fold)
             others = np.setdiff1d(shown, held_out.hidden_with(here))
-            found[here] = self._log_proba(others, codes, weights, held_out.rows[here])
+            found[here] = self._log_proba(others, codes, weights, held_out.rows[here], heard[here])
         rows = self._log_proba(shown, codes, weights, np.arange(len(codes)))
         self.probabilities = np.exp(rows)
         return SourceOutput(rows.astype(np.float32), found)
@@ -78,10 +80,18 @@ class VotesSource:
             np.add.at(counts[voter], (codes[rows], self._votes.codes[rows, voter]), weights[rows])
         return counts
 
-    def _log_proba(self, shown: np.ndarray, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    def _log_proba(
+        self,
+        shown: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        rows: np.ndarray,
+        heard: np.ndarray | None = None,
+    ) -> np.ndarray:
         """Log-probabilities of the classes from the votes on some rows, all classes being equally probable before.
 
-        What the voters are worth is learnt from the labels of the rows `shown`.
+        What the voters are worth is learnt from the labels of the rows `shown`. `heard`, of shape (n_rows, n_voters),
+        says which votes count; the others are silence.
         """
         counts = self._count(shown, codes, weights)
         shares = counts.sum(axis=(0, 2)) + 1.0
@@ -99,12 +109,13 @@ class VotesSource:
             believed = agreed + (1.0 - agreed) * independence
         total = np.zeros((len(rows), self._n_classes))
         for voter, logs in enumerate(outcomes):
+            counted = np.ones(len(rows), dtype=bool) if heard is None else heard[:, voter]
             if voter in self._soft:
                 soft = self._soft[voter]
                 power = _power(soft[shown], codes[shown], weights[shown], shares)
-                total += believed[voter] * power * soft[rows]
+                total += believed[voter] * power * soft[rows] * counted[:, None]
             else:
-                total += logs.T[self._votes.codes[rows, voter]]
+                total += logs.T[np.where(counted, self._votes.codes[rows, voter], SILENT)]
         return np.asarray(log_softmax(total, axis=1))
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,6 +135,21 @@ def _power(evidence: np.ndarray, codes: np.ndarray, weights: np.ndarray, shares:
     logs = log_softmax(np.log(shares) + POWERS[:, None, None] * evidence, axis=2)
     likelihood = logs[:, np.arange(len(codes)), codes] @ weights
     return float(softmax(likelihood - POWER_PENALTY * (POWERS - 1.0) ** 2) @ POWERS)
+
+
+def _as_rare_as_elsewhere(spoken: np.ndarray, held_out: np.ndarray, unlabeled: np.ndarray) -> np.ndarray:
+    """Which votes on held-out rows count, so that they are as rare as on unlabelled rows.
+
+    The rows with a label are often those that people have looked at, so that they have more votes than the others. With
+    all of these, held-out labels would be found more often than the classes of the other rows.
+    """
+    n_here, n_left = len(held_out), int(unlabeled.sum())
+    if n_here == 0 or n_left == 0:
+        return np.ones((n_here, spoken.shape[1]), dtype=bool)
+    here, left, overall = spoken[held_out].mean(axis=0), spoken[unlabeled].mean(axis=0), spoken.mean(axis=0)
+    error = np.sqrt(overall * (1.0 - overall) * (1.0 / n_here + 1.0 / n_left))
+    share = np.where(here - left > RARER * error, left / np.maximum(here, 1e-9), 1.0)
+    return np.asarray(np.random.default_rng(0).random((n_here, 1)) < share)
 
 
 def _shares_of_outcomes(votes: Votes, n_classes: int) -> np.ndarray:

@@ -107,7 +107,14 @@ def _add_values(name: str, given: Any, table: Table, frame: Any, found: VoteCell
     """Add a voter by its values, or by a function that returns them."""
     if callable(given):
         rule: Callable[[Any], Any] = given
-        given = rule(table.frame(table.names) if frame is None else frame)
+        try:
+            given = rule(table.frame(table.names) if frame is None else frame)
+        except Exception as error:
+            raise RequestError(
+                "votes",
+                f"of {name!r}: the function raised {type(error).__name__}: {error}. It is called once, with the whole "
+                "DataFrame, and returns one label per row.",
+            ) from error
     if hasattr(given, "columns"):
         if len(set(given.columns)) < len(given.columns) or not len(given.columns):
             raise RequestError("votes", f"of {name!r} must have one column of probabilities for each class.")
