@@ -205,19 +205,6 @@ def test_the_command_refuses_what_it_cannot_label(photos, tmp_path, capsys, argu
     assert reason in capsys.readouterr().err
 
 
-def test_a_cache_is_not_said_to_be_written(tmp_path, monkeypatch, capsys):
-    monkeypatch.setenv("OTPROP_IMAGE_CACHE", str(tmp_path / "cache"))
-    for number in range(6):
-        place = tmp_path / "same" / ("" if number > 3 else "ab"[number % 2])
-        place.mkdir(parents=True, exist_ok=True)
-        picture().save(place / f"{number}.png")
-    assert main(["label", str(tmp_path / "same")]) == 2
-    err = capsys.readouterr().err
-    assert "no column is left to label by" in err
-    assert list((tmp_path / "cache").iterdir())
-    assert "Written before that" not in err
-
-
 def test_progress_is_reported_while_pictures_are_read(photos):
     steps = []
     open_table(photos, progress=lambda done, total, step: steps.append((done, total, step)))
