@@ -174,7 +174,7 @@ class DecidingPropagator(TransportPropagator):
         share = share_for_risk(sure, right, judged, len(confidence), risk, level)
         n_rows = 0 if share is None else int(share * len(confidence))
         if n_rows == 0:
-            n_labels, needed = len(judged.codes), labels_for_risk(risk, level)
+            n_labels, needed = len(judged.codes), labels_for_risk(max(risk, 1e-9), level)  # a smaller risk takes more
             why = (
                 "it takes" if n_labels * judged.worth < needed else "too many of the most confident are wrong; it takes"
             )

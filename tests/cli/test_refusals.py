@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from otprop.cli import main
+from otprop.files import write_atomic
 from tests.cli.conftest import read_rows
 
 pytest.importorskip("pyarrow")
@@ -206,3 +207,13 @@ def test_tables_of_a_folder_are_never_written(lots: Path, capsys, output: str) -
     assert main([*command, "--force"]) == 2
     assert "is the input" in capsys.readouterr().err
     assert lots.read_bytes() == before
+
+
+def test_a_cache_is_not_said_to_be_written(lots: Path, capsys, monkeypatch) -> None:
+    def fail(*_, **__) -> None:
+        write_atomic(lots.parent / "cache.npz", b"vectors")
+        raise ValueError("it failed")
+
+    monkeypatch.setattr("otprop.labelling.job.prepare", fail)
+    assert main(["label", str(lots), "--target", "kind"]) == 1
+    assert capsys.readouterr().err.strip() == "otprop label: it failed"

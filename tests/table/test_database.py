@@ -95,6 +95,18 @@ def test_a_database_is_never_written(database, capsys):
         otprop.label("lots.db::all lots", "kind").write("other.db")
 
 
+def test_a_database_with_a_write_ahead_log_is_read_and_nothing_is_left_beside_it(database):
+    with closing(sqlite3.connect(database)) as writer:
+        writer.execute("PRAGMA journal_mode = WAL")
+    before = sorted(database.parent.iterdir())
+    assert open_table(f"{database}::all lots").n_rows == N
+    assert sorted(database.parent.iterdir()) == before
+    with closing(sqlite3.connect(database)) as writer:  # what is in the log only is read, too
+        writer.execute('INSERT INTO "all lots" VALUES (100, 1, NULL, NULL)')
+        writer.commit()
+        assert open_table(f"{database}::all lots").n_rows == N + 1
+
+
 def test_a_file_with_two_colons_in_its_name_is_a_file(tmp_path):
     (tmp_path / "a::b.csv").write_text("x,y\n1,2\n")
     assert open_table(tmp_path / "a::b.csv").names == ["x", "y"]

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
@@ -12,12 +14,13 @@ import otprop
 from otprop.cli import main
 from otprop.labelling.model import ModelError, load_model, predict_table
 from otprop.table import images
-from otprop.table.errors import NoFeaturesError, RequestError
+from otprop.table.errors import CellError, NoFeaturesError, RequestError
+from otprop.table.image_model import LocalImageModel
 from otprop.table.opening import open_table
 from tests.labelling.test_model import edited, objects
 from tests.table.pictures import GREEN, picture, write_pictures
 
-pytest.importorskip("PIL", reason="needs Pillow")
+Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
 
 
 @pytest.fixture(autouse=True)
@@ -237,3 +240,90 @@ def test_new_rows_whose_pictures_are_all_missing_are_labelled_and_named(picture_
 def test_a_new_table_without_the_column_of_pictures_is_refused(picture_model):
     with pytest.raises(ValueError, match="photo"):
         load_model(picture_model).check_columns(["other"])
+
+
+class Session:
+    """A stand-in for onnxruntime's session: the mean of each colour, of exactly as many pictures as it takes."""
+
+    def __init__(self, shape, kind="tensor(float)", n_inputs=1):
+        self.inputs = [SimpleNamespace(name="x", shape=shape, type=kind)] * n_inputs
+        self.n_images = shape[0] if shape and isinstance(shape[0], int) else None
+
+    def get_inputs(self):
+        return self.inputs
+
+    def run(self, outputs, given):
+        (x,) = given.values()
+        if self.n_images not in (None, len(x)) or x.dtype != {"tensor(float)": "f4"}.get(self.inputs[0].type, "f2"):
+            raise RuntimeError("[ONNXRuntimeError] : 2 : INVALID_ARGUMENT")
+        return [x.astype(np.float32).mean(axis=(2, 3))]
+
+
+@pytest.fixture
+def onnx_session(tmp_path, monkeypatch):
+    """A function that has every ONNX file opened as a session with these arguments."""
+    (tmp_path / "m.onnx").write_bytes(b"model")
+
+    def use(*arguments):
+        runtime = SimpleNamespace(
+            InferenceSession=lambda path, options, providers: Session(*arguments), SessionOptions=SimpleNamespace
+        )
+        monkeypatch.setitem(sys.modules, "onnxruntime", runtime)
+        return LocalImageModel(tmp_path / "m.onnx")
+
+    return use
+
+
+@pytest.mark.parametrize("shape", [["n", 3, 8, 8], [None, "c", "h", "w"], [1, 3, 8, 8], [4, 3, 8, 8]])
+@pytest.mark.parametrize("kind", ["tensor(float)", "tensor(float16)"])
+def test_onnx_files_take_pictures_in_batches_of_their_size(onnx_session, shape, kind):
+    images = [Image.new("RGB", (8, 8), (20 * number, 0, 0)) for number in range(6)]
+    found = onnx_session(shape, kind).encode(images)
+    assert found.shape == (6, 3)
+    assert (np.diff(found[:, 0]) > 0).all()
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        (["n", 3, 100_000, 100_000],),  # 30 GB for each picture
+        (["n", 3, 0, 8],),
+        ([0, 3, 8, 8],),
+        (["n", 1, 8, 8],),
+        (["n", 3],),
+        ([],),
+        (["n", 3, 8, 8], "tensor(uint8)"),
+        (["n", 3, 8, 8], "tensor(float)", 2),
+        (["n", 3, 8, 8], "tensor(float)", 0),
+    ],
+)
+def test_onnx_files_of_another_shape_are_refused_before_anything_is_made(onnx_session, arguments):
+    with pytest.raises(CellError, match=r"needs an image model of one input of floats .*m\.onnx has "):
+        onnx_session(*arguments).encode([Image.new("RGB", (8, 8))] * 2)
+
+
+def test_an_image_model_that_fails_is_named(onnx_session, monkeypatch):
+    model = onnx_session(["n", 3, 8, 8])
+    monkeypatch.setattr(Session, "run", lambda self, outputs, given: 1 / 0)
+    with pytest.raises(CellError, match=r"cannot be read by the image model .*m\.onnx \(division by zero\)"):
+        model.encode([Image.new("RGB", (8, 8))])
+
+
+@pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
+def test_a_torchscript_file_must_return_a_tensor_of_any_floats(tmp_path):
+    torch = pytest.importorskip("torch", reason="needs PyTorch")
+
+    class Mean(torch.nn.Module):
+        def forward(self, x):
+            return x.mean(dim=(2, 3)).to(torch.bfloat16)
+
+    class Both(torch.nn.Module):
+        def forward(self, x):
+            return x.mean(dim=(2, 3)), x
+
+    images = [Image.new("RGB", (8, 8))] * 2
+    for network, name in ((Mean(), "mean.pt"), (Both(), "both.pt")):
+        torch.jit.save(torch.jit.trace(network, torch.zeros(2, 3, 224, 224)), str(tmp_path / name))
+    assert LocalImageModel(tmp_path / "mean.pt").encode(images).shape == (2, 3)
+    with pytest.raises(CellError, match=r"got a tuple from its image model .*both\.pt; expected a tensor"):
+        LocalImageModel(tmp_path / "both.pt").encode(images)

@@ -115,7 +115,7 @@ def _stopped(options: argparse.Namespace, error: KeyboardInterrupt) -> int:
 
 def _written(options: argparse.Namespace) -> str:
     """The files that a command wrote before it failed, as a sentence."""
-    written = getattr(options, "written", [])
+    written = [path for path in getattr(options, "written", []) if path in options.outputs]  # not a cache
     return f"Written before that: {', '.join(map(str, written))}." if written else ""
 
 

@@ -77,7 +77,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
             problem = f"{path} is one of the files of the input {options.file}, which are never written"
             raise TableError(problem, "choose another output")
         check_output(path, options.force, read)
-    options.written = record_writes()  # for the sentence on a command that fails half-way
+    options.outputs, options.written = paths.files, record_writes()  # for the sentence on a command that fails half-way
     return paths
 
 

@@ -15,6 +15,7 @@ from otprop.table.frame import table_of_frame
 
 MARK = "::"
 _HEADER = b"SQLite format 3\0"
+_WRITE_VERSION, _WITH_LOG = 18, 2  # place and value of a byte of the header
 _TABLES = "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'"
 _OTHER = "export the table as CSV or Parquet, or pass a DataFrame of it"
 _MAX_STEPS = 5_000  # of a million instructions: a view of a stranger's must not run for ever
@@ -55,9 +56,9 @@ def read_database(source: str | os.PathLike[str]) -> Table:
     import pandas as pd
 
     path, name = database_parts(source)
-    _check_file(path)
+    how = "mode=ro" if _may_be_in_use(path) else "immutable=1"
     try:
-        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)) as connection:
+        with closing(sqlite3.connect(f"{path.absolute().as_uri()}?{how}", uri=True)) as connection:
             steps = iter(range(_MAX_STEPS))
             connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
             connection.execute("PRAGMA trusted_schema = OFF")
@@ -94,15 +95,19 @@ def _rows(found: sqlite3.Cursor, limit: int, source: Any) -> list[tuple[Any, ...
     return rows
 
 
-def _check_file(path: Path) -> None:
-    """Refuse what is not an SQLite database before SQLite opens it."""
+def _may_be_in_use(path: Path) -> bool:
+    """Whether somebody else may write to a database; refuses what is not one before SQLite opens it.
+
+    A database with a write-ahead log that nobody has open has no such log, and SQLite would leave a new one beside it.
+    """
     if not os.path.isfile(path):  # no error where a name is too long
         what = f"{path} is not a plain file" if os.path.exists(path) else f"there is no file {path}"
         raise TableError(what, file=path)
     try:
         with path.open("rb") as file:
-            head = file.read(len(_HEADER))
+            head = file.read(len(_HEADER) + 4)
     except OSError as error:
         raise TableError(f"{path} cannot be read ({one_line(error)})", file=path) from None
-    if head != _HEADER:
+    if not head.startswith(_HEADER):
         raise TableError(f"{path} is not an SQLite database", _OTHER, file=path)
+    return head[_WRITE_VERSION] != _WITH_LOG or os.path.exists(f"{os.path.realpath(path)}-wal")

@@ -23,6 +23,7 @@ USUAL_SIDE = 224  # of the pictures where the model does not say
 # of ImageNet, by which nearly all published networks were trained
 MEAN, SPREAD = np.array([0.485, 0.456, 0.406], dtype=np.float32), np.array([0.229, 0.224, 0.225], dtype=np.float32)
 DIGEST = re.compile("[0-9a-f]{64}")
+_FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 _ENDINGS = (".onnx", ".pt", ".pth", ".ts", ".torchscript")
 
 
@@ -106,7 +107,13 @@ class LocalImageModel(ImageModel):
             if _digest(Path(self.path)) != self.digest:
                 raise CellError(f"needs the image model {self.path}, which has changed since this model was saved")
             self._run = _open_onnx(self.path) if self.path.lower().endswith(".onnx") else _open_torch(self.path)
-        return self._run(images)
+        try:
+            return self._run(images)
+        except CellError:
+            raise
+        except Exception as error:  # neither library has a common class of errors
+            why = (str(error).strip().splitlines() or [type(error).__name__])[-1][:150]
+            raise CellError(f"cannot be read by the image model {self.path} ({why})") from None
 
 
 def open_image_model(model: Any) -> ImageModel:
@@ -142,20 +149,29 @@ def _open_onnx(path: str) -> Any:
     except ImportError:
         raise ImportError("an .onnx image model needs onnxruntime: pip install it") from None
     try:
-        session = onnxruntime.InferenceSession(path, providers=["CPUExecutionProvider"])
+        options = onnxruntime.SessionOptions()
+        options.log_severity_level = 4  # it prints errors that it raises, too
+        session = onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
     except Exception as error:  # onnxruntime has no common class of errors
         raise CellError(f"cannot open the image model {path} ({str(error).splitlines()[0][:150]})") from None
     inputs = session.get_inputs()
-    shape = inputs[0].shape
-    if len(inputs) != 1 or len(shape) != 4 or (shape[1] not in (3, "3") and isinstance(shape[1], int)):
-        raise CellError(f"needs an image model of one input of shape (n, 3, height, width); {path} has {shape}")
-    height, width = (side if isinstance(side, int) else USUAL_SIDE for side in shape[2:])
-    most = shape[0] if isinstance(shape[0], int) else None  # some files take one picture at a time
+    sizes = [size if isinstance(size, int) else None for size in inputs[0].shape] if len(inputs) == 1 else []
+    n_images, n_colours, *sides = sizes if len(sizes) == 4 else (0, 0, 0, 0)
+    height, width = (USUAL_SIDE if side is None else side for side in sides)
+    kind = _FLOATS.get(inputs[0].type) if inputs else None
+    fits = n_images != 0 and n_colours in (3, None) and min(height, width) > 0 and max(height, width) <= MAX_SIDE
+    if not fits or kind is None:
+        wanted = f"one input of floats of shape (n, 3, height, width), with sides of up to {MAX_SIDE}"
+        there = ", ".join(f"{one.shape} of {one.type}" for one in inputs) or "no input"
+        raise CellError(f"needs an image model of {wanted}; {path} has {there}")
 
     def run(images: list[Any]) -> np.ndarray:
-        batch = batch_of(images, height, width)
-        parts = [batch] if most is None else [batch[i : i + most] for i in range(0, len(batch), most)]
-        return np.concatenate([session.run(None, {inputs[0].name: part})[0] for part in parts])
+        batch = batch_of(images, height, width).astype(kind)
+        most = n_images or len(batch)  # some files take one picture at a time, or exactly so many
+        batch = np.concatenate([batch, np.zeros((-len(batch) % most, *batch.shape[1:]), dtype=kind)])
+        parts = [batch[i : i + most] for i in range(0, len(batch), most)]
+        found = np.concatenate([session.run(None, {inputs[0].name: part})[0] for part in parts])
+        return found[: len(images)]
 
     return run
 
@@ -177,6 +193,9 @@ def _open_torch(path: str) -> Any:
 
     def run(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():
-            return np.asarray(network(torch.from_numpy(batch_of(images, USUAL_SIDE, USUAL_SIDE))).numpy())
+            found = network(torch.from_numpy(batch_of(images, USUAL_SIDE, USUAL_SIDE)))
+        if not isinstance(found, torch.Tensor):
+            raise CellError(f"got a {type(found).__name__} from its image model {path}; expected a tensor")
+        return np.asarray(found.float().numpy())
 
     return run
