@@ -194,7 +194,8 @@ def _other_sets(model: OTP, left: np.ndarray) -> dict[str, np.ndarray]:
     judged = model._judged
     shown = class_probabilities(judged.distributions, judged.confidence)
     asked = class_probabilities(model.label_distributions_[left], model.confidence_[left])
-    shown, asked = (each / each.sum(axis=1, keepdims=True) for each in (shown, asked))
+    # a row that looks like no labelled class may have a probability of 0 for each of them
+    shown, asked = ((each + 1e-12) / (each + 1e-12).sum(axis=1, keepdims=True) for each in (shown, asked))
     given = GivenProbabilities().fit(shown, judged.codes)
     mapie = SplitConformalClassifier(given, confidence_level=COVERAGE)
     together = mapie.conformalize(shown, judged.codes).predict_set(asked)[1][:, :, 0]
