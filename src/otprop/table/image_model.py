@@ -167,7 +167,7 @@ def _open_onnx(path: str) -> Any:
 
     def run(images: list[Any]) -> np.ndarray:
         batch = batch_of(images, height, width).astype(kind)
-        most = n_images or len(batch)  # some files take one picture at a time, or exactly so many
+        most = n_images or len(batch)  # some files take one picture at a time, or a fixed number
         batch = np.concatenate([batch, np.zeros((-len(batch) % most, *batch.shape[1:]), dtype=kind)])
         parts = [batch[i : i + most] for i in range(0, len(batch), most)]
         found = np.concatenate([session.run(None, {inputs[0].name: part})[0] for part in parts])
