@@ -475,7 +475,8 @@ class OTP(DecidingPropagator):
                 warn(f"{name} has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
             warn(
-                "The diffusion did not reach its tolerance. Labels were assigned anyway. Lower `diffusion`.",
+                "The diffusion of the labels did not converge, so class probabilities are less accurate. Set a lower "
+                "`diffusion`, such as 0.8.",
                 ConvergenceWarning,
             )
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):

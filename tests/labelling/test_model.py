@@ -15,6 +15,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+import otprop
 from otprop import OTP, PaperOTP
 from otprop.files import read_table
 from otprop.labelling.archive import ArchiveError, read_header, read_root, write_archive
@@ -118,6 +119,18 @@ def test_a_loaded_model_answers_bit_for_bit_the_same(name):
         np.testing.assert_array_equal(confidence, job.estimator.predict_confidence(job.features.transform(new)))
     else:
         assert confidence is None
+
+
+def test_a_model_of_rows_that_no_label_reaches_is_loaded():
+    near, far = np.random.default_rng(0).normal(size=(2, 60, 2))
+    table = pd.DataFrame(np.vstack([near, far + 50]), columns=["a", "b"])
+    table["kind"] = np.where(np.arange(120) < 20, np.where(table["a"] > 0, "x", "y"), None)
+    result = otprop.label(table, "kind")
+    again = loaded(saved(result.job))
+    np.testing.assert_array_equal(
+        predict_table(again, table).distributions,
+        result.job.estimator.predict_proba(result.job.features.transform(table)),
+    )
 
 
 def as_in_0_2(text):
@@ -496,7 +509,7 @@ def test_a_scale_that_is_no_number_is_refused(content):
     def change(text):
         objects(text)["table.number"]["state"]["scale"] = {"float": "nan"}
 
-    with pytest.raises(ModelError, match=r"it holds nan in scale of a table\.number"):
+    with pytest.raises(ModelError, match=r"it holds nan in 'scale' of 'table\.number'"):
         loaded(edited(content, change))
 
 

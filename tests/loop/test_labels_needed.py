@@ -94,3 +94,9 @@ def test_earlier_fits_tell_how_fast_the_error_falls():
 
 def test_fits_with_nearly_as_many_labels_or_more_tell_nothing():
     assert needed(0.1) == estimate_labels_needed(0.1, 0.2, 50, 50, 10_000, [(48, 0.5), (90, 0.01)])
+
+
+def test_without_labels_nothing_is_known():
+    needed = estimate_labels_needed(0.05, 0.2, 0.0, 0, 500)
+    assert (needed.value, needed.low, needed.high) == (500, 0, 500)
+    assert not needed.is_known

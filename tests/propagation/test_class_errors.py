@@ -30,6 +30,14 @@ def test_recall_follows_the_held_out_labels_of_the_class_as_they_grow() -> None:
     assert few.n_held_out == 4
 
 
+def test_recall_is_pulled_to_the_number_of_right_labels_that_precision_implies() -> None:
+    counts = np.array([[20.0, 80.0], [10, 90], [8, 76]])  # nearly all rows of "yes" got that label
+    yes = estimate_class_errors(CLASSES, counts, *judged(60, 30), EVIDENCE)[1]  # half of the held-out ones did not
+    implied = yes.precision * yes.n_labelled / yes.n_expected
+    assert yes.recall > 0.5 * implied + 0.5 * 0.5
+    assert yes.recall_range[0] < yes.recall < yes.recall_range[1]
+
+
 def test_recall_of_a_class_that_no_row_got_is_zero() -> None:
     counts = np.array([[70.0, 30.0], [100, 0], [70, 0]])
     rare = estimate_class_errors(CLASSES, counts, *judged(3, 0), EVIDENCE)[1]

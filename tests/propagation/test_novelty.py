@@ -89,7 +89,7 @@ def test_novelty_of_equal_samples_is_zero_and_of_a_mixture_its_share():
     assert Novelty.of(held_out, np.ones(200), unreached).probability(np.array([-np.inf]))[0] > 0.9
 
 
-def test_a_share_that_is_likely_but_not_sure_counts_half():
+def test_a_share_that_is_likely_but_not_sure_counts_less():
     rng = np.random.default_rng(1)
     held_out = rng.normal(size=40)
     shares = []
@@ -99,6 +99,14 @@ def test_a_share_that_is_likely_but_not_sure_counts_half():
     kinds = ["none" if one.share == 0 else "likely" if one.low == 0 else "sure" for one in shares]
     assert kinds == sorted(kinds, key=["none", "likely", "sure"].index)
     assert {"none", "likely", "sure"} == set(kinds)
+
+
+def test_rows_that_no_label_reaches_may_be_new_if_that_is_likely_but_not_sure():
+    rng = np.random.default_rng(1)
+    rows = np.concatenate([rng.normal(size=80), np.full(50, -np.inf)])
+    found = Novelty.of(rng.normal(size=20), np.ones(20), rows)
+    assert found.low == 0 < found.share < 0.15
+    assert found.probability(rows).max() == pytest.approx(0.25)
 
 
 def test_few_held_out_labels_show_nothing():

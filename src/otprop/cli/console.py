@@ -86,7 +86,7 @@ class Messages:
             self._line(_expectation(outcome, outcome.expected_error))
         if outcome.expected_cost is not None and outcome.objective != "accuracy":
             self._line(_cost(outcome, outcome.expected_cost))
-        if outcome.half_error_coverage is not None and not n_left:
+        if outcome.half_error_coverage is not None and not n_left and not outcome.shifted:
             self._line(_offer(outcome.half_error_coverage))
         if outcome.wrong_looking:
             n_wrong = len(outcome.wrong_looking)

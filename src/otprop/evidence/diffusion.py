@@ -56,7 +56,7 @@ class Setting:
         return self.weight * powered(values + self.background, self.power)
 
 
-@saved_as("evidence.diffusion")
+@saved_as("evidence.diffusion", infinite=("log_reach",))
 class DiffusionSource:
     """Class probabilities of each row as a mixture over the settings of the diffusion."""
 

@@ -333,7 +333,7 @@ def _refuse_not_finite(name: str, value: Any, saved: SavedClass) -> None:
     for array in _float_arrays(value):
         sound = ~np.isnan(array) if name in saved.infinite else np.isfinite(array)
         if not sound.all():
-            raise ArchiveError(f"it holds {array[~sound].flat[0]} in {name} of a {saved.id}")
+            raise ArchiveError(f"it holds {array[~sound].flat[0]} in {name!r} of {saved.id!r}")
 
 
 def _without_padding(array: np.ndarray) -> np.ndarray:

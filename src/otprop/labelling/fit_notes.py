@@ -113,7 +113,9 @@ def _note_on_wrong_labels(fitted: Any) -> list[str]:
 
 
 def _note_on_no_gain(job: Job) -> list[str]:
-    """A note if one class for all rows is expected to be as good as the labels."""
+    """A note if one class for all rows is expected to be as good as the labels, where few errors are the goal."""
+    if job.request.objective is not None or job.request.abstain_below is not None:
+        return []
     error, shares = getattr(job.estimator, "error_", None), getattr(job.estimator, "class_prior_", None)
     if error is None or shares is None or not error.concentration or len(shares) < 2:
         return []

@@ -64,6 +64,8 @@ def estimate_labels_needed(
     """
     if n_rows == 0:
         return LabelsNeeded(0, 0, 0)
+    if n_labels == 0:  # votes alone: how the error falls with labels cannot be told
+        return LabelsNeeded(n_rows, 0, n_rows)
     levels = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
     slopes = np.maximum(SLOPE_SCALE * gammaincinv(SLOPE_SHAPE, levels), MIN_SLOPE)
     mean = min(max(expected, 1e-9), 1.0 - 1e-9)

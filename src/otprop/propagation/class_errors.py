@@ -112,11 +112,15 @@ def estimate_class_errors(
     most = np.inf if apart is None else apart.concentration
     known = len(judged.codes) > 0 and not np.isnan(evidence.held_out)
 
-    def judge(of: np.ndarray, share: float, n_rows: float, prior: float) -> tuple[float, tuple[float, float]]:
+    def judge(
+        of: np.ndarray, share: float, n_rows: float, prior: float, implied: float | None = None
+    ) -> tuple[float, tuple[float, float]]:
         weights = judged.weights[of]
         n_labels = effective_number(weights) * judged.worth * LABEL_WORTH if weights.any() else 0.0
         rate = float(weights @ right[of] / weights.sum()) if n_labels else share
         expected = (PRIOR_LABELS * share + n_labels * rate) / (PRIOR_LABELS + n_labels)
+        if implied is not None:
+            expected = (expected + min(implied, 1.0)) / 2.0
         concentration = 1.0 / (1.0 / (prior + n_labels) + 1.0 / most) if known else 0.0
         low, high = error_interval(1.0 - expected, concentration, n_rows)
         return expected, (0.0 if expected * concentration < 1.0 else 1.0 - high, 1.0 - low)
@@ -129,7 +133,10 @@ def estimate_class_errors(
             precision, precision_range = judge(found == code, n_right / n_labelled, n_labelled, PRECISION_CONCENTRATION)
         if n_expected > 0 and n_labelled:
             own, n_rows = judged.codes == code, max(n_expected, 1.0)
-            recall, recall_range = judge(own, n_right / n_expected, n_rows, RECALL_CONCENTRATION)
+            implied = (
+                precision * n_labelled / n_expected
+            )  # labels that are right: recall and precision must agree on them
+            recall, recall_range = judge(own, n_right / n_expected, n_rows, RECALL_CONCENTRATION, implied)
         elif n_expected > 0:
             recall, recall_range = 0.0, (0.0, 0.0)  # no row was labelled so
         errors.append(

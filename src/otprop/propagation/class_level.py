@@ -311,6 +311,8 @@ class ClassLevelFit:
                 )
         self.confidence = self._confidence(sure, best_class, reached, self._known, self.calibration)
         self.confidence[labels.labeled] = 1.0
+        if len(left):  # confidence has bounds, so its mean may not reach what was expected
+            self.error = replace(self.error, expected=float(1.0 - self.confidence[left].mean()))
         known = np.ones(int(drawn.sum()))
         self.judged = JudgedLabels(
             rows=held_out.rows[drawn],

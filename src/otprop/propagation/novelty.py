@@ -20,7 +20,8 @@ MIN_HELD_OUT = 10  # fewer held-out labels are not enough
 MIN_ABOVE = 0.6  # a threshold counts only if this share of the held-out labels is above it
 LEVEL = 0.95  # confidence level of each end of the interval
 SHARE_LEVEL = 0.7  # of the bound that estimates the share with the least bias: a minimum over thresholds is too low
-SURE_LEVEL, LIKELY_LEVEL = 0.999, 0.99  # of the test for new classes; at the latter, the share counts half
+SURE_LEVEL, LIKELY_LEVEL = 0.999, 0.99  # of the test for new classes
+LIKELY_WEIGHT = 0.25  # of the share if it passes the test at the second level only
 USUAL_SPREAD = 1.4826  # standard deviations of a normal distribution in one median absolute deviation
 MAX_SHARE = 0.75  # of rows of new classes; if more rows are far from all labels, there is another cause
 MAX_KNOTS = 64  # values of the reach at which the probability of a new class is stored
@@ -63,9 +64,10 @@ class Novelty:
         sure, likely, low, share, high = (max(bounds.excess(level), 0.0) for level in levels)
         if likely <= 0.0 or share > MAX_SHARE:
             return cls(centre, spread, 0.0, 0.0, high)
+        knots, probabilities = bounds.probabilities(share)
         if sure <= 0.0:
-            low, share = 0.0, share / 2.0
-        return cls(centre, spread, share, low, high, *bounds.probabilities(share))
+            low, share, probabilities = 0.0, LIKELY_WEIGHT * share, LIKELY_WEIGHT * probabilities
+        return cls(centre, spread, share, low, high, knots, probabilities)
 
     def __call__(self, log_mass: np.ndarray) -> np.ndarray:
         """Novelty of rows, 0 to 1: near 1 where less mass reaches a row than nearly all held-out labels."""
