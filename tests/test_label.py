@@ -329,6 +329,31 @@ def test_a_result_has_its_error_and_its_classes(result: Any) -> None:
     assert result.coverage().columns.tolist()[:2] == ["share", "n_rows"]
 
 
+def test_a_result_gives_guarantees_by_class_and_row() -> None:
+    frame = mixed_frame(300)
+    frame["kind"] = np.where(np.arange(300) < 120, np.array(["a", "b", "c"], dtype=object)[np.arange(300) % 3], None)
+    frame.index = [f"lot {number}" for number in range(300)]
+    result = otprop.label(frame, "kind", settings=FAST)
+    sets = result.label_sets(0.9)
+    assert sets.index.tolist() == frame.index.tolist()
+    assert sets.columns.tolist() == ["a", "b", "c"]
+    assert (sets.to_numpy() == result.estimator.label_sets(0.9).members).all()
+    assert sets.loc["lot 0"].tolist() == [True, False, False]
+    assert result.confidence_for_risk(0.3) == result.estimator.confidence_for_risk(0.3)
+    with pytest.raises(ValueError, match=r"an error of at most 0\.001 cannot be promised"):
+        result.confidence_for_risk(0.001)
+    plain = otprop.label(frame, "kind", method="otp-paper")
+    for call in (lambda: plain.label_sets(), lambda: plain.confidence_for_risk(0.1)):
+        with pytest.raises(ParameterError, match="'otp-paper' does not estimate its error"):
+            call()
+
+
+def test_costs_of_an_unknown_class_are_shown_as_python_writes_them() -> None:
+    with pytest.raises(ParameterError) as caught:
+        otprop.label(mixed_frame(), "kind", objective={("a", "maybe"): 3})
+    assert str(caught.value).startswith("objective={('a', 'maybe'): 3}: there is no class 'maybe'; there are 'a'")
+
+
 def test_a_model_that_cannot_be_saved_says_what_can_be_done(tmp_path: Path) -> None:
     import pickle
 

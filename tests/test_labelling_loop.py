@@ -221,7 +221,10 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         (row(91), r"labels name the row 91: .* counted from 1, without the header\."),
         (row(0), "labels name the row 0"),
         ([{3: "a"}, {3: "b"}], r"labels have two labels for row 3, 'a' and 'b': keep one\."),
-        (row(5, file_digest="0" * 64), "was made from another file than the DataFrame"),
+        (
+            row(5, file_digest="0" * 64),
+            "was made from another file than the DataFrame.*: the contents differ. Pass the same table",
+        ),
         (pd.DataFrame({"rows": [1], "label": ["a"]}), "a column 'row' counted from 1 or an index 'index'"),
         (pd.Series({"lot 3": "a"}), "index of the DataFrame does not have: 'lot 3'"),
         ({}, "labels hold no label"),
@@ -238,7 +241,7 @@ def test_bad_labels_are_refused_in_one_sentence_that_names_the_argument(frame: A
         ({"corrections": {90: "a"}}, "corrections name rows that the index of the DataFrame does not have: 90"),
         ({"corrections": first.suggest(3)}, "corrections hold no label: every label of the DataFrame is empty"),
         ({"chosen": "picked"}, "chosen='picked': there is no column 'picked'"),
-        ({"chosen": [True]}, "chosen has 1 values, the DataFrame has 90 rows"),
+        ({"chosen": [True]}, "chosen has 1 value, the DataFrame has 90 rows"),
         ({"chosen": "colour"}, "chosen must mark chosen labels .* the column 'colour' holds 'green', 'red', 'yellow'"),
     ):
         with pytest.raises(ParameterError, match=sentence):

@@ -94,12 +94,21 @@ def test_predict_refuses_a_frame_that_lacks_columns_or_was_labelled_before(resul
         result.predict(new, prefix=5)
     with pytest.raises(otprop.OtpropError, match=r"https://example.org/t\.csv is a URL"):
         result.predict("https://example.org/t.csv")
-    with pytest.raises(otprop.OtpropError, match=r"row 1: 'heavy' is no number"):
+    with pytest.raises(otprop.OtpropError, match=r"row 1: 'heavy' is not a number; this column held numbers"):
         result.predict(new.assign(weight="heavy"))
 
 
+def test_predict_with_its_arguments_swapped_says_so_in_a_line(new: Any, tmp_path: Path) -> None:
+    for data in (new, new.to_dict("records")):
+        with pytest.raises(otprop.OtpropError, match="pass the model first and then the rows") as caught:
+            otprop.predict(data, tmp_path / "kinds.model")
+        assert len(str(caught.value)) < 120
+    with pytest.raises(otprop.OtpropError, match="path must name a model file; got DataFrame"):
+        otprop.load(new)
+
+
 def test_predict_warns_of_categories_that_the_model_has_not_seen(result: Any, new: Any) -> None:
-    with pytest.warns(UserWarning, match="categories that the model has not seen"):
+    with pytest.warns(UserWarning, match="categories that the model has not seen, which it ignores: 'colour'"):
         result.predict(new.assign(colour="blue"))
 
 

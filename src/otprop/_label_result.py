@@ -18,6 +18,7 @@ from otprop.labelling.corrections import has_index, index_name, issues_to_correc
 from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
 from otprop.labelling.label_types import LabelType
+from otprop.labelling.methods import is_class_level
 from otprop.labelling.model import SavedModel, save_model
 from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
 from otprop.labelling.outcome import Outcome, counted, error_text
@@ -333,6 +334,54 @@ class LabelResult:
 
         names = [one.name for one in fields(Coverage)]
         return pd.DataFrame([asdict(line) for line in self.outcome.coverage], columns=names)
+
+    def label_sets(self, coverage: float = 0.9) -> Any:
+        """A set of classes per row that contains the true class with probability `coverage`.
+
+        As in `OTP.label_sets`, which says what it assumes: labels drawn at random, or the others marked with `chosen`.
+
+        Parameters
+        ----------
+        coverage : float between 0 and 1
+
+        Returns
+        -------
+        DataFrame
+            By the index of `table`, a boolean column per class: whether it is in the set of the row. A given label is a
+            set of one class.
+        """
+        import pandas as pd
+
+        members = self._with_confidence().label_sets(coverage).members
+        columns = pd.Index(self.classes, dtype=object)
+        return pd.DataFrame(members, index=self._index(list(range(len(members)))), columns=columns)
+
+    def confidence_for_risk(self, risk: float, level: float = 0.9) -> float:
+        """The lowest confidence above which the error is at most `risk`, with probability `level`.
+
+        As in `OTP.confidence_for_risk`, which says what it assumes; an error of 2 % takes at least 114 labels.
+
+        Parameters
+        ----------
+        risk : float between 0 and 1
+        level : float between 0 and 1
+
+        Returns
+        -------
+        float, the value for ``abstain_below``
+
+        Raises
+        ------
+        ValueError
+            If there are too few labels, or too many of the most confident ones are wrong.
+        """
+        return float(self._with_confidence().confidence_for_risk(risk, level))
+
+    def _with_confidence(self) -> Any:
+        """The estimator, if it has calibrated probabilities."""
+        if not is_class_level(self.estimator):
+            raise RequestError("method", f"{self.job.request.method!r} does not estimate its error.")
+        return self.estimator
 
     def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
         """Label new rows, as `Model.predict` does.

@@ -188,7 +188,7 @@ def load(
     ['light']
     """
     if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
-        raise ParameterError("path", f"must name a model file; got {path!r} of type {type(path).__name__}.")
+        raise ParameterError("path", f"must name a model file; got {type(path).__name__}.")
     file = Path(path) if isinstance(path, (str, PathLike)) else path
     model = Model(load_model(file, text_model=text_model, image_model=image_model))
     for note in model.notes:
@@ -219,5 +219,8 @@ def predict(model: Any, data: Any, *, probabilities: bool = False, prefix: str |
     >>> otprop.predict(result, pd.DataFrame({"weight": [8.8]}))["kind_label"].tolist()
     ['heavy']
     """
+    if is_frame(model) or isinstance(model, (Table, list)):
+        what = type(model).__name__
+        raise ParameterError("model", f"is a {what}: pass the model first and then the rows, as predict(model, data).")
     opened = model if hasattr(model, "predict") else load(model)
     return opened.predict(data, probabilities=probabilities, prefix=prefix)

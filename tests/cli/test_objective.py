@@ -62,12 +62,13 @@ def test_label_says_what_the_objective_expects(customers: Path, capsys: pytest.C
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--objective", "balance"], "did you mean 'balanced'?"),
+        (["--objective", "balance"], "give costs with --cost, as in --cost yes:no=10; did you mean 'balanced'?"),
+        (["--objective", "yes:no=10"], "--objective yes:no=10: write accuracy or balanced, or give costs with --cost"),
         (["--objective", "balanced", "--cost", "yes:no=2"], "use one of them"),
         (["--cost", "yes=2"], "write TRUE:LABEL=COST"),
         (["--cost", "yes:no=-2"], "with a cost from 0 to 1e+100"),
         (["--cost", "yes:no=2", "yes:no=3"], "was given a cost before"),
-        (["--cost", "yes:maybe=2"], "--cost yes:maybe=2: there is no class"),
+        (["--cost", "yes:maybe=2"], "--cost yes:maybe=2: there is no class 'maybe'; there are 'no', 'yes'."),
         (["--cost", "yes:no=1e101"], "with a cost from 0 to 1e+100"),
         (["--cost", "yes:=2"], "write TRUE:LABEL=COST"),
         (["--cost", "no:no=2"], "--cost has a cost of 2.0 for the right label of 'no'"),

@@ -115,6 +115,13 @@ def test_two_dashes_can_mark_unlabelled_cells(lots: Path, option: list[str]) -> 
     assert {row["kind_label"] for row in read_rows(lots.with_name("lots.labelled.csv"))} == {"a", "b", "c"}
 
 
+def test_an_argument_given_as_an_option_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["predict", "--model", "lots.model", "lots.csv"]) == 2
+    assert "there is no option --model: MODEL is the first argument, without a name; see" in capsys.readouterr().err
+    assert main(["predict", "lots.model", "--file=lots.csv"]) == 2
+    assert "there is no option --file: FILE is the second argument" in capsys.readouterr().err
+
+
 def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
     more = ["--embedding", "", "--unlabeled", "zzz", "--unlabeled", "a"]
     assert main(["label", str(lots), "--target", "kind", *more, "--dry-run"]) == 0

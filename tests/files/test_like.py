@@ -76,14 +76,18 @@ def test_a_date_in_a_form_of_its_own_is_read_and_noted():
 @pytest.mark.parametrize(
     ("first", "then", "message"),
     [
-        (["31/12/2024"], ["01/02/2024", "12/31/2024"], "row 2: '12/31/2024' is no date such as 31/12/2024"),
-        (["31/12/2024"], ["01/02/2024", "soon"], "row 2: 'soon' is no date"),
-        (["2024-12-31"], ["01/02/2024"], "row 1: '01/02/2024' is no date such as 2024-12-31"),
-        (["31.12.2024"], ["31.02.2024"], "row 1: '31.02.2024' is no date such as 31.12.2024"),
-        (["1,5"], ["2,5", "", "many"], "row 3: 'many' is no number with the decimal sign ','"),
-        (["1.5"], ["2.5", "<3"], "row 2: '<3' is no number"),
-        (["1,5"], ["2.345,5", "1.5"], "row 2: '1.5' is no number with the decimal sign ','"),
-        (["14:30"], ["15:00", "25:00"], "row 2: '25:00' is no time of day"),
+        (["31/12/2024"], ["01/02/2024", "12/31/2024"], "row 2: '12/31/2024' is not a date such as 31/12/2024"),
+        (["31/12/2024"], ["01/02/2024", "soon"], "row 2: 'soon' is not a date"),
+        (["2024-12-31"], ["01/02/2024"], "row 1: '01/02/2024' is not a date such as 2024-12-31"),
+        (["31.12.2024"], ["31.02.2024"], "row 1: '31.02.2024' is not a date such as 31.12.2024"),
+        (["1,5"], ["2,5", "", "many"], "row 3: 'many' is not a number with the decimal sign ','"),
+        (
+            ["1.5"],
+            ["2.5", "<3"],
+            "'<3' is not a number; this column held numbers when the model was made; fix the cell",
+        ),
+        (["1,5"], ["2.345,5", "1.5"], "row 2: '1.5' is not a number with the decimal sign ','"),
+        (["14:30"], ["15:00", "25:00"], "row 2: '25:00' is not a time of day"),
         (["yes", "no"], ["yes", "maybe"], "row 2: 'maybe' is neither true nor false"),
     ],
 )
@@ -134,7 +138,7 @@ def test_text_in_a_file_of_types_is_read_as_in_the_earlier_file_too():
     assert later(["1,5"], parquet(pa.array(["1,234", "2"]).dictionary_encode()))[0].tolist() == [1.234, 2]
     np.testing.assert_array_equal(later(["1,5"], parquet([1.5, None]))[0], [1.5, np.nan])
     assert later(parquet(["007", "10"]), ["10", "1.50"])[0].tolist() == ["10", "1.50"]
-    with pytest.raises(TableError, match="column 'c', row 1: '01/02/2024' is no date"):
+    with pytest.raises(TableError, match="column 'c', row 1: '01/02/2024' is not a date"):
         later(parquet([pd.Timestamp("2024-01-02")]), ["01/02/2024"])
     out = io.BytesIO()
     np.savez(out, c=np.array(["1,5", "2,345", ""]))

@@ -72,9 +72,19 @@ def test_leading_zeros_are_codes():
     assert notes == ["column 'c' has leading zeros, so it is read as text"]
 
 
+ADVICE = "empty or fix this cell to use the column as a number"
+
+
 def test_mixed_columns_stay_text_and_are_noted():
     values, notes = column(["1", "2", "three", "4"])
     assert values.tolist() == ["1", "2", "three", "4"]
+    assert notes == ["column 'c' mixes numbers with other text (row 3: 'three'), so it is read as text; " + ADVICE]
+    values, notes = column([*map(str, range(30)), "x", "y"])
+    assert notes == [
+        "column 'c' mixes numbers with other text (2 of 32 cells, the first in row 31: 'x'), so it is read as text; "
+        "empty or fix these cells to use the column as a number"
+    ]
+    values, notes = column(["1", "2", "three", "4", "five", "6"])
     assert notes == ["column 'c' mixes numbers with other text (row 3: 'three'), so it is read as text"]
 
 

@@ -78,7 +78,7 @@ def test_votes_without_labels_label_the_table_and_say_that_nothing_checks_it():
         ({"odd": pd.DataFrame(index=range(120))}, "votes of 'odd' must have one column of probabilities"),
         ({"odd": set(range(120))}, "votes of 'odd' must be one label per row; got set"),
         ({"none": lambda frame: [None] * len(frame)}, "votes of 'none' are empty"),
-        ({"odd": ["letter"] * 120}, "votes of 'odd' hold 'letter' in 120 rows, which no label of 'kind' is"),
+        ({"odd": ["letter"] * 120}, "votes of 'odd' hold 'letter' in 120 rows, which is not a class of 'kind'"),
         ({"short": ["offer"]}, "votes of 'short' are 1, .* has 120 rows"),
         ({"one": lambda frame: "offer"}, "votes of 'one' must be one label per row; got str"),
         (
@@ -120,6 +120,37 @@ def test_command_prints_a_line_per_voter(tmp_path: Path, capsys: pytest.CaptureF
     assert set(voters[0]["classes"]) == {"invoice", "offer"}
 
 
+def undecided(folder: Path) -> list[str]:
+    """The command for mails on which the voter is not sure of every third."""
+    frame = mails()[0]
+    frame.loc[::3, "llm"] = "not sure"
+    frame["sender"] = np.arange(len(frame)) % 11
+    frame.to_csv(folder / "mails.csv", index=False)
+    return ["label", str(folder / "mails.csv"), "--target", "kind", "--votes", "llm", "--dry-run"]
+
+
+def test_votes_of_an_unknown_class_can_be_named_as_no_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main(undecided(tmp_path)) == 2
+    assert "make these votes empty, or, if they mean no vote, add --unlabeled 'not sure'." in capsys.readouterr().err
+    with pytest.raises(ParameterError, match=r"which are not classes of 'kind'.* if they mean no vote, add unlabeled"):
+        otprop.label(mails()[0], "kind", votes={"odd": ["x", "y"] * 60})
+
+
+def test_a_marker_of_the_votes_has_an_effect(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*undecided(tmp_path), "--unlabeled", "not sure", "--unlabeled", "zzz"]) == 0
+    err = capsys.readouterr().err
+    assert "without effect: --unlabeled zzz" in err
+    assert "--unlabeled 'not sure'" not in err
+
+
+def test_columns_of_votes_and_groups_are_said_to_be_used(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    assert main([*undecided(tmp_path), "--unlabeled", "not sure", "--groups", "sender", "--ignore", "rule"]) == 0
+    err = capsys.readouterr().err
+    assert "llm (used as votes)" in err
+    assert "sender (used as groups)" in err
+    assert "rule (ignored on request)" in err
+
+
 def test_command_names_the_flag_of_wrong_votes(tmp_path: Path, capsys: pytest.CaptureFixture[str]):
     mails()[0].to_csv(tmp_path / "mails.csv", index=False)
     assert main(["label", str(tmp_path / "mails.csv"), "--target", "kind", "--votes", "anna"]) == 2
@@ -150,7 +181,7 @@ def test_columns_of_a_common_beginning_are_one_voter_with_probabilities():
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"llm_p_letter": 0.1}, "of 'llm_p' have a probability for 'letter', which no label of 'kind' is"),
+        ({"llm_p_letter": 0.1}, "of 'llm_p' have a probability for 'letter', which is not a class of 'kind'"),
         ({"llm_p_INVOICE": 0.1}, "of 'llm_p' have two columns for one class"),
         ({"llm_p_offer": "likely"}, "of 'llm_p' for 'offer' have 'likely' in row 1, which is not a probability"),
         ({"llm_p_offer": 3.0}, "of 'llm_p' are not probabilities in 120 rows"),
@@ -195,7 +226,7 @@ def test_a_long_file_gives_the_same_labels_as_columns(tmp_path: Path, capsys: py
         (lambda long: long.drop(columns="row"), "does not say which row .* it shares no column with it"),
         (lambda long: long.assign(row=0), "votes_file names the row 0 .* has 120 rows, counted from 1"),
         (lambda long: long.assign(row=1), "has two labels of 'llm' for row 1"),
-        (lambda long: long.assign(label="letter"), "hold 'letter' in 120 rows, which no label of 'kind' is"),
+        (lambda long: long.assign(label="letter"), "hold 'letter' in 120 rows, which is not a class of 'kind'"),
         (lambda long: long.assign(label=None), "votes of 'llm' are empty"),
         (lambda long: long.assign(annotator=None), "has no annotator in its row 1"),
         (lambda long: long.drop(columns="row").assign(words=0.0), "votes on .* which 'words' of .* does not have"),

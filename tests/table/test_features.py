@@ -456,7 +456,7 @@ def test_categories_that_the_fit_did_not_see_are_named():
     assert features.notes_on_new(frame) == []
     later = frame.assign(size=["S", None, "XL", "XL"] + ["M"] * 16)
     (note,) = features.notes_on_new(later)
-    assert note == "categories that the model has not seen, and counts as none: 'size' (2 of 20 rows)"
+    assert note == "categories that the model has not seen, which it ignores: 'size' (2 of 20 rows)"
 
 
 def leaking(n: int = 200, n_given: int = 20):

@@ -42,7 +42,14 @@ class Parser(argparse.ArgumentParser):
                 return
             option = argument.partition("=")[0]
             if option.startswith("--") and " " not in option and not any(o.startswith(option) for o in self.options):
-                self.error(f"there is no option {option}{near(option, self.options)}")
+                self.error(f"there is no option {option}{self._as_argument(option) or near(option, self.options)}")
+
+    def _as_argument(self, option: str) -> str:
+        """The end of a sentence on an option that is an argument without a name; empty where it is none."""
+        for action, place in zip(self._get_positional_actions(), ("first", "second"), strict=False):
+            if option == f"--{action.dest}":
+                return f": {action.metavar} is the {place} argument, without a name; see --help."
+        return ""
 
     def error(self, message: str) -> NoReturn:
         """Exit with the message in one line."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, did_you_mean
 from otprop.cli._bar import bar
 from otprop.cli._command import UsageError
 from otprop.cli._options import (
@@ -91,8 +91,12 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     try:
         return _run(options, arguments)
     except ParameterError as error:
+        from otprop.table.errors import RequestError
+
         if error.parameter == "objective" and options.costs is not None:
             error.parameter = "costs"
+            if isinstance(error, RequestError) and isinstance(error.value, dict):
+                error.value = " ".join(f"{true}:{given}={cost:g}" for (true, given), cost in error.value.items())
         raise
 
 
@@ -160,7 +164,15 @@ def _request(options: argparse.Namespace) -> Request:
 
 
 def _objective(options: argparse.Namespace) -> str | dict[tuple[str, str], float] | None:
+    from otprop.propagation.decisions import OBJECTIVES
+
     if options.costs is None:
+        if options.objective not in (None, *OBJECTIVES):
+            near = did_you_mean(options.objective, OBJECTIVES) or "."
+            raise UsageError(
+                f"--objective {options.objective}: write accuracy or balanced, or give costs with --cost, as in "
+                f"--cost yes:no=10{near}"
+            )
         return options.objective
     if options.objective is not None:
         raise UsageError(

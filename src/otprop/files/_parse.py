@@ -53,22 +53,23 @@ def parse_like(name: str, text: Any, reading: Reading, here: str | None, origin:
     column: ParsedColumn | None = None
     if reading.kind == "number":
         column, wrong = numbers_like(name, distinct, reading, here)
-        expected = "no number" + (f" with the decimal sign {reading.form!r}" if reading.form == "," else "")
+        expected, held = "not a number", "numbers"
+        expected += f" with the decimal sign {reading.form!r}" if reading.form == "," else ""
     elif reading.kind == "date":
         column, wrong = dates_like(name, distinct, missing, reading)
-        expected = f"no date such as {shown_form(reading.form)}"
+        expected, held = f"not a date such as {shown_form(reading.form)}", "dates"
     elif reading.kind == "time":
         column, wrong = times_like(name, distinct, missing)
-        expected = "no time of day such as 14:30"
+        expected, held = "not a time of day such as 14:30", "times of day"
     elif reading.kind == "boolean":
         column, wrong = _booleans_like(distinct, missing, reading)
-        expected = "neither true nor false"
+        expected, held = "neither true nor false", "booleans"
     else:
         return ParsedColumn(distinct.to_rows(missing), reading)
     if column is None:
         raise TableError(
-            f"{origin}: column {name!r}, row {distinct.first_row(wrong)}: {distinct.value(wrong)!r} is {expected}, "
-            "as the table of the model has them",
+            f"{origin}: column {name!r}, row {distinct.first_row(wrong)}: {distinct.value(wrong)!r} is {expected}; "
+            f"this column held {held} when the model was made",
             "fix the cell or leave it empty",
             file=origin,
             column=name,
@@ -139,11 +140,13 @@ def _mixed(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: st
     n_numbers, n_cells = distinct.counts[number].sum(), distinct.counts[~missing].sum()
     if not len(other) or 2 * n_numbers < n_cells:
         return []
-    first = int(other[0])  # values are in the order of their first rows
-    return [
-        f"column {name!r} mixes numbers with other text (row {distinct.first_row(first)}: {distinct.value(first)!r}), "
-        "so it is read as text"
-    ]
+    first, n_other = int(other[0]), int(n_cells - n_numbers)  # values are in the order of their first rows
+    cell = f"row {distinct.first_row(first)}: {distinct.value(first)!r}"
+    advice = ""
+    if n_other == 1 or n_numbers >= _MOST * n_cells:
+        cell = cell if n_other == 1 else f"{n_other} of {n_cells} cells, the first in {cell}"
+        advice = f"; empty or fix {'this cell' if n_other == 1 else 'these cells'} to use the column as a number"
+    return [f"column {name!r} mixes numbers with other text ({cell}), so it is read as text{advice}"]
 
 
 def _looks_like(name: str, distinct: DistinctValues, missing: np.ndarray) -> list[str]:

@@ -194,7 +194,7 @@ def _read_rows(
         raise RequestError(
             parameter,
             f"do not belong here: {given.origin} was made from another file than {table.origin}, or from an earlier "
-            "state of it, for the contents differ. Give what was labelled, unchanged.",
+            "state of it: the contents differ. Pass the same table as before, unchanged.",
         )
     if not digests and given.path is not None:
         notes.append(f"{given.origin} does not say which file it is for ({DIGEST} is missing): not checked")

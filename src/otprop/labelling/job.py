@@ -29,10 +29,10 @@ from otprop.labelling.output_columns import (
     refuse_taken,
 )
 from otprop.labelling.row_values import chosen_rows, group_values
-from otprop.labelling.votes import classes_by_votes, hard_votes, read_votes, vote_cells
+from otprop.labelling.votes import classes_by_votes, hard_votes, notes_beside_votes, read_votes, vote_cells
 from otprop.propagation.geometry import Geometry
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.features import LEFT_OUT, ColumnUse, Features
+from otprop.table.features import IGNORED, LEFT_OUT, ColumnUse, Features
 from otprop.table.images import with_folder
 from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
@@ -248,6 +248,8 @@ def prepare(
         _target_with(table, request, corrections, parameter, allow_few, allow_complete)  # raises
     if cells and not target.given.any():
         target = classes_by_votes(target, cells, request.unlabeled)
+    if cells:
+        target = replace(target, notes=notes_beside_votes(target.notes, cells))
     voters = read_votes(cells, target, request.unlabeled)
     estimator = make_estimator(
         request.method,
@@ -303,16 +305,20 @@ def prepare(
 
 
 def _make_features(table: Table, request: Request, previous: Sequence[str], voters: Iterable[str]) -> Features:
-    ignore = [*request.ignore, *(name for name in (request.chosen, request.groups) if isinstance(name, str))]
-    ignore += [name for name in voters if name in table.names and name not in ignore]
+    ignore = dict.fromkeys(request.ignore, IGNORED)
     annotated = [name for field, names in table.annotators.items() for name in (field, *names)]  # never features
-    ignore += [name for name in annotated if name not in {request.target, *ignore, *(request.features or ())}]
+    asked = {request.target, *(request.features or ())}
+    ignore |= {name: "annotations" for name in annotated if name not in asked}
+    ignore |= {name: "used as votes" for name in voters if name in table.names}
+    for name, why in ((request.chosen, "marks chosen labels"), (request.groups, "used as groups")):
+        if isinstance(name, str):
+            ignore[name] = why
     made_before = set(previous)
     return Features(
         [name for name in table.usable if name not in made_before],
         request.target,
         only=table.default_features if request.features is None else request.features,
-        ignore=[name for name in ignore if name not in made_before],
+        ignore={name: why for name, why in ignore.items() if name not in made_before},
         embedding=request.embedding,
         text_model=request.text_model,
         image_model=request.image_model,

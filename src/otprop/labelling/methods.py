@@ -105,8 +105,8 @@ def costs_by_code(costs: Mapping[Any, float], classes: Sequence[str]) -> dict[tu
         names = [known.matching(name) for name in pair]
         for asked, name in zip(pair, names, strict=True):
             if name is None:
-                why = unknown_name("class of the target", str(asked), classes)
-                raise RequestError("objective", why, f"{pair[0]}:{pair[1]}={cost:g}")
+                why = unknown_name("class", str(asked), classes)
+                raise RequestError("objective", why, {pair: cost})
         true, given = (classes.index(str(name)) for name in names)
         found[true, given] = float(cost)
     return found
@@ -123,9 +123,7 @@ def shares_in_order(prior: str | Mapping[Any, float], classes: Sequence[str]) ->
     for name, share in prior.items():
         known = given.matching(name)
         if known is None:
-            raise RequestError(
-                "class_prior", unknown_name("class of the target", str(name), classes), f"{name}={share}"
-            )
+            raise RequestError("class_prior", unknown_name("class", str(name), classes), f"{name}={share}")
         if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
             raise RequestError("class_prior", "a share is a number of at least 0.", f"{name}={share}")
         if known in shares:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from otprop.files import Table, listed
+from otprop.labelling.outcome import counted
 from otprop.table.errors import RequestError, unknown_name
 from otprop.table.values import is_missing, shown
 
@@ -61,5 +62,7 @@ def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tup
         raise RequestError(parameter, why)
     values = list(given)
     if len(values) != table.n_rows:
-        raise RequestError(parameter, f"has {len(values)} values, {table.origin} has {table.n_rows} rows.")
+        raise RequestError(
+            parameter, f"has {counted(len(values), 'value')}, {table.origin} has {counted(table.n_rows, 'row')}."
+        )
     return values, "it"

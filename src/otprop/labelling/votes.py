@@ -15,9 +15,9 @@ from otprop._votes import MAX_VOTERS, check_probabilities
 from otprop.files import Table, listed, read_table
 from otprop.labelling.corrections import checked_row
 from otprop.labelling.outcome import counted
-from otprop.table.errors import RequestError, unknown_name
+from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, table_of_frame
-from otprop.table.target import ClassNames, Target, holds_no_label, read_target
+from otprop.table.target import ClassNames, Target, holds_no_label, is_without_effect, read_target
 
 LISTED = 6
 MIN_CLASS_COLUMNS = 2  # that start with the name of a voter who gives probabilities
@@ -214,6 +214,16 @@ def classes_by_votes(target: Target, cells: VoteCells, unlabeled: Sequence[str])
     return Target(target.name, target.codes, found.classes, found.values, target.given, target.notes)
 
 
+def notes_beside_votes(notes: Sequence[str], cells: VoteCells) -> list[str]:
+    """Notes on the target without those that call a marker without effect which votes hold."""
+    given = [cell for column in cells.labels.values() for cell in column if not holds_no_label(cell, ())]
+
+    def is_wrong(note: str) -> bool:
+        return is_without_effect(note) and any(holds_no_label(cell, [note.value]) for cell in given)
+
+    return [note for note in notes if not is_wrong(note)]
+
+
 def read_votes(cells: VoteCells, target: Target, unlabeled: Sequence[str]) -> dict[str, Any] | None:
     """By the name of the voter, the class number of each vote, NaN where silent, or a DataFrame of probabilities.
 
@@ -246,9 +256,10 @@ def _probabilities(name: str, columns: Mapping[str, Sequence[Any]], target: Targ
     numbers = [classes.number(text) for text in columns]
     unknown = [text for text, number in zip(columns, numbers, strict=True) if number is None]
     if unknown:
+        what = "is not a class" if len(unknown) == 1 else "are not classes"
         raise RequestError(
             "votes",
-            f"of {name!r} have a probability for {listed(unknown, LISTED)}, which no label of {target.name!r} is; the "
+            f"of {name!r} have a probability for {listed(unknown, LISTED)}, which {what} of {target.name!r}; the "
             f"classes are {listed(target.classes, LISTED)}.",
         )
     if len(set(numbers)) < len(numbers):
@@ -298,11 +309,16 @@ def _codes(name: str, column: Sequence[Any], target: Target, unlabeled: Sequence
             codes[row] = code
     if unknown:
         rows = counted(sum(unknown.values()), "row")
-        raise RequestError(
-            "votes",
-            f"of {name!r} hold {listed(unknown, LISTED)} in {rows}, which no label of {target.name!r} is; the "
-            f"classes are {listed(target.classes, LISTED)}. Label a row of that class, or make these votes empty.",
+        what = "is not a class" if len(unknown) == 1 else "are not classes"
+        hint = Hint(
+            f"of {name!r} hold {listed(unknown, LISTED)} in {rows}, which {what} of {target.name!r}; the classes are "
+            f"{listed(target.classes, LISTED)}. Label a row of that class, make these votes empty, or, if they mean "
+            "no vote, add ",
+            "unlabeled",
+            next(iter(unknown)) if len(unknown) == 1 else None,
+            ".",
         )
+        raise RequestError("votes", hint)
     if not known:
         raise RequestError("votes", f"of {name!r} are empty: this voter has no vote. Remove it.")
     return codes

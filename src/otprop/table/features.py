@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,6 +23,7 @@ from otprop.table.text_model import LocalTextModel, TextModelEncoder, open_text_
 
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
+IGNORED = "ignored on request"
 WITH_LABEL = "filled only where the target is"
 
 
@@ -80,7 +81,7 @@ class Features:
     names : sequence of str, the columns of the table
     target : str or None, the column with the labels, which is never used
     only : sequence of str or None, the columns to use, none but these; None for all
-    ignore : sequence of str, columns not to use
+    ignore : sequence of str, or mapping of str to why, columns not to use
     embedding : str or None, the prefix of columns that are one vector; they are used even where `only` is given
     text_model : path, transformer, function or None, what makes vectors of text
     image_model : path, function or None, what makes vectors of pictures
@@ -99,7 +100,7 @@ class Features:
         target: str | None = None,
         *,
         only: Sequence[str] | None = None,
-        ignore: Sequence[str] = (),
+        ignore: Sequence[str] | Mapping[str, str] = (),
         embedding: str | None = None,
         text_model: Any = None,
         image_model: Any = None,
@@ -112,7 +113,8 @@ class Features:
                     raise RequestError(parameter, unknown_name("column", name, names), name)
         if only is not None and target in only:
             raise RequestError("features", "this is the target; labels cannot be learnt from themselves.", target)
-        self.names, self.target, self.only, self.ignore = names, target, only, list(ignore)
+        self.names, self.target, self.only = names, target, only
+        self.ignore = dict(ignore) if isinstance(ignore, Mapping) else dict.fromkeys(ignore, IGNORED)
         self.prefix = embedding or None
         self._text_model = None if text_model is None else open_text_model(text_model)
         self._image_model = None if image_model is None else open_image_model(image_model)
@@ -227,7 +229,7 @@ class Features:
         if not found:
             return pictures
         more = f" and {len(found) - MAX_NAMED} more columns" if len(found) > MAX_NAMED else ""
-        unseen = f"categories that the model has not seen, and counts as none: {', '.join(found[:MAX_NAMED])}{more}"
+        unseen = f"categories that the model has not seen, which it ignores: {', '.join(found[:MAX_NAMED])}{more}"
         return [unseen, *pictures]
 
     def fit_transform(self, frame: Any) -> np.ndarray:
@@ -275,12 +277,12 @@ class Features:
     def _reasons(self) -> dict[str, str]:
         """Columns that are not looked at, and why."""
         reasons: dict[str, str] = {}
-        ignored, wanted = set(self.ignore), {*(self.names if self.only is None else self.only), *self._vector}
+        wanted = {*(self.names if self.only is None else self.only), *self._vector}
         for name in self.names:
             if name == self.target:
                 reasons[name] = "the target"
-            elif name in ignored:
-                reasons[name] = "ignored on request"
+            elif name in self.ignore:
+                reasons[name] = self.ignore[name]
             elif name not in wanted:
                 reasons[name] = "not among the columns asked for"
         return reasons

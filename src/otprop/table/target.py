@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from numbers import Real
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -24,6 +24,7 @@ MIN_IN_CORRECTION, MIN_SWAPPED = 4, 3  # the same for a label of a correction, a
 TIMES_AS_RARE = 3  # a label with a typing error, compared with the right one
 FEW_LEFT = 0.1  # of the rows, and one class has most of the others: it may be a mark for unlabelled rows
 LISTED = 6
+_NO_EFFECT = "without effect: "
 _TRUTH = {True: ("yes", "true", "y", "t"), False: ("no", "false", "n", "f")}
 
 
@@ -146,10 +147,15 @@ def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) 
     there = {text.strip() for key, text in found.items() if key is not None}
     numbers = {as_number(text) for text in there} - {None}
     return [
-        Hint("without effect: ", "unlabeled", word, f"; no cell of {name!r} says so")
+        Hint(_NO_EFFECT, "unlabeled", word, f"; no cell of {name!r} says so")
         for word in dict.fromkeys(unlabeled)
         if word.strip() not in there and as_number(word) not in numbers
     ]
+
+
+def is_without_effect(note: str) -> TypeGuard[Hint]:
+    """Whether a note says that no cell of the target holds a marker."""
+    return isinstance(note, Hint) and note.parameter == "unlabeled" and note.before == _NO_EFFECT
 
 
 def as_number(word: str) -> float | None:
