@@ -43,6 +43,9 @@ def test_columns_of_votes_are_evidence_and_not_features():
     llm, rule = result.outcome.voters
     assert llm.accuracy == pytest.approx((frame["llm"] == kind)[~left].mean())
     assert (rule.accuracy, rule.n_votes) == (1.0, 40)
+    assert set(llm.by_class) == {"invoice", "offer"}
+    offers = ~left & (kind == "offer")
+    assert llm.by_class["offer"].accuracy == pytest.approx((frame["llm"] == kind)[offers].mean())
 
 
 def test_votes_may_be_functions_of_the_frame_or_values():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -87,12 +87,12 @@ def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
             {"name": name, "weight": weight, "accuracy": None if np.isnan(accuracy) else accuracy}
             for name, weight, accuracy in outcome.sources
         ],
-        "voters": [voter_summary(voter, outcome.classes) for voter in outcome.voters],
+        "voters": [voter_summary(voter) for voter in outcome.voters],
         "notes": [hint_text(note) for note in job.notes],
     }
 
 
-def voter_summary(voter: Voter, classes: Sequence[str]) -> dict[str, Any]:
+def voter_summary(voter: Voter) -> dict[str, Any]:
     """How often a voter is right."""
     found: dict[str, Any] = {
         "name": voter.name,
@@ -103,7 +103,7 @@ def voter_summary(voter: Voter, classes: Sequence[str]) -> dict[str, Any]:
         "votes": voter.n_votes,
     }
     if voter.by_class:
-        found["classes"] = {classes[code]: voter_summary(one, classes) for code, one in voter.by_class.items()}
+        found["classes"] = {name: voter_summary(one) for name, one in voter.by_class.items()}
     return found
 
 

@@ -57,6 +57,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         notes = [hint_text(note) for note in job.notes]
         found = {"target": options.target, **counts, "label_issues": issue_list(outcome), "notes": notes}
         if outcome.voters:
-            found["voters"] = [voter_summary(voter, outcome.classes) for voter in outcome.voters]
+            found["voters"] = [voter_summary(voter) for voter in outcome.voters]
         write_json({"input": table.origin, "output": options.output, **found})
     return 0

@@ -70,7 +70,7 @@ class Outcome(RowLabels):
     confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
     shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
     label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
-    voters : list of Voter, those of the votes, judged by the given labels
+    voters : list of Voter, those of the votes, judged by the given labels, `by_class` by name
     class_errors : list of ClassErrors, expected precision and recall by class; empty for methods without
     objective : str or dict, which errors count, by class numbers
     expected_cost : float or None, what the objective makes of the new labels, as in `OTP`
@@ -196,8 +196,16 @@ def outcome_of(job: Job, seconds: float) -> Outcome:
         method=job.request.method,
         params=parameter_texts(fitted, target.classes),
         seconds=seconds,
-        voters=getattr(fitted, "voters_", []),
+        voters=_voters(fitted, target.classes),
     )
+
+
+def _voters(fitted: Any, classes: list[str]) -> list[Voter]:
+    """The voters, judged by the names of the classes; none without votes."""
+    return [
+        replace(voter, by_class={classes[code]: one for code, one in voter.by_class.items()})
+        for voter in getattr(fitted, "voters_", [])
+    ]
 
 
 def _class_errors(job: Job) -> list[ClassErrors]:
