@@ -152,8 +152,8 @@ class Messages:
             return
         if needed.value == n_left and needed.low > 0:  # no estimate, but all that there are
             self._line(
-                f"An expected error of {goal:g} takes at least {counted(needed.low, 'more label')}; whether fewer "
-                f"than all {n_left} rows left will do cannot be said."
+                f"An expected error of {goal:g} takes at least {counted(needed.low, 'more label')}, and "
+                f"perhaps all {counted(n_left, 'row')} left: a closer estimate is not possible yet."
             )
             return
         if not needed.is_known:
@@ -248,9 +248,9 @@ def _voter_line(voter: Voter, classes: Sequence[str]) -> str:
     text += f" of {counted(voter.n_judged, 'labelled row')}, and has {counted(voter.n_votes, 'vote')}"
     if voter.high < 1.0 / len(classes):
         text += "; that is worse than guessing: are its classes swapped? If not, drop it"
-    weak = [(one, code) for code, one in voter.by_class.items() if one.high < voter.accuracy]
-    for one, code in sorted(weak, key=lambda pair: pair[0].accuracy)[:MAX_WEAK_CLASSES]:
-        text += f"; of {printable(str(classes[code]))} it finds {one.accuracy:.0%} ({one.low:.0%} to {one.high:.0%})"
+    weak = [(one, name) for name, one in voter.by_class.items() if one.high < voter.accuracy]
+    for one, name in sorted(weak, key=lambda pair: pair[0].accuracy)[:MAX_WEAK_CLASSES]:
+        text += f"; of {printable(name)} it finds {one.accuracy:.0%} ({one.low:.0%} to {one.high:.0%})"
     return f"{text}."
 
 
