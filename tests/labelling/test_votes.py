@@ -266,7 +266,7 @@ def test_each_class_is_read_once_however_many_different_votes_there_are(monkeypa
     monkeypatch.setattr(votes, "ClassNames", lambda classes: made.append(1) or ClassNames(classes))
     target = read_target(["a", "b", None] * 20, "kind")
     cells = votes.VoteCells(labels={"llm": [f"label {number}" for number in range(60)]})
-    with pytest.raises(RequestError, match=r"hold 'label 0', .* in 60 rows, which no label"):
+    with pytest.raises(RequestError, match=r"hold 'label 0', .* in 60 rows, which are not classes of"):
         votes.read_votes(cells, target, ())
     assert len(made) == 1
 
