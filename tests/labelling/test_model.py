@@ -393,7 +393,7 @@ def test_new_rows_are_read_as_the_rows_of_the_model_were():
     assert frame["size"].tolist() == [1.234]
     assert new.notes == ["delimiter ';'"]
     assert predict_table(model, frame).codes.shape == (1,)
-    with pytest.raises(ValueError, match="column 'day', row 1: '02/11/24' is no date such as 31/12/2024"):
+    with pytest.raises(ValueError, match="column 'day', row 1: '02/11/24' is not a date such as 31/12/2024"):
         model.frame(read_table(io.BytesIO(b"size;day\n1,5;02/11/24\n")))
     with pytest.raises(ValueError, match="lacks 1 of the 2 columns needed: 'day'"):
         model.frame(read_table(io.BytesIO(b"size;x\n1,5;2\n")))

@@ -45,7 +45,7 @@ class Parser(argparse.ArgumentParser):
                 self.error(f"there is no option {option}{self._as_argument(option) or near(option, self.options)}")
 
     def _as_argument(self, option: str) -> str:
-        """The end of a sentence on an option that is an argument without a name; empty where it is none."""
+        """The end of a sentence on an option whose name is that of a positional argument; empty for other options."""
         for action, place in zip(self._get_positional_actions(), ("first", "second"), strict=False):
             if option == f"--{action.dest}":
                 return f": {action.metavar} is the {place} argument, without a name; see --help."
