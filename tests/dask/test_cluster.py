@@ -15,6 +15,7 @@ import threading
 from pathlib import Path
 
 import dask
+import distributed
 import psutil
 import pytest
 from dask.distributed import Client
@@ -187,6 +188,9 @@ def test_a_folder_for_spilling_that_others_prepared_is_not_used(tmp_path, monkey
     assert found.stat().st_mode & 0o077 == 0
 
 
+@pytest.mark.skipif(
+    tuple(map(int, distributed.__version__.split(".")[:2])) < (2026, 2), reason="starts the process again and again"
+)
 def test_a_process_that_dies_while_the_cluster_starts_is_told_from_a_script_without_a_guard():
     with (
         dask.config.set({"distributed.worker.preload": ["import os; os._exit(1)"]}),
