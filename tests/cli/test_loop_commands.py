@@ -148,7 +148,7 @@ def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.C
         (LabelsNeeded(80, 4, 200), "cannot be estimated yet (likely 4 to 200)"),
         (LabelsNeeded(0, 0, 0), "An expected error of 0.05 is reached already."),
         (LabelsNeeded(0, 0, 12), "is reached already, as far as can be said (likely 0 to 12 more labels)."),
-        (LabelsNeeded(330, 80, 330), "takes at least 80 more labels; whether fewer than all 330 rows left will do"),
+        (LabelsNeeded(330, 80, 330), "takes at least 80 more labels, and perhaps all 330 rows left"),
     ],
 )
 def test_a_range_from_none_to_all_rows_is_no_estimate(
