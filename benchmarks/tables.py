@@ -15,9 +15,9 @@ that of the true class of the unlabelled rows; a probability below 0.001 counts 
 Each run is stored in benchmarks/results/tables as soon as it is done, under a key with the version and a fingerprint of
 the code; benchmarks/results/tables.csv has a row for every stored run of the present code, and keeps its rows of the
 other methods, which do not depend on it. CatBoost, LightGBM and TabPFN are run where they are installed. TabPFN is
-version 1, the last whose weights are on the package index: the code of `tabpfn` 0.1.11, in which three names that PyTorch
-and scikit-learn have changed since are replaced, with the checkpoint from the sdist of `tabpfn` 0.1 in its folder
-`models_diff`. It takes at most ten classes, and has no runs with more.
+version 1, the last whose weights are on the package index: the code of `tabpfn` 0.1.11, in which three names that
+PyTorch and scikit-learn have changed since are replaced, with the checkpoint from the sdist of `tabpfn` 0.1 in its
+folder `models_diff`. It takes at most ten classes, and has no runs with more.
 """
 
 from __future__ import annotations
@@ -376,11 +376,8 @@ def main() -> None:
         found = Parallel(n_jobs=options.jobs, return_as="generator_unordered")(delayed(run)(*one) for one in todo)
         for number, results in enumerate(found, start=1):
             store.add(results)
-            at = [
-                f"{result[0]['table']}, {result[0]['labels']} labels, draw {result[0]['draw']}"
-                for result in results[:1]
-            ]
-            print(f"{number} of {len(todo)}: {', '.join(at) or 'too many classes'}", flush=True)
+            for at, _ in results[:1]:
+                print(f"{number} of {len(todo)}: {at['table']}, {at['labels']} labels, draw {at['draw']}", flush=True)
         every = dict.fromkeys([*cells(kept, LABELS, DRAWS, options.rows), *chosen])
         stored = [(m, cell, store.get(key(m, cell))) for cell in every for m in METHODS]
     file = options.file if kept else "last_tables.csv"
