@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from otprop.table import pictures
-from otprop.table.picture_descriptors import BLOCKS, WEIGHTS, describe_picture
-from otprop.table.picture_vectors import Describer, picture_vectors
-from otprop.table.pictures import PictureError, decode_picture
-from otprop.table.plain_files import UnreadableFileError, read_plain_file
+from otprop.table.picture_vectors import BLOCKS, WEIGHTS, Describer, describe_picture, picture_vectors
+from otprop.table.pictures import PictureError, UnreadableFileError, decode_picture, read_plain_file
 from tests.table.pictures import GREEN, RED, picture, png_that_claims
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

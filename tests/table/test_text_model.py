@@ -133,7 +133,7 @@ def test_a_cache_on_a_full_disk_is_done_without(local, monkeypatch):
     def full(*args, **options):
         raise TableError("cannot write it: No space left on device")
 
-    monkeypatch.setattr(text_model, "write_atomic", full)
+    monkeypatch.setattr("otprop.table.model_vectors.write_atomic", full)
     assert features(local.folder).transform(frame()).shape == (60, 5)
 
 

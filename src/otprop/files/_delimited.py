@@ -9,16 +9,24 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop._validation import ParameterError
-from otprop.files._arrow import Column, exact_column, to_arrow
-from otprop.files._dialect import find_dialect, refuse_comments
+from otprop.files._arrow import (
+    FORMULA,
+    Column,
+    as_text,
+    exact_column,
+    formulas,
+    guard,
+    pieces,
+    splice,
+    to_arrow,
+    to_cells,
+)
 from otprop.files._encoding import Encoding, to_utf8
-from otprop.files._errors import NoRowsError, TableError
-from otprop.files._input_file import InputFile
-from otprop.files._layout import Dialect, Layout, lay_out
+from otprop.files._errors import NoRowsError, TableError, file_error
+from otprop.files._layout import Dialect, Layout, find_dialect, lay_out, refuse_comments
 from otprop.files._numbers import find_decimal
 from otprop.files._optional import pa, pc
-from otprop.files._table import Table
-from otprop.files._text import FORMULA, as_text, formulas, guard, pieces, splice, to_cells
+from otprop.files._table import InputFile, Table
 from otprop.files._writers import Writer
 
 _SHOWN = {"\t": "tab", " ": "blank"}
@@ -45,7 +53,7 @@ class DelimitedTable(Table):
         body, self.encoding, note = to_utf8(file.data, encoding, file.origin)
         self._note(note or "")
         if not body or body.isspace():
-            raise TableError(f"{file.origin} is empty: it has no column names and no rows", file=file.origin)
+            raise file_error(file.origin, "is empty: it has no column names and no rows")
         preamble = re.match(rb"sep=([^\r\n])\r?\n", body)  # a line in which Excel names the delimiter
         start = preamble.end() if preamble else 0
         if preamble and delimiter is None:
@@ -79,10 +87,10 @@ class DelimitedTable(Table):
             sign = match.group(1)
             cells = self._text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
             if len({cell.count(sign) for cell in cells}) == 1:
-                raise TableError(
-                    f"{self.origin} has one column only, {self.names[0]!r}",
+                raise file_error(
+                    self.origin,
+                    f"has one column only, {self.names[0]!r}",
                     f"if {sign!r} is between its cells, pass {{}}; if it is one column, pass {{}}",
-                    file=self.origin,
                     arguments=[("delimiter", sign), ("delimiter", ",")],
                 )
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from otprop._validation import ParameterError
-from otprop.files._errors import TableError
+from otprop.files._errors import file_error
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -86,9 +86,7 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
     if wrong is None:
         return "utf-8", None
     if np.isin(head, _CONTROL).mean() > 0.01:
-        raise TableError(
-            f"{origin} is not a table: it is neither text nor a known format", "check what it is", file=origin
-        )
+        raise file_error(origin, "is not a table: it is neither text nor a known format", "check what it is")
     name = "cp1252"
     try:
         data.decode(name)
@@ -119,11 +117,11 @@ def _decode(body: bytes, encoding: Encoding, origin: str) -> bytes:
     if name == "utf-8":
         wrong = _wrong_utf8(body)
         if wrong is not None:
-            raise TableError(
-                f"{origin} is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}",
+            raise file_error(
+                origin,
+                f"is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}",
                 "pass its encoding, {} for instance",
-                file=origin,
-                arguments=[("encoding", "cp1252")],
+                encoding="cp1252",
             )
         return body
     try:
@@ -131,27 +129,25 @@ def _decode(body: bytes, encoding: Encoding, origin: str) -> bytes:
         utf8 = text.encode("utf-8")
     except UnicodeError as error:
         start = getattr(error, "start", 0)
-        raise TableError(
-            f"{origin} is not {name}: line {line_of(body, start)} cannot be decoded",
+        raise file_error(
+            origin,
+            f"is not {name}: line {line_of(body, start)} cannot be decoded",
             "pass its encoding with {}",
-            file=origin,
-            arguments=[("encoding", None)],
+            encoding=None,
         ) from error
     if text.encode(name) != body:
-        raise TableError(
-            f"{origin} would not come back unchanged from {name}", "convert it to UTF-8 first", file=origin
-        )
+        raise file_error(origin, f"would not come back unchanged from {name}", "convert it to UTF-8 first")
     return utf8
 
 
 def _refuse_nul(text: bytes, origin: str) -> None:
     where = text.find(b"\0")
     if where >= 0:
-        raise TableError(
-            f"{origin} has a NUL byte in line {line_of(text, where)}: it is not a text file, or has another encoding",
+        raise file_error(
+            origin,
+            f"has a NUL byte in line {line_of(text, where)}: it is not a text file, or has another encoding",
             "pass {} if it is that",
-            file=origin,
-            arguments=[("encoding", "utf-16")],
+            encoding="utf-16",
         )
 
 

@@ -7,12 +7,12 @@ import re
 from typing import Any, BinaryIO
 
 from otprop.files._arrow import Column, as_json, fill_column, from_values
-from otprop.files._arrow_table import ArrowTable
+from otprop.files._columnar import ArrowTable
 from otprop.files._encoding import to_utf8
-from otprop.files._errors import NoRowsError, TableError, one_line
-from otprop.files._input_file import InputFile
+from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._limits import check_dense
 from otprop.files._optional import pa
+from otprop.files._table import InputFile
 from otprop.files._writers import Writer
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
@@ -51,12 +51,12 @@ class JsonTable(ArrowTable):
         columns = []
         for name in names:
             if not _is_unicode(name):
-                raise TableError(f"{self.origin} has the key {name!r}, which is not valid Unicode", file=self.origin)
+                raise file_error(self.origin, f"has the key {name!r}, which is not valid Unicode")
             column, note = from_values([row.get(name) for row in rows], name, self.origin)
             self._note(note)
             columns.append(column)
         if records and not names:
-            raise TableError(f"{self.origin} is empty: its objects have no keys", file=self.origin)
+            raise file_error(self.origin, "is empty: its objects have no keys")
         if not records:
             raise NoRowsError(f"{self.origin} is empty: it has no rows", file=self.origin)
         self._set_table(pa.table(columns, names=names))
@@ -100,11 +100,11 @@ class JsonTable(ArrowTable):
         except (ValueError, RecursionError) as error:
             raise self._damaged(at, one_line(error)) from error
         if not isinstance(record, dict):
-            raise TableError(
-                f"{self.origin} is JSON, but no table: line {self._line(at)} has {text[at - start :][:20]!r} where an "
+            raise file_error(
+                self.origin,
+                f"is JSON, but no table: line {self._line(at)} has {text[at - start :][:20]!r} where an "
                 "object is expected",
                 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line',
-                file=self.origin,
             )
         return record, start + stop
 
@@ -115,7 +115,7 @@ class JsonTable(ArrowTable):
         return self.text.count("\n", 0, at) + 1
 
     def _damaged(self, at: int, why: str) -> TableError:
-        return TableError(f"{self.origin} is not valid JSON in line {self._line(at)} ({why})", file=self.origin)
+        return file_error(self.origin, f"is not valid JSON in line {self._line(at)} ({why})")
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         columns = {name: array.to_pylist() for name, array in added.items()}

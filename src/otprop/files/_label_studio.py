@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from otprop.files._arrow import Column, as_json
-from otprop.files._errors import TableError, listed
+from otprop.files._errors import TableError, file_error, listed
 from otprop.files._formats import check_ending, refuse_url
-from otprop.files._input_file import InputFile
 from otprop.files._json import JsonTable
-from otprop.files._output import write_output
-from otprop.files._writers import Writer
+from otprop.files._table import InputFile
+from otprop.files._writers import Writer, write_output
 
 CHOICES = "choices"  # the type of result that is one class per task
 MAX_ID = 60  # characters of the id of a task in a message
@@ -80,7 +79,7 @@ class LabelStudioTable(JsonTable):
             if field not in self.unread:
                 annotators[field] = self._add_field(field, said.get(field, []), found)
         if not annotators:
-            raise TableError(f"{self.origin}: {next(iter(self.unread.values()))}", file=self.origin)
+            raise file_error(self.origin, f": {next(iter(self.unread.values()))}")
         self.annotators = annotators
         self.default_target = next(iter(annotators)) if len(annotators) == 1 else None
         taken = {*annotators, *(name for names in annotators.values() for name in names)}
@@ -170,20 +169,20 @@ class LabelStudioTable(JsonTable):
 
     def _without_choices(self, records: Sequence[Mapping[str, Any]]) -> TableError:
         if self._others:
-            return TableError(
-                f"{self.origin} has annotations of type {listed(self._others)}, and none of type {CHOICES!r}",
+            return file_error(
+                self.origin,
+                f"has annotations of type {listed(self._others)}, and none of type {CHOICES!r}",
                 "classes of whole tasks are read only",
-                file=self.origin,
             )
-        return TableError(
-            f"{self.origin} has {len(records)} tasks of Label Studio, and none has an annotation",
+        return file_error(
+            self.origin,
+            f"has {len(records)} tasks of Label Studio, and none has an annotation",
             "annotate some of each class and export them again",
-            file=self.origin,
         )
 
     def _bad(self, row: int, what: str, advice: str) -> TableError:
         advice = advice.replace("{", "{{").replace("}", "}}")
-        return TableError(f"{self.origin}: {self._task_names[row]} {what}", advice, file=self.origin)
+        return file_error(self.origin, f": {self._task_names[row]} {what}", advice)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         raise TableError(
@@ -214,9 +213,7 @@ class LabelStudioTable(JsonTable):
         force : bool, an existing file may be replaced; the input never is
         """
         if field not in self._to_names:
-            raise TableError(
-                f"{self.origin} has no field of choices {field!r}; it has {listed(self._to_names)}", file=self.origin
-            )
+            raise file_error(self.origin, f"has no field of choices {field!r}; it has {listed(self._to_names)}")
         if str(out) == "-":
             out = sys.stdout.buffer
         elif isinstance(out, (str, Path)):

@@ -11,10 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop.files._arrow import Column
-from otprop.files._errors import TableError, listed, one_line
-from otprop.files._input_file import InputFile
+from otprop.files._errors import TableError, file_error, listed, one_line
 from otprop.files._optional import pa
-from otprop.files._table import Table, check_names
+from otprop.files._table import InputFile, Table, check_names
 from otprop.files._writers import Writer, to_array, write_array
 
 _NAME_ARRAYS = ("feature_names", "names", "columns")  # arrays that may name the columns of X
@@ -66,11 +65,9 @@ def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], lis
                     objects.append(name)
                     continue
                 if not isinstance(array, np.ndarray):
-                    raise TableError(f"{origin}: the member {name!r} is not a NumPy array", file=origin, column=name)
+                    raise file_error(origin, f": the member {name!r} is not a NumPy array", column=name)
                 if array.size and not array.dtype.itemsize:
-                    raise TableError(
-                        f"{origin}: the items of the array {name!r} have no size", file=origin, column=name
-                    )
+                    raise file_error(origin, f": the items of the array {name!r} have no size", column=name)
                 arrays[name] = array
             name = archive.zip.testzip() or ""  # NumPy does not read a member to its end
             if name:
@@ -123,7 +120,7 @@ class NpzTable(Table):
         else:
             n_rows = Counter(lengths).most_common(1)[0][0] if lengths else 0
         if n_rows == 0:
-            raise TableError(f"{self.origin} is empty: it has no array with rows", file=self.origin)
+            raise file_error(self.origin, "is empty: it has no array with rows")
         return n_rows
 
     def _find_name_array(self) -> str | None:
@@ -154,10 +151,10 @@ class NpzTable(Table):
     def _position(self, name: str) -> int:
         entry = re.fullmatch(r"(.+)_(\d{1,9})", name)
         if name in self.unread:
-            raise TableError(
-                f"{self.origin}: {self.unread[name]}",
+            raise file_error(
+                self.origin,
+                f": {self.unread[name]}",
                 "save it as text or numbers, numpy.asarray(y, dtype=str) for instance",
-                file=self.origin,
                 column=name,
             )
         if name not in self._places and entry and entry[1] in self._places:  # a column of version 0.1.0
@@ -196,11 +193,8 @@ class NpzTable(Table):
         try:
             return np.char.decode(array, "utf-8")
         except UnicodeDecodeError as error:
-            raise TableError(
-                f"{self.origin}: the array {name!r} has bytes that are not UTF-8",
-                "save it as text",
-                file=self.origin,
-                column=name,
+            raise file_error(
+                self.origin, f": the array {name!r} has bytes that are not UTF-8", "save it as text", column=name
             ) from error
 
     def _arrow(self) -> Any:
@@ -217,11 +211,8 @@ class NpzTable(Table):
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         known = [name for name in added if name in self.arrays or name in self.unread]
         if known:
-            raise TableError(
-                f"{self.origin} already has an array {listed(known)}, which would be added",
-                "rename it",
-                file=self.origin,
-                column=known[0],
+            raise file_error(
+                self.origin, f"already has an array {listed(known)}, which would be added", "rename it", column=known[0]
             )
         new = {name: to_array(array, name) for name, array in added.items()}
         if fill is not None:

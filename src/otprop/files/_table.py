@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -15,15 +16,25 @@ import numpy as np
 
 from otprop.files._arrow import Column, fill_column, to_arrow, with_columns
 from otprop.files._distinct import Reading
-from otprop.files._errors import TableError, listed
+from otprop.files._errors import TableError, file_error, listed
 from otprop.files._formats import check_ending, check_format, format_of_name, refuse_url, same_ending
-from otprop.files._input_file import InputFile
 from otprop.files._optional import pandas
-from otprop.files._output import write_output
 from otprop.files._parse import parse, parse_like, reading_of
-from otprop.files._writers import Writer, arrow_writer
+from otprop.files._writers import Writer, arrow_writer, write_output
 
 _LIMITED = ("xlsx", "npz")  # formats that do not hold every value
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """What a table is made from."""
+
+    origin: str  # the path as given, "standard input", or what the caller calls it
+    path: Path | None
+    data: bytes  # decompressed
+    format: str | None  # by content; None for text
+    expected: str | None  # by the argument `format` or by the name
+    max_bytes: int | None = None
 
 
 class Table(ABC):
@@ -276,10 +287,8 @@ class Table(ABC):
         try:
             return self._places[name]
         except KeyError:
-            raise TableError(
-                f"{self.origin} has no column {name!r}; its columns: {listed(self.names)}",
-                file=self.origin,
-                column=name,
+            raise file_error(
+                self.origin, f"has no column {name!r}; its columns: {listed(self.names)}", column=name
             ) from None
 
     def _parsed(self, position: int, text: Any) -> Any:
@@ -311,10 +320,10 @@ class Table(ABC):
     def _check_added(self, added: Mapping[str, Column]) -> dict[str, Any]:
         known = [name for name in added if name in self.names]
         if known:
-            raise TableError(
-                f"{self.origin} already has a column {listed(known)}, which would be added",
+            raise file_error(
+                self.origin,
+                f"already has a column {listed(known)}, which would be added",
                 "rename or remove it in the file, or choose other names for the added columns",
-                file=self.origin,
                 column=known[0],
             )
         return {name: to_arrow(self._check_length(name, column)) for name, column in added.items()}
@@ -336,9 +345,6 @@ def check_names(names: Sequence[str], origin: str) -> None:
     seen: set[str] = set()
     twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
     if twice:
-        raise TableError(
-            f"{origin} has more than one column named {listed(dict.fromkeys(twice))}",
-            "rename them",
-            file=origin,
-            column=twice[0],
+        raise file_error(
+            origin, f"has more than one column named {listed(dict.fromkeys(twice))}", "rename them", column=twice[0]
         )

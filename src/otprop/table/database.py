@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop.files import Table, TableError, listed
-from otprop.files._errors import one_line
+from otprop.files._errors import file_error, one_line
 from otprop.table.frame import table_of_frame
 
 MARK = "::"
@@ -67,7 +67,7 @@ def read_database(source: str | os.PathLike[str]) -> Table:
             known = [row[0] for row in connection.execute(_TABLES)]
             if name not in known:
                 there = f"; there are {listed(known)}" if known else "; it is empty"
-                raise TableError(f"{path} has no table {name!r}{there}", f"name one, as {path}{MARK}TABLE", file=path)
+                raise file_error(path, f"has no table {name!r}{there}", f"name one, as {path}{MARK}TABLE")
             quoted = '"' + name.replace('"', '""') + '"'
             found = connection.execute(f"SELECT * FROM {quoted}")
             columns = [column[0] for column in found.description]
@@ -107,7 +107,7 @@ def _may_be_in_use(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(len(_HEADER) + 4)
     except OSError as error:
-        raise TableError(f"{path} cannot be read ({one_line(error)})", file=path) from None
+        raise file_error(path, f"cannot be read ({one_line(error)})") from None
     if not head.startswith(_HEADER):
-        raise TableError(f"{path} is not an SQLite database", _OTHER, file=path)
+        raise file_error(path, "is not an SQLite database", _OTHER)
     return head[_WRITE_VERSION] != _WITH_LOG or os.path.exists(f"{os.path.realpath(path)}-wal")

@@ -11,13 +11,11 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.files import listed
-from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import CategoryEncoder, Encoder
 from otprop.table.errors import MAX_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.image_model import LocalImageModel, open_image_model
-from otprop.table.images import ImageEncoder, ImageModelEncoder
+from otprop.table.images import ImageEncoder, ImageModelEncoder, LocalImageModel, open_image_model
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
-from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
+from otprop.table.numbers import EmbeddingEncoder, NumberEncoder, fit_numbers, transform_numbers
 from otprop.table.text import TextEncoder
 from otprop.table.text_model import LocalTextModel, TextModelEncoder, open_text_model
 

@@ -11,12 +11,19 @@ from typing import Any
 import numpy as np
 from scipy.special import gammaln
 
-from otprop.table.blocks import EmbeddingEncoder
-from otprop.table.columns import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TimeEncoder
+from otprop.table.columns import (
+    BooleanEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    Encoder,
+    TimeEncoder,
+    has_blanks,
+    is_missing,
+    texts_of,
+)
 from otprop.table.images import recognise_pictures
-from otprop.table.numbers import NumberEncoder
+from otprop.table.numbers import EmbeddingEncoder, NumberEncoder
 from otprop.table.text import TextEncoder
-from otprop.table.values import has_blanks, is_missing, texts_of
 
 MAX_CATEGORIES = 40  # of different values; a column with more is read as text
 MIN_ROWS_IN_ORDER = 10  # from this many rows on, row numbers may have gaps

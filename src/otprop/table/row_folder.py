@@ -13,11 +13,11 @@ from typing import Any
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, TableError, format_of_name, listed, read_table
 from otprop.files._encoding import to_utf8
+from otprop.files._errors import file_error
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.picture_vectors import picture_progress, picture_vectors
-from otprop.table.pictures import is_picture_name
-from otprop.table.plain_files import UnreadableFileError, read_plain_file
+from otprop.table.pictures import UnreadableFileError, is_picture_name, read_plain_file
 from otprop.table.text import LONGEST_TEXT
 
 PATH, TEXT, TARGET = "path", "text", "label"
@@ -111,7 +111,7 @@ def read_row_folder(
     if problems:
         shown = [f"{names[row]} {why}" for row, why in problems.items()]
         if len(problems) == len(names):
-            raise TableError(f"{place} has no {kind.plural[:-1]} that can be read: {_few(shown)}", file=place)
+            raise file_error(place, f"has no {kind.plural[:-1]} that can be read: {_few(shown)}")
         notes.append(f"{len(problems)} of {len(names)} {kind.plural} cannot be read and are skipped: {_few(shown)}")
     names = [name for row, name in enumerate(names) if row not in problems]
     columns = {PATH: names, TEXT: list(texts.values()), target: [known.get(name, "") for name in names]}
@@ -185,7 +185,7 @@ def _names_in(folder: Path, kind: RowFiles) -> tuple[list[str], list[str]]:
     plain = [name for name in names if name.isprintable() and name == name.strip()]  # no line break; UTF-8
     n_odd, names = len(names) - len(plain), plain
     if not names:
-        raise TableError(f"{folder} has no {kind.plural} ({kind.formats})", file=folder)
+        raise file_error(folder, f"has no {kind.plural} ({kind.formats})")
     why = "their names begin or end with a blank, or hold characters that cannot be printed"
     return names, [f"{n_odd} {kind.plural} are skipped: {why}"] if n_odd else []
 
@@ -225,7 +225,7 @@ def _read_labels(
     notes = [f"{origin}: columns that are not used: {listed(others, MAX_NAMED)}"] if others else []
     missing = [str(name) for name, label in pairs if _filled(name) and _filled(label) and found[str(name)] is None]
     if missing and len(missing) == len(pairs):
-        raise TableError(f"{origin} names none of the {kind.plural} in {folder}, but {_few(missing)}", file=origin)
+        raise file_error(origin, f"names none of the {kind.plural} in {folder}, but {_few(missing)}")
     if missing:
         notes.append(f"{origin} has labels for {len(missing)} {kind.plural} that are not in {folder}: {_few(missing)}")
     known: dict[str, str] = {}
@@ -277,9 +277,7 @@ def _matched(pairs: Any, lookup: _Lookup, origin: str, folder: Path) -> dict[str
             continue
         choices = lookup(name)
         if len(choices) > 1:
-            raise TableError(
-                f"{origin} names {name!r}, which can be {_few(choices)}", f"write the path below {folder}", file=origin
-            )
+            raise file_error(origin, f"names {name!r}, which can be {_few(choices)}", f"write the path below {folder}")
         found[str(name)] = choices[0] if choices else None
     return found
 
@@ -290,10 +288,10 @@ def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path,
     hits = {name: sum(bool(lookup(cell)) for cell in table.cells(name) if _filled(cell)) for name in table.names}
     best = max(hits, key=lambda name: hits[name])
     if not hits[best]:
-        raise TableError(
-            f"{table.origin} has no column with names of {kind.plural} in {folder}, such as {names[0]!r}; its columns: "
+        raise file_error(
+            table.origin,
+            f"has no column with names of {kind.plural} in {folder}, such as {names[0]!r}; its columns: "
             f"{listed(table.names)}",
-            file=table.origin,
         )
     return best
 
@@ -308,7 +306,7 @@ def _column_of_labels(table: Table, paths: str, target: str | None) -> str:
     if len(others) == 1 or len(usual) == 1:
         return others[0] if len(others) == 1 else usual[0]
     if not others:
-        raise TableError(f"{table.origin} has no column of labels in addition to {paths!r}", file=table.origin)
+        raise file_error(table.origin, f"has no column of labels in addition to {paths!r}")
     raise RequestError("target", f"must name the column of {table.origin} with the labels: {listed(others)}.")
 
 

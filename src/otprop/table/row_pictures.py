@@ -22,6 +22,7 @@ import numpy as np
 from otprop._errors import OtpropError
 from otprop.files import Table
 from otprop.table.pictures import (
+    MAX_BYTES,
     PictureError,
     decode_picture,
     finite_range,
@@ -29,7 +30,6 @@ from otprop.table.pictures import (
     is_picture_name,
     scaled_to_bytes,
 )
-from otprop.table.plain_files import MAX_BYTES
 
 THUMBNAIL, LARGE = 192, 1280  # pixels of the longer side
 MAX_PLAIN_BYTES = 20_000_000  # of a file that is shown as it is, without Pillow

@@ -8,8 +8,8 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._saving import saved_as
-from otprop.table.columns import Block, Encoder
-from otprop.table.values import has_blanks, pandas, texts_of
+from otprop.table.columns import Block, Encoder, has_blanks, pandas, texts_of
+from otprop.table.model_vectors import unit_rows
 
 ROWS_AT_ONCE = 100_000
 FIT_TEXTS, FIT_CHARACTERS = 20_000, 2_000_000
@@ -103,12 +103,6 @@ class TextEncoder(TextColumn):
     def describe(self) -> str:
         pieces = "words" if self.words else "words and pieces of words" if self.more_words else "pieces of words"
         return f"{self.n_texts} different texts, {pieces} in {len(self.parts)} dimensions"
-
-
-def unit_rows(vectors: np.ndarray) -> np.ndarray:
-    """Vectors of unit length; one of zeros stays."""
-    lengths = np.linalg.norm(vectors, axis=1, keepdims=True)
-    return vectors / np.where(lengths > 1e-12, lengths, 1.0)
 
 
 def _terms(texts: list[str], pieces: dict[str, Any]) -> tuple[list[str], np.ndarray, Any]:

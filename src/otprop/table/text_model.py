@@ -2,32 +2,26 @@
 
 from __future__ import annotations
 
-import io
 import os
-import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from glob import escape as glob_escape
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 
 from otprop._saving import saved_as
-from otprop.files import TableError, write_atomic
-from otprop.table.columns import Block
+from otprop.table.columns import Block, spread_out
 from otprop.table.errors import CellError, RequestError
-from otprop.table.text import LONGEST_TEXT, TEXT_WEIGHT, TextColumn, unit_rows
-from otprop.table.values import spread_out
+from otprop.table.model_vectors import DIGEST, VectorCache, cache_file, checked_vectors, refuse_other_model, unit_rows
+from otprop.table.text import LONGEST_TEXT, TEXT_WEIGHT, TextColumn
 
 FIT_TEXTS = 5000
 TEXTS_AT_ONCE = 64
 MAX_TOKENS = 512
-MAX_NUMBERS = 4096  # of a vector
-DIGEST = re.compile(r"[0-9a-f]{64}")
 CACHE = "OTPROP_TEXT_CACHE"  # environment variable: the folder of the cache; empty for none
 
 Encode = Callable[[list[str]], Any]
@@ -55,15 +49,15 @@ class LocalTextModel:
         """Vectors of unit length; those of texts that were encoded before come from the cache."""
         if "_known" not in vars(self):
             self._check_unchanged()
-            self._known = _read_cache(self._cache_file())
+            self._known = VectorCache(cache_file(CACHE, "text", self.digest))
         keys = [sha256(text.encode(errors="surrogatepass")).digest() for text in texts]
         new = {key: text for key, text in zip(keys, texts, strict=True) if key not in self._known}
         if new:
             if "_encode" not in vars(self):
                 self._encode = _load(Path(self.path))
-            vectors = unit_rows(_checked(self._encode(list(new.values())), len(new))).astype(np.float32)
-            self._known.update(zip(new, vectors, strict=True))
-            _write_cache(self._cache_file(), self._known)
+            for key, vector in zip(new, unit_rows(_checked(self._encode(list(new.values())), len(new))), strict=True):
+                self._known[key] = vector
+            self._known.save()
         return np.stack([self._known[key] for key in keys])
 
     def _check_unchanged(self) -> None:
@@ -72,12 +66,6 @@ class LocalTextModel:
             raise CellError(f"needs the text model {self.path}, which is not there")
         if _digest(place) != self.digest:
             raise CellError(f"needs the text model {self.path}, which has changed since it was named")
-
-    def _cache_file(self) -> Path | None:
-        from platformdirs import user_cache_path  # of the extra files
-
-        folder = os.environ.get(CACHE, user_cache_path("otprop", appauthor=False) / "text")
-        return Path(folder).expanduser() / f"{self.digest}.npz" if folder else None
 
 
 @saved_as("table.text_model")
@@ -119,25 +107,6 @@ class TextModelEncoder(TextColumn):
         """Encode by this model from now on; raises RequestError unless it is the one of the fit."""
         refuse_other_model("text_model", getattr(self.model, "name", None), self.model.digest, model)
         self.model = model
-
-
-def refuse_other_model(parameter: str, title: Any, digest: str, model: Any) -> None:
-    """Refuse a local model that is not the one that a saved model was made with, or is missing.
-
-    Parameters
-    ----------
-    parameter : {"text_model", "image_model"}
-    title : str, the name of the file or folder; it comes from a model file, and may be anything
-    digest : str, sha256 of the one that is needed
-    model : LocalTextModel, LocalImageModel or None
-    """
-    known = f"{title!r} with the sha256 {digest[:16]}..." if isinstance(title, str) else f"sha256 {digest[:16]}..."
-    if model is None:
-        kind = parameter.replace("_", " ")
-        raise RequestError(parameter, f"is needed: name the {kind} of this model again ({known[:200]}).")
-    if model.digest != digest:
-        reason = f"its sha256 is {model.digest[:16]}...; this model was made with another ({known[:200]})."
-        raise RequestError(parameter, reason, model.path)
 
 
 def open_text_model(model: Any) -> Any:
@@ -186,16 +155,9 @@ def _digest(place: Path) -> str:
         with open(os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
                 raise CellError(f"needs the text model {place}, in which {path.name!r} is not a file")
-            content = _file_digest(file)
+            content = file_digest(file, "sha256").digest()
         whole.update(str(path.relative_to(place if place.is_dir() else place.parent)).encode() + b"\0" + content)
     return whole.hexdigest()
-
-
-def _file_digest(file: Any) -> bytes:
-    found = sha256()
-    while part := file.read(2**20):
-        found.update(part)
-    return found.digest()
 
 
 def _load(place: Path) -> Encode:
@@ -287,45 +249,9 @@ def _fitted(transformer: Any, texts: list[str]) -> Any:
 
 
 def _checked(found: Any, n_texts: int) -> np.ndarray:
-    """Vectors as an array; raises ValueError where there is not one of finite numbers a text."""
-    shape = np.shape(found)
-    if len(shape) != 2 or shape[0] != n_texts or not 0 < shape[1] <= MAX_NUMBERS:
-        raise CellError(
-            f"got an array of shape {shape} from its text model for {n_texts} texts; expected a vector of at most "
-            f"{MAX_NUMBERS} numbers for each (TruncatedSVD in a pipeline makes long ones short)"
-        )
-    vectors = np.asarray(found.toarray() if sp.issparse(found) else found, dtype=np.float64)
-    if not np.isfinite(vectors).all():
-        raise CellError("got vectors with infinity or NaN from its text model")
-    return vectors
+    advice = " (TruncatedSVD in a pipeline makes long ones short)"
+    return checked_vectors(found, n_texts, "texts", "text model", advice)
 
 
 def _name_of(model: Any) -> str:
     return str(getattr(model, "__name__", type(model).__name__))
-
-
-def _read_cache(path: Path | None) -> dict[bytes, np.ndarray]:
-    """Vectors by the sha256 of their texts; nothing where there is no sound file."""
-    if path is None or not path.exists():
-        return {}
-    try:
-        with np.load(path, allow_pickle=False) as stored:
-            keys, vectors = stored["keys"], stored["vectors"]
-        if keys.shape != (len(vectors), 32) or keys.dtype != np.uint8 or not np.isfinite(vectors).all():
-            return {}
-        return {key.tobytes(): vector for key, vector in zip(keys, vectors.astype(np.float32), strict=True)}
-    except Exception:  # a damaged file: the vectors are made again
-        return {}
-
-
-def _write_cache(path: Path | None, known: dict[bytes, np.ndarray]) -> None:
-    if path is None:
-        return
-    keys = np.frombuffer(b"".join(known), dtype=np.uint8).reshape(-1, 32)
-    content = io.BytesIO()
-    np.savez(content, keys=keys, vectors=np.stack(list(known.values())))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        write_atomic(path, content.getvalue(), force=True)
-    except (OSError, TableError):  # a full or read-only disk: nobody needs the cache
-        return
