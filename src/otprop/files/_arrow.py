@@ -93,13 +93,9 @@ def fill_column(whole: Any, fill: tuple[str, Column], origin: str) -> Any:
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
         known = values.drop_null()
         example = repr(known[0].as_py()) if len(known) else "a label"
-        raise TableError(
-            f"{example} cannot be written into column {name!r} of {origin}, whose type is {plain}",
-            "omit {} to get new columns",
-            file=origin,
-            column=name,
-            arguments=[("fill", None)],
-        ) from error
+        problem = f"{example} cannot be written into column {name!r} of {origin}, whose type is {plain}"
+        advice, arguments = "omit {} to get new columns", [("fill", None)]
+        raise TableError(problem, advice, file=origin, column=name, arguments=arguments) from error
     old = column.cast(plain) if pa.types.is_dictionary(kind) else column
     result = pc.coalesce(pa.chunked_array([new], plain), old)
     if pa.types.is_dictionary(kind):
@@ -135,15 +131,13 @@ def as_text(array: Any, name: str, decimal: str = ".") -> Any:
         text = pa.array(values, pa.large_string())
         return text if decimal == "." else pc.replace_substring(text, ".", decimal)
     if pa.types.is_nested(kind):
-        return pa.array(
-            [None if v is None else json.dumps(v, default=str) for v in array.to_pylist()], pa.large_string()
-        )
+        values = [None if value is None else json.dumps(value, default=str) for value in array.to_pylist()]
+        return pa.array(values, pa.large_string())
     try:
         return array.cast(pa.large_string())
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        raise TableError(
-            f"column {name!r} of type {kind} cannot be written as text", "write to .parquet", column=name
-        ) from None
+        problem = f"column {name!r} of type {kind} cannot be written as text"
+        raise TableError(problem, "write to .parquet", column=name) from None
 
 
 def to_cells(text: Any, dialect: Dialect, name: str) -> Any:
@@ -154,19 +148,11 @@ def to_cells(text: Any, dialect: Dialect, name: str) -> Any:
     if not pc.any(quoted_cells).as_py():
         return text
     if not dialect.quote:
-        cell = text.filter(quoted_cells)[0].as_py()
-        raise TableError(
-            f"column {name!r}: {cell!r} cannot be written without quotes",
-            "do not pass {}",
-            column=name,
-            arguments=[("quote", "")],
-        )
-    mark = pa.scalar(dialect.quote, text.type)
-    nothing = pa.scalar("", text.type)
-    quoted = pc.binary_join_element_wise(
-        mark, pc.replace_substring(text, dialect.quote, dialect.quote * 2), mark, nothing
-    )
-    return pc.if_else(quoted_cells, quoted, text)
+        problem = f"column {name!r}: {text.filter(quoted_cells)[0].as_py()!r} cannot be written without quotes"
+        raise TableError(problem, "do not pass {}", column=name, arguments=[("quote", "")])
+    mark, nothing = pa.scalar(dialect.quote, text.type), pa.scalar("", text.type)
+    doubled = pc.replace_substring(text, dialect.quote, dialect.quote * 2)
+    return pc.if_else(quoted_cells, pc.binary_join_element_wise(mark, doubled, mark, nothing), text)
 
 
 def guard(text: Any, decimal: str = ".") -> Any:

@@ -24,6 +24,7 @@ from otprop.files._writers import Writer
 SMALL = 2**28  # bytes that are read whatever the file says
 TIMES_STORED = 200  # bytes in memory for each on disk, above that
 MAX_COLUMNS = 10_000_000
+_NEWER = "open it with anndata 0.8 or later and write it again"
 
 
 class MemberError(OtpropError, ValueError):
@@ -45,17 +46,7 @@ def member(group: Any, name: str) -> Any:
 
 
 def values(dataset: Any, n_rows: int | None = None) -> np.ndarray:
-    """All values of a dataset of at least one dimension.
-
-    Parameters
-    ----------
-    dataset : h5py.Dataset
-    n_rows : int or None, the length that it must have
-
-    Returns
-    -------
-    ndarray
-    """
+    """All values of a dataset of at least one dimension; `n_rows` is the length that it must have."""
     if not hasattr(dataset, "dtype") or not dataset.shape:
         raise MemberError(f"{_name(dataset)} is not an array")
     if dataset.external or dataset.is_virtual:
@@ -93,34 +84,14 @@ def _name(element: Any) -> str:
     return repr(str(getattr(element, "name", "") or element).lstrip("/"))
 
 
-_NEWER = "open it with anndata 0.8 or later and write it again"
-
-
 class CellsTable(ArrowTable):
-    """The annotations of cells (`obs`) as columns, with their names and their vectors.
+    """The annotations of cells (`obs`, Arrow arrays) as columns, with their names and their vectors.
 
-    Parameters
-    ----------
-    origin : str
-        What messages call it.
-    names : sequence of str
-        The names of the cells.
-    annotations : mapping of str to pyarrow.Array
-        The columns of `obs`.
-    path : path or None
-        The `.h5ad` file.
-    adata : AnnData or None
-        The object that the rows are from.
+    They are from the `.h5ad` file `path`, or from the AnnData object `adata`.
     """
 
     def __init__(
-        self,
-        origin: str,
-        names: Any,
-        annotations: Mapping[str, Any],
-        *,
-        path: Path | None = None,
-        adata: Any = None,
+        self, origin: str, names: Any, annotations: Mapping[str, Any], *, path: Path | None = None, adata: Any = None
     ) -> None:
         super().__init__(InputFile(origin, path, b"", "h5ad", None), "h5ad")
         if path is None:
@@ -170,12 +141,7 @@ class CellsTable(ArrowTable):
 
 
 class CellsFile:
-    """An `.h5ad` file, open for reading; what is not asked for stays on disk.
-
-    Parameters
-    ----------
-    path : str or path
-    """
+    """An `.h5ad` file, open for reading; what is not asked for stays on disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path, self.origin = Path(path), str(path)
@@ -246,9 +212,10 @@ class CellsFile:
         """Turn errors of h5py, SciPy and Arrow into one that names the part of the file."""
         try:
             yield
-        except (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError) as error:
-            raise file_error(self.origin, f": `{part}` cannot be read ({one_line(error)})") from None
-        except pa.ArrowException as error:
+        except (
+            *(LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError),
+            pa.ArrowException,
+        ) as error:
             raise file_error(self.origin, f": `{part}` cannot be read ({one_line(error)})") from None
 
 

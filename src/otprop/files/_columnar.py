@@ -81,12 +81,8 @@ class ArrowTable(Table):
     def _not_readable(self, position: int, error: BaseException) -> TableError:
         """The error of dates out of range and unknown time zones."""
         name, kind = self.names[position], self.table.schema.field(position).type
-        return file_error(
-            self.origin,
-            f": column {name!r} of type {kind} has values that cannot be read ({one_line(error)})",
-            "write it as text, or remove the column from the file",
-            column=name,
-        )
+        problem = f": column {name!r} of type {kind} has values that cannot be read ({one_line(error)})"
+        return file_error(self.origin, problem, "write it as text, or remove the column from the file", name)
 
 
 def _to_pandas(column: Any, kind: Any) -> Any:
@@ -144,13 +140,10 @@ def _read_parquet(file: InputFile) -> tuple[Any, dict[str, Any]]:
     options: dict[str, Any] = {}
     if groups:
         columns = [groups[0].column(j) for j in range(groups[0].num_columns)]
-        options["compression"] = {column.path_in_schema: _codec(column.compression) for column in columns}
+        codecs = {column.path_in_schema: column.compression.lower() for column in columns}
+        options["compression"] = {path: "none" if codec == "uncompressed" else codec for path, codec in codecs.items()}
         options["row_group_size"] = max(groups[0].num_rows, 1)
     return table, options
-
-
-def _codec(name: str) -> str:
-    return {"UNCOMPRESSED": "none"}.get(name, name.lower())
 
 
 def _read_ipc(file: InputFile) -> tuple[Any, dict[str, Any]]:
@@ -161,9 +154,9 @@ def _read_ipc(file: InputFile) -> tuple[Any, dict[str, Any]]:
     content = (ipc.open_stream if streamed else ipc.open_file)(pa.BufferReader(data))
     batches, size = [], 0
     for batch in content if streamed else map(content.get_batch, range(content.num_record_batches)):
+        batch.validate(full=True)  # before anything looks at its values
         batches.append(batch)
-        batches[-1].validate(full=True)  # before anything looks at its values
-        size += batches[-1].get_total_buffer_size()
+        size += batch.get_total_buffer_size()
         check_size(size, len(data), file.origin, file.max_bytes)
     table = pa.Table.from_batches(batches, content.schema)
     codec = next((name for magic, name in _FRAMES.items() if not streamed and _begins_a_buffer(data, magic)), None)

@@ -23,7 +23,7 @@ from otprop.files._arrow import (
 )
 from otprop.files._encoding import Encoding, to_utf8
 from otprop.files._errors import NoRowsError, TableError, file_error
-from otprop.files._layout import Dialect, Layout, find_dialect, lay_out, refuse_comments
+from otprop.files._layout import Dialect, Layout, find_dialect, lay_out, refuse_comments, skip_blanks
 from otprop.files._numbers import find_decimal
 from otprop.files._optional import pa, pc
 from otprop.files._table import InputFile, Table
@@ -69,7 +69,8 @@ class DelimitedTable(Table):
             raise NoRowsError(f"{file.origin} has column names but no rows", file=file.origin)
         if delimiter is None:
             self._refuse_other_delimiter()
-        self.sign = decimal or self._find_sign()
+        rows = slice(1, 1 + _SAMPLE_ROWS)
+        self.sign = decimal or find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
         self.decimal = self.sign or "."
         self._describe()
 
@@ -87,16 +88,12 @@ class DelimitedTable(Table):
             sign = match.group(1)
             cells = self._text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
             if len({cell.count(sign) for cell in cells}) == 1:
-                raise file_error(
-                    self.origin,
-                    f"has one column only, {self.names[0]!r}",
+                raise TableError(
+                    f"{self.origin} has one column only, {self.names[0]!r}",
                     f"if {sign!r} is between its cells, pass {{}}; if it is one column, pass {{}}",
+                    file=self.origin,
                     arguments=[("delimiter", sign), ("delimiter", ",")],
                 )
-
-    def _find_sign(self) -> str | None:
-        rows = slice(1, 1 + _SAMPLE_ROWS)
-        return find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
 
     def _describe(self) -> None:
         if self.dialect.delimiter != ("\t" if self.kind == "tsv" else ",") and len(self.names) > 1:
@@ -114,8 +111,7 @@ class DelimitedTable(Table):
         stops = self.layout.stops[rows, position].astype(np.int64)
         data = np.frombuffer(self.layout.body, dtype=np.uint8)
         if self.dialect.blanks:
-            while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
-                starts[more] += 1
+            starts = skip_blanks(self.layout.body, starts, stops)
         quoted = np.zeros(len(starts), dtype=bool)
         if self.dialect.quote:
             quoted = (stops - starts >= 2) & (data[np.minimum(starts, len(data) - 1)] == ord(self.dialect.quote))
@@ -240,9 +236,6 @@ def _check_encodable(cells: Any, encoding: Encoding, name: str, origin: str) -> 
         try:
             cell.encode(encoding.name)
         except UnicodeEncodeError:
-            raise TableError(
-                f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}",
-                "convert the file to UTF-8 first, or write to .parquet",
-                file=origin,
-                column=name,
-            ) from None
+            problem = f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}"
+            advice = "convert the file to UTF-8 first, or write to .parquet"
+            raise TableError(problem, advice, file=origin, column=name) from None

@@ -164,12 +164,8 @@ def refuse_document(path: Path) -> None:
     """Refuse text whose name says that it is a document."""
     what = _DOCUMENTS.get(_ending(path))
     if what is not None:
-        raise file_error(
-            path,
-            f"is not a table: it is {what} by its name",
-            "save the table in it as CSV, or pass {} if it is one",
-            format="csv",
-        )
+        problem = f"is not a table: it is {what} by its name"
+        raise file_error(path, problem, "save the table in it as CSV, or pass {} if it is one", format="csv")
 
 
 def format_of_bytes(data: bytes, origin: str) -> str | None:

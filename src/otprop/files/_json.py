@@ -20,15 +20,6 @@ _LINE = re.compile(r"[^\r\n]*[^\r\n\t ][^\r\n]*")
 _DECODER = json.JSONDecoder()
 
 
-def _is_unicode(text: str) -> bool:
-    """Whether a text of JSON, which may hold half of a surrogate pair, can be written."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
 class JsonTable(ArrowTable):
     """A table that keeps the text of its file: new values are inserted, the rest stays byte for byte.
 
@@ -50,7 +41,7 @@ class JsonTable(ArrowTable):
         check_dense(len(rows), len(names), sum(len(row) for row in rows), self.origin)
         columns = []
         for name in names:
-            if not _is_unicode(name):
+            if any("\ud800" <= letter <= "\udfff" for letter in name):  # half of a surrogate pair, as JSON allows
                 raise file_error(self.origin, f"has the key {name!r}, which is not valid Unicode")
             column, note = from_values([row.get(name) for row in rows], name, self.origin)
             self._note(note)
@@ -100,12 +91,9 @@ class JsonTable(ArrowTable):
         except (ValueError, RecursionError) as error:
             raise self._damaged(at, one_line(error)) from error
         if not isinstance(record, dict):
-            raise file_error(
-                self.origin,
-                f"is JSON, but no table: line {self._line(at)} has {text[at - start :][:20]!r} where an "
-                "object is expected",
-                'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line',
-            )
+            found = f"line {self._line(at)} has {text[at - start :][:20]!r} where an object is expected"
+            advice = 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line'
+            raise file_error(self.origin, f"is JSON, but no table: {found}", advice)
         return record, start + stop
 
     def _skip(self, at: int) -> int:

@@ -169,27 +169,18 @@ class LabelStudioTable(JsonTable):
 
     def _without_choices(self, records: Sequence[Mapping[str, Any]]) -> TableError:
         if self._others:
-            return file_error(
-                self.origin,
-                f"has annotations of type {listed(self._others)}, and none of type {CHOICES!r}",
-                "classes of whole tasks are read only",
-            )
-        return file_error(
-            self.origin,
-            f"has {len(records)} tasks of Label Studio, and none has an annotation",
-            "annotate some of each class and export them again",
-        )
+            problem = f"has annotations of type {listed(self._others)}, and none of type {CHOICES!r}"
+            return file_error(self.origin, problem, "classes of whole tasks are read only")
+        problem = f"has {len(records)} tasks of Label Studio, and none has an annotation"
+        return file_error(self.origin, problem, "annotate some of each class and export them again")
 
     def _bad(self, row: int, what: str, advice: str) -> TableError:
         advice = advice.replace("{", "{{").replace("}", "}}")
         return file_error(self.origin, f": {self._task_names[row]} {what}", advice)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
-        raise TableError(
-            f"columns cannot be added to the tasks of {self.origin}",
-            "name an output that ends in .csv, or write predictions with LabelResult.to_label_studio",
-            file=self.origin,
-        )
+        advice = "name an output that ends in .csv, or write predictions with LabelResult.to_label_studio"
+        raise TableError(f"columns cannot be added to the tasks of {self.origin}", advice, file=self.origin)
 
     def write_predictions(
         self,

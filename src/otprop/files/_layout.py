@@ -1,4 +1,4 @@
-"""Positions of the records and cells in delimited text."""
+"""Delimited text: its delimiter and quote, and the positions of its records and cells."""
 
 from __future__ import annotations
 
@@ -9,10 +9,13 @@ import numpy as np
 
 from otprop._validation import ParameterError
 from otprop.files._encoding import line_of
-from otprop.files._errors import TableError, file_error
+from otprop.files._errors import file_error
 
 _BLOCK = 1 << 24  # bytes
 _DELIMITER, _LF, _CR, _QUOTE = 1, 2, 4, 8
+_DELIMITERS = (",", ";", "\t", "|", " ")  # a blank only if no other fits
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+_SAMPLE = 1 << 18  # bytes
 
 
 @dataclass(frozen=True)
@@ -62,13 +65,10 @@ def lay_out(body: bytes, dialect: Dialect, origin: str, start: int = 0) -> Layou
     try:
         cells = find_cells(body, dialect, start)
     except UnclosedQuoteError as error:
-        raise file_error(
-            origin,
-            f": the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed",
-            "close it, or pass {} if quotes mean nothing in this file",
-            quote="",
-        ) from None
-    return _table(body, cells, dialect, origin)
+        problem = f": the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed"
+        advice = "close it, or pass {} if quotes mean nothing in this file"
+        raise file_error(origin, problem, advice, quote="") from None
+    return _table(body, cells, origin)
 
 
 def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
@@ -168,62 +168,40 @@ def _separators_one_by_one(body: bytes, dialect: Dialect, start: int) -> tuple[n
     return np.array(where, dtype=dtype), np.array(kinds, dtype=np.uint8)
 
 
-def _table(body: bytes, cells: Cells, dialect: Dialect, origin: str) -> Layout:
+def skip_blanks(body: bytes, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Where the text of cells begins after blanks."""
+    starts, data = starts.copy(), np.frombuffer(body, dtype=np.uint8)
+    while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
+        starts[more] += 1
+    return starts
+
+
+def _table(body: bytes, cells: Cells, origin: str) -> Layout:
     """Drop the blank lines and stack the records."""
     last = cells.last.astype(np.int64)
     first = np.append(np.int64(0), last[:-1] + 1)
     widths = last - first + 1
-    blank = (widths == 1) & _is_blank(body, cells, first)
+    blank = (widths == 1) & (skip_blanks(body, cells.starts[first], cells.stops[first]) >= cells.stops[first])
     n_columns = int(widths[~blank][0])
     wrong = np.flatnonzero(~blank & (widths != n_columns))
     if len(wrong):
-        raise _ragged(body, cells, first, widths, blank, wrong, origin)
+        at = int(wrong[0])
+        row, line = np.count_nonzero(~blank[:at]), line_of(body, int(cells.starts[first[at]]))
+        cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
+        many = "too many" if widths[at] > n_columns else "too few"
+        others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
+        problem = (
+            f": row {row} (line {line}) has {cells_found}, {many} for the {n_columns} columns of the header{others}"
+        )
+        raise file_error(
+            origin, problem, "fix it, or pass {} or {} if the file uses others", delimiter=None, quote=None
+        )
     starts, stops = cells.starts, cells.stops
     if blank.any():
         keep = np.repeat(~blank, widths)
         starts, stops = starts[keep], stops[keep]
     shape = (-1, n_columns)
     return Layout(body, starts.reshape(shape), stops.reshape(shape), cells.odd, int(blank.sum()))
-
-
-def _is_blank(body: bytes, cells: Cells, first: np.ndarray) -> np.ndarray:
-    """Which records have only blanks in their first cell."""
-    starts, stops = cells.starts[first].copy(), cells.stops[first]
-    data = np.frombuffer(body, dtype=np.uint8)
-    while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
-        starts[more] += 1
-    empty: np.ndarray = starts >= stops
-    return empty
-
-
-def _ragged(
-    body: bytes,
-    cells: Cells,
-    first: np.ndarray,
-    widths: np.ndarray,
-    blank: np.ndarray,
-    wrong: np.ndarray,
-    origin: str,
-) -> TableError:
-    at = int(wrong[0])
-    row = int(np.count_nonzero(~blank[:at]))
-    header = int(widths[~blank][0])
-    line = line_of(body, int(cells.starts[first[at]]))
-    cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
-    many = "too many" if widths[at] > header else "too few"
-    others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
-    return file_error(
-        origin,
-        f": row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header{others}",
-        "fix it, or pass {} or {} if the file uses others",
-        delimiter=None,
-        quote=None,
-    )
-
-
-_DELIMITERS = (",", ";", "\t", "|", " ")  # a blank only if no other fits
-_SAMPLE = 1 << 18  # bytes
-_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
 
 
 def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: int, prefer: str | None) -> Dialect:
@@ -237,10 +215,9 @@ def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: i
     else:
         delimiter = _NAMED.get(delimiter, delimiter)
         if len(delimiter) != 1 or delimiter in ("\n", "\r", quote) or not delimiter.isascii():
-            raise ParameterError(
-                "delimiter", f"must be one ASCII character, tab or space, and not the quote; got {delimiter!r}."
-            )
-    blanks = delimiter != " " and _blanks_follow(sample, delimiter, quote)
+            why = f"must be one ASCII character, tab or space, and not the quote; got {delimiter!r}."
+            raise ParameterError("delimiter", why)
+    blanks = delimiter != " " and _blanks_follow(sample, delimiter)
     return Dialect(delimiter, quote, blanks)
 
 
@@ -318,7 +295,7 @@ def _sample_cells(sample: bytes, dialect: Dialect) -> Cells | None:
     return None
 
 
-def _blanks_follow(sample: bytes, delimiter: str, quote: str) -> bool:
+def _blanks_follow(sample: bytes, delimiter: str) -> bool:
     """Whether a blank follows every delimiter, as in `a, "b"`."""
     lines = [line for line in re.split(rb"[\r\n]+", sample)[:50] if line]
     blank, every = (delimiter + " ").encode(), delimiter.encode()

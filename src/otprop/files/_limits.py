@@ -45,22 +45,15 @@ def check_size(size: int, compressed: int, origin: str, max_bytes: int | None) -
 
 def too_large(origin: str, limit: int) -> TableError:
     """The error of a file that is larger than the limit once it is decompressed."""
-    return file_error(
-        origin,
-        f"has more than {limit:,} bytes once it is unpacked",
-        "if you trust it, unpack it first or allow more with {}",
-        max_bytes=None,
-    )
+    advice = "if you trust it, unpack it first or allow more with {}"
+    return file_error(origin, f"has more than {limit:,} bytes once it is unpacked", advice, max_bytes=None)
 
 
 def check_dense(n_rows: int, n_columns: int, n_filled: int, origin: str) -> None:
     """Refuse a table with nearly only empty cells: they would need far more memory than the file."""
     if n_rows * n_columns > max(DENSE_CELLS, TIMES_FILLED * n_filled):
-        raise file_error(
-            origin,
-            f"has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values",
-            "remove the columns that few rows have",
-        )
+        problem = f"has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values"
+        raise file_error(origin, problem, "remove the columns that few rows have")
 
 
 def check_workbook(data: bytes, origin: str) -> None:

@@ -97,10 +97,6 @@ def read_numbers(name: str, distinct: DistinctValues, missing: np.ndarray, decim
     missing = distinct.isin(MISSING_NUMBERS)
     if missing.all():
         return None
-    return _with_either(name, distinct, missing, decimal)
-
-
-def _with_either(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: str) -> ParsedColumn | None:
     stripped = _strip_if_needed(distinct, missing)
     for sign in (decimal, _other(decimal)):
         plain, grouped = _masks(stripped.distinct, missing, sign)
@@ -201,9 +197,8 @@ def _numbers(
         values = np.where(stripped.percent, values / 100, values)
     for example in stripped.examples:
         if not missing[example]:
-            notes.append(
-                f"column {name!r} has cells such as {distinct.value(example)!r}, read as {values[example]:.10g}"
-            )
+            cell = distinct.value(example)
+            notes.append(f"column {name!r} has cells such as {cell!r}, read as {values[example]:.10g}")
     return ParsedColumn(values[distinct.codes], Reading("number", sign, _unit(stripped)), notes)
 
 

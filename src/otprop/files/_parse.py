@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import time, timedelta
+from datetime import datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -41,7 +41,7 @@ def read_dates(name: str, distinct: DistinctValues, missing: np.ndarray, decimal
     sample = distinct.sample()
     if not (sample.match(rf"^\d.*[-/. :]|^({_MONTHS})", ignore_case=True) | sample.isin(MISSING)).all():
         return None
-    if _are_iso(distinct, missing):
+    if (distinct.match(rf"^\d{{4}}-\d{{1,2}}-\d{{1,2}}([T ]{_ISO_TIME})?{_ZONE}?$") | missing).all():
         return _iso(distinct, missing)
     for pattern, forms in _ORDERS:
         if not (_written(distinct, pattern) | missing).all():
@@ -120,10 +120,6 @@ def _written(distinct: DistinctValues, pattern: str) -> np.ndarray:
     return distinct.match(rf"^(?:{pattern})(?:[T ,]+{_CLOCK})?$", ignore_case=True)
 
 
-def _are_iso(distinct: DistinctValues, missing: np.ndarray) -> bool:
-    return bool((distinct.match(rf"^\d{{4}}-\d{{1,2}}-\d{{1,2}}([T ]{_ISO_TIME})?{_ZONE}?$") | missing).all())
-
-
 def _iso(distinct: DistinctValues, missing: np.ndarray) -> ParsedColumn | None:
     zoned = distinct.match(rf"{_ISO_TIME}{_ZONE}$")[~missing]
     if zoned.any() and not zoned.all():  # cells without a zone cannot be compared with the others
@@ -176,9 +172,7 @@ def _seconds(clock: Any) -> np.ndarray:
 
 
 def _time_of_day(seconds: float) -> time:
-    whole = timedelta(microseconds=min(round(seconds * 1e6), 86_400_000_000 - 1))
-    minutes, rest = divmod(whole.seconds, 60)
-    return time(minutes // 60, minutes % 60, rest, whole.microseconds)
+    return (datetime.min + timedelta(microseconds=min(round(seconds * 1e6), 86_400_000_000 - 1))).time()
 
 
 def _first_misfit(distinct: DistinctValues, missing: np.ndarray) -> int:
@@ -247,13 +241,9 @@ def parse_like(name: str, text: Any, reading: Reading, here: str | None, origin:
     else:
         return ParsedColumn(distinct.to_rows(missing), reading)
     if column is None:
-        raise file_error(
-            origin,
-            f": column {name!r}, row {distinct.first_row(wrong)}: {distinct.value(wrong)!r} is {expected}; "
-            f"this column held {held} when the model was made",
-            "fix the cell or leave it empty",
-            column=name,
-        )
+        cell = f": column {name!r}, row {distinct.first_row(wrong)}: {distinct.value(wrong)!r} is {expected}"
+        problem = f"{cell}; this column held {held} when the model was made"
+        raise file_error(origin, problem, "fix the cell or leave it empty", name)
     column.notes += _errors(name, distinct)
     return column
 
@@ -302,12 +292,8 @@ def _errors(name: str, distinct: DistinctValues) -> list[str]:
     wrong = distinct.isin(SPREADSHEET_ERRORS)
     if not wrong.any():
         return []
-    return [f"column {name!r} has {distinct.first(wrong)} in {_rows(distinct, wrong)}, taken as missing"]
-
-
-def _rows(distinct: DistinctValues, mask: np.ndarray) -> str:
-    count = int(distinct.counts[mask].sum())
-    return f"{count} row{'s' if count > 1 else ''}"
+    count = int(distinct.counts[wrong].sum())
+    return [f"column {name!r} has {distinct.first(wrong)} in {count} row{'s' if count > 1 else ''}, taken as missing"]
 
 
 def _mixed(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: str) -> list[str]:

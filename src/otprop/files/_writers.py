@@ -1,4 +1,4 @@
-"""An Arrow table written in each of the formats."""
+"""An Arrow table written in each of the formats, to a file, compressed where its name says so, or to a stream."""
 
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ from otprop.files._optional import import_optional, ipc, openpyxl, pa, parquet
 from otprop.files.atomic import write_atomic
 
 Writer = Callable[[BinaryIO], None]
+MAX_CHARACTERS = 32_767  # of a cell of Excel's
+_EXACT = 2**53  # Excel keeps numbers as floats
 _JSON_ROWS = 10_000  # rows of JSON at once
 
 
@@ -126,9 +128,8 @@ def to_array(column: Any, name: str) -> np.ndarray:
         if flat.null_count == 0 and flat.type.bit_width >= 8:
             return np.asarray(flat).reshape(len(column), column.type.list_size)
     if pa.types.is_nested(column.type):
-        raise TableError(
-            f"column {name!r} of type {column.type} cannot be written to NPZ", "write to .parquet", column=name
-        )
+        problem = f"column {name!r} of type {column.type} cannot be written to NPZ"
+        raise TableError(problem, "write to .parquet", column=name)
     if pa.types.is_dictionary(column.type):
         return to_array(column.cast(column.type.value_type), name)
     values = np.asarray(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy())
@@ -145,11 +146,7 @@ def write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray, compress
         np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
 
 
-MAX_CHARACTERS = 32_767  # of a cell of Excel's
-_EXACT = 2**53  # Excel keeps numbers as floats
-
-
-def write_workbook(whole: Any) -> Callable[[BinaryIO], None]:
+def write_workbook(whole: Any) -> Writer:
     """A function that writes an Arrow table as a workbook of one sheet."""
     import_optional("openpyxl", "excel")
     check_sheet_size(whole.num_rows, whole.num_columns)
@@ -171,11 +168,9 @@ def write_workbook(whole: Any) -> Callable[[BinaryIO], None]:
 def check_sheet_size(n_rows: int, n_columns: int) -> None:
     """Refuse a table that is too large for a sheet."""
     if n_rows + 1 > MAX_ROWS or n_columns > MAX_COLUMNS:
-        raise TableError(
-            f"{n_rows} rows and {n_columns} columns do not fit into an Excel sheet, which holds {MAX_ROWS - 1} rows "
-            f"and {MAX_COLUMNS} columns",
-            "write to .csv or .parquet",
-        )
+        sheet = f"an Excel sheet, which holds {MAX_ROWS - 1} rows and {MAX_COLUMNS} columns"
+        problem = f"{n_rows} rows and {n_columns} columns do not fit into {sheet}"
+        raise TableError(problem, "write to .csv or .parquet")
 
 
 def to_cell(value: Any, column: str) -> Any:
@@ -192,12 +187,9 @@ def to_cell(value: Any, column: str) -> Any:
         value = value.isoformat(" ") if isinstance(value, dt.datetime) else plain_text(value)
     illegal = import_optional("openpyxl.cell.cell", "excel").ILLEGAL_CHARACTERS_RE
     if len(value) > MAX_CHARACTERS or illegal.search(value):
-        raise TableError(
-            f"column {column!r}: {value[:40]!r} cannot be in an Excel cell, which holds {MAX_CHARACTERS} characters "
-            "and no control characters",
-            "write to .csv or .parquet",
-            column=column,
-        )
+        cell = f"an Excel cell, which holds {MAX_CHARACTERS} characters and no control characters"
+        problem = f"column {column!r}: {value[:40]!r} cannot be in {cell}"
+        raise TableError(problem, "write to .csv or .parquet", column=column)
     return value
 
 

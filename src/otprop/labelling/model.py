@@ -28,7 +28,7 @@ from otprop.table.columns import pandas
 from otprop.table.errors import ColumnError
 from otprop.table.features import Features
 from otprop.table.images import with_folder
-from otprop.table.text_model import LocalTextModel
+from otprop.table.text import LocalTextModel
 
 if TYPE_CHECKING:
     from otprop.labelling.job import Job

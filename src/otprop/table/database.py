@@ -43,16 +43,7 @@ def default_output(source: str) -> str:
 
 
 def read_database(source: str | os.PathLike[str]) -> Table:
-    """The rows of a table or a view, in the order of the database; raises TableError, which lists the tables.
-
-    Parameters
-    ----------
-    source : str or path, such as "lots.db::lots"
-
-    Returns
-    -------
-    Table
-    """
+    """The rows of a table or a view ("lots.db::lots"), in the order of the database; TableError lists the tables."""
     import pandas as pd
 
     path, name = database_parts(source)
@@ -72,11 +63,9 @@ def read_database(source: str | os.PathLike[str]) -> Table:
             found = connection.execute(f"SELECT * FROM {quoted}")
             columns = [column[0] for column in found.description]
             frame = pd.DataFrame(_rows(found, limit, source), columns=columns, dtype=object).infer_objects()
-    except sqlite3.OperationalError as error:
-        if "interrupted" not in str(error):
-            raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
-        raise TableError(f"{source} takes too long to compute", _OTHER, file=path) from None
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and "interrupted" in str(error):
+            raise TableError(f"{source} takes too long to compute", _OTHER, file=path) from None
         raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
     table = table_of_frame(frame, os.fspath(source), parse_text=True)
     table.path, table.written_as = path, "csv"

@@ -29,15 +29,10 @@ _ENDINGS = (".onnx", ".pt", ".pth", ".ts", ".torchscript")
 
 
 class ImageModel(Describer):
-    """Makes vectors of unit length of decoded pictures.
-
-    Attributes
-    ----------
-    title : str, of the model in a list of columns
-    """
+    """Makes vectors of unit length of decoded pictures."""
 
     small = MAX_SIDE
-    title: str
+    title: str  # in a list of columns
 
     def one(self, data: bytes) -> Any:
         image = decode_picture(data, self.small)
@@ -69,13 +64,7 @@ class FunctionModel(ImageModel):
 
 @saved_as("table.local_image_model", drops=("_run", "_cache", "path"))  # a model file never names a file to open
 class LocalImageModel(ImageModel):
-    """An ONNX or TorchScript file that takes a batch of pictures; a saved model keeps name and digest, not the path.
-
-    Attributes
-    ----------
-    path : str
-    digest : str, sha256 of the file
-    """
+    """An ONNX or TorchScript file that takes a batch of pictures; a saved model keeps name and digest, not the path."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         place = Path(path).expanduser().absolute()
@@ -176,9 +165,8 @@ def _open_torch(path: str) -> Any:
             network = torch.jit.load(path, map_location="cpu").eval()
     except (RuntimeError, ValueError) as error:
         why = str(error).strip().splitlines()[0][:150]
-        raise CellError(
-            f"cannot open the image model {path}: it is not a TorchScript file of torch.jit ({why})"
-        ) from None
+        problem = f"cannot open the image model {path}: it is not a TorchScript file of torch.jit ({why})"
+        raise CellError(problem) from None
 
     def run(images: list[Any]) -> np.ndarray:
         with torch.inference_mode():
@@ -224,17 +212,14 @@ class _ImageColumn(Encoder):
     """A column of paths; pictures that cannot be read are missing, and `notes` says which."""
 
     role = "image"
+    model: Describer = BUILT_IN
     notes: list[str]
     n_numbers: int
-
-    def describer(self) -> Describer:
-        """What makes vectors of pictures."""
-        return BUILT_IN
 
     def read(self, column: Any) -> np.ndarray:
         texts = texts_of(column)
         names = [str(text).strip() if known else None for text, known in zip(texts, texts.notna(), strict=True)]
-        found = picture_vectors(names, _folder_of(column), self.describer())
+        found = picture_vectors(names, _folder_of(column), self.model)
         self.notes = [_note(names, found.problems)] if found.problems else []
         n_numbers = self.n_numbers if hasattr(self, "n_numbers") else found.vectors.shape[1]
         if found.vectors.shape[1] not in (0, n_numbers):
@@ -277,10 +262,7 @@ class _ImageColumn(Encoder):
 class ImageEncoder(_ImageColumn):
     """Pictures by gradients, thumbnails, colours and textures, reduced together.
 
-    Attributes
-    ----------
-    centre : ndarray of shape (n_numbers,)
-    directions : ndarray of shape (n_numbers, n_parts), with the scales of the blocks in them
+    `directions`, of shape (n_numbers, n_parts), have the scales of the blocks in them.
     """
 
     def fit_vectors(self, vectors: np.ndarray) -> None:
@@ -310,11 +292,10 @@ class ImageEncoder(_ImageColumn):
 class ImageModelEncoder(_ImageColumn):
     """Pictures by an image model; one that is an object of Python's cannot be saved."""
 
+    model: ImageModel
+
     def __init__(self, model: ImageModel) -> None:
         self.model = model
-
-    def describer(self) -> Describer:
-        return self.model
 
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, by {self.model.title} in {len(self.parts)} dimensions"
@@ -323,12 +304,9 @@ class ImageModelEncoder(_ImageColumn):
         """Raise an error unless what came from a file is the name and digest of a local model, and nothing else."""
         if type(self.n_numbers) is not int or not 0 < self.n_numbers <= MAX_NUMBERS:
             raise ValueError("a column of pictures has vectors that are too long.")
-        model = self.model
-        if (
-            type(model) is not LocalImageModel
-            or not {"digest", "title"} >= set(vars(model))
-            or not DIGEST.fullmatch(model.digest)
-        ):
+        model: Any = self.model
+        known = type(model) is LocalImageModel and {"digest", "title"} >= set(vars(model))
+        if not known or not DIGEST.fullmatch(model.digest):
             raise ValueError("a column of pictures has no image model.")
 
     def use(self, model: LocalImageModel | None) -> None:

@@ -56,23 +56,17 @@ def open_table(
     progress: ProgressCallback = no_progress,
     **reading: Any,
 ) -> Table:
-    """The table of a file, a folder of pictures or texts, or cells.
+    """The table of a file or stream, a folder of pictures or texts, or cells.
 
     Parameters
     ----------
     source : str, path or binary stream
     labels : path, DataFrame, mapping or None, labels of a folder of pictures or texts
-    use_rep : str or None, the matrix of an `.h5ad` file with the vectors of the cells
-    graph : str or None, the matrix of an `.h5ad` file with the affinities between the cells
+    use_rep, graph : str or None, the matrices of an `.h5ad` file with vectors and affinities of the cells
     vectors : path or None, a `.npy` file with a vector for each row
     target : str or None, the column with the labels
     progress : callable, called while pictures are read
     **reading : arguments of `read_table`
-
-    Returns
-    -------
-    Table
-        With `default_target` if the source has its own column of labels.
     """
     if row_files(source, labels) is not None:
         table = read_row_folder(source, labels, target, progress, reading.get("encoding"))
@@ -235,9 +229,8 @@ def _data_files(state: dict[str, Any]) -> list[str]:
     if state.get("_indices_data_files"):
         raise ValueError("its rows are chosen by another file; call flatten_indices() and save it again")
     files = state.get("_data_files")
-    names: list[Any] = (
-        [one.get("filename") for one in files if isinstance(one, dict)] if isinstance(files, list) else []
-    )
+    files = files if isinstance(files, list) else []
+    names: list[Any] = [one.get("filename") for one in files if isinstance(one, dict)]
     if not names or not all(isinstance(name, str) and name == Path(name).name for name in names):
         raise ValueError(f"{_STATE} names no files in the folder")  # and none outside of it
     if len(set(names)) < len(names):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -129,29 +129,17 @@ def picture_progress(progress: ProgressCallback) -> Iterator[None]:
 
 @dataclass
 class PictureVectors:
-    """Vectors of files, and why some have none.
+    """Vectors of files, and why some have none."""
 
-    Attributes
-    ----------
-    vectors : ndarray of float16 of shape (n_files, n_numbers); NaN where there is none
-    problems : dict of int to str, the place of a file that cannot be read, and a sentence that continues after its name
-    """
-
-    vectors: np.ndarray
-    problems: dict[int, str] = field(default_factory=dict)
+    vectors: np.ndarray  # float16 of shape (n_files, n_numbers); NaN where there is none
+    problems: dict[int, str]  # by the place of a file that cannot be read: a sentence that continues after its name
 
 
 class Describer:
-    """Makes vectors of decoded pictures.
+    """Makes vectors of decoded pictures."""
 
-    Attributes
-    ----------
-    name : str or None, of the cache; None where the vectors are not kept
-    small : int or None, as in `decode_picture`
-    """
-
-    name: str | None = f"descriptors-{VERSION}"
-    small: int | None = _SMALL
+    name: str | None = f"descriptors-{VERSION}"  # of the cache; None where the vectors are not kept
+    small: int | None = _SMALL  # as in `decode_picture`
     _cache: VectorCache | None = None
 
     def one(self, data: bytes) -> Any:

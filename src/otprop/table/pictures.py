@@ -76,10 +76,7 @@ def is_picture_name(name: str) -> bool:
 def decode_picture(data: bytes, small: int | None = None) -> Any:
     """The first frame as an upright RGB image of Pillow; transparent parts are white.
 
-    Parameters
-    ----------
-    data : bytes, of the file
-    small : int or None, a smaller image will do as long as its sides are not below this; JPEG files decode faster so
+    `small`: a smaller image will do as long as its sides are not below this; JPEG files decode faster so.
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 

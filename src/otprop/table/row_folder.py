@@ -27,18 +27,11 @@ _LABEL_NAMES = ("label", "class", "target", "category")
 
 @dataclass(frozen=True)
 class RowFiles:
-    """The files that are rows.
+    """The files that are rows."""
 
-    Attributes
-    ----------
-    plural : str, what messages call them
-    formats : str, which there are
-    matches : callable, whether a name is that of such a file
-    """
-
-    plural: str
-    formats: str
-    matches: Callable[[str], bool]
+    plural: str  # what messages call them
+    formats: str  # which there are
+    matches: Callable[[str], bool]  # whether a name is that of such a file
 
 
 PICTURES = RowFiles("pictures", "PNG, JPEG, GIF, WebP, BMP or TIFF", is_picture_name)
@@ -288,11 +281,8 @@ def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path,
     hits = {name: sum(bool(lookup(cell)) for cell in table.cells(name) if _filled(cell)) for name in table.names}
     best = max(hits, key=lambda name: hits[name])
     if not hits[best]:
-        raise file_error(
-            table.origin,
-            f"has no column with names of {kind.plural} in {folder}, such as {names[0]!r}; its columns: "
-            f"{listed(table.names)}",
-        )
+        problem = f"has no column with names of {kind.plural} in {folder}, such as {names[0]!r}"
+        raise file_error(table.origin, f"{problem}; its columns: {listed(table.names)}")
     return best
 
 
