@@ -16,6 +16,8 @@ from otprop.files._numbers import number_mask
 from otprop.files._optional import pa, pc
 
 Column = Sequence[Any] | np.ndarray
+_BLOCK = 100_000  # texts joined at once
+FORMULA = "=+-@\t\r\n"  # first characters that spreadsheets take for a formula
 
 
 def to_arrow(column: Column) -> Any:
@@ -113,10 +115,6 @@ def _encode(filled: Any, column: Any) -> Any:
     return pa.chunked_array(
         [pa.DictionaryArray.from_arrays(chunk, known, ordered=kind.ordered) for chunk in chunks], type=kind
     )
-
-
-_BLOCK = 100_000  # texts joined at once
-FORMULA = "=+-@\t\r\n"  # first characters that spreadsheets take for a formula
 
 
 def as_text(array: Any, name: str, decimal: str = ".") -> Any:

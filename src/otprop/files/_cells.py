@@ -17,7 +17,7 @@ from otprop._errors import OtpropError
 from otprop.files._arrow import Column
 from otprop.files._columnar import ArrowTable
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
-from otprop.files._optional import import_optional, pa
+from otprop.files._optional import import_optional, pa, pandas
 from otprop.files._table import InputFile
 from otprop.files._writers import Writer
 
@@ -185,27 +185,17 @@ class CellsFile:
             found = member(self._file, "obsm")
             return [name for name in getattr(found, "keys", list)() if getattr(member(found, name), "ndim", 0) == 2]
 
-    def representation(self, name: str) -> np.ndarray:
-        """A matrix of `obsm`."""
-        with self._reading("obsm"):
-            return numbers(member(member(self._file, "obsm"), name), self._n_cells)
-
-    def expression(self) -> Any:
-        """`X`, dense or sparse as it is; None where there is none."""
-        if "X" not in self._file:
-            return None
-        with self._reading("X"):
-            return _matrix(member(self._file, "X"), self._n_cells)
-
     def graphs(self) -> list[str]:
         """The names of the matrices between the cells, in `obsp`."""
         with self._reading("obsp"):
             return list(member(self._file, "obsp").keys()) if "obsp" in self._file else []
 
-    def graph(self, name: str) -> Any:
-        """A matrix of `obsp`."""
-        with self._reading("obsp"):
-            return _matrix(member(member(self._file, "obsp"), name), self._n_cells)
+    def matrix(self, part: str, name: str = "") -> Any:
+        """`X`, or a matrix of `obsm` or `obsp`, dense or sparse as it is; None where there is no `X`."""
+        if part not in self._file:
+            return None
+        with self._reading(part):
+            return _matrix(member(self._file, f"{part}/{name}" if name else part), self._n_cells)
 
     @contextmanager
     def _reading(self, part: str) -> Iterator[None]:
@@ -289,16 +279,13 @@ def _add_column(h5py: Any, obs: Any, name: str, cells: list[Any]) -> None:
         numbers = cells if whole else [np.nan if cell is None else float(cell) for cell in cells]
         _encoding(obs.create_dataset(name, data=np.array(numbers)), "array")
     else:
-        texts = [None if cell is None else str(cell) for cell in cells]
-        classes = sorted({text for text in texts if text is not None})
-        place = {text: number for number, text in enumerate(classes)}
-        codes = np.array([-1 if text is None else place[text] for text in texts], dtype=np.int32)
+        texts = pandas.Categorical([None if cell is None else str(cell) for cell in cells])
         group = obs.create_group(name)
         _encoding(group, "categorical")
         group.attrs["ordered"] = False
-        _encoding(group.create_dataset("codes", data=codes.astype(np.min_scalar_type(-len(classes) - 1))), "array")
-        found = group.create_dataset("categories", data=np.array(classes, dtype=object), dtype=h5py.string_dtype())
-        _encoding(found, "string-array")
+        _encoding(group.create_dataset("codes", data=texts.codes), "array")
+        classes = np.array(texts.categories, dtype=object)
+        _encoding(group.create_dataset("categories", data=classes, dtype=h5py.string_dtype()), "string-array")
 
 
 def _encoding(element: Any, kind: str) -> None:

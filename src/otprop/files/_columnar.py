@@ -17,6 +17,7 @@ from otprop.files._writers import Writer, columnar_writer, is_text
 
 SAMPLE_ROWS = 2000  # for the decimal sign
 _UNITS = {"s": 1.0, "ms": 1e3, "us": 1e6, "ns": 1e9}
+_FRAMES = {b"\x04\x22\x4d\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}  # first bytes of a compressed buffer
 
 
 class ArrowTable(Table):
@@ -103,9 +104,6 @@ def _to_pandas(column: Any, kind: Any) -> Any:
     if types.is_binary(kind) or types.is_large_binary(kind) or types.is_fixed_size_binary(kind):
         return [None if value is None else value.hex() for value in column.to_pylist()]
     return column.to_pandas()
-
-
-_FRAMES = {b"\x04\x22\x4d\x18": "lz4", b"\x28\xb5\x2f\xfd": "zstd"}  # first bytes of a compressed buffer
 
 
 class ColumnarTable(ArrowTable):

@@ -92,6 +92,10 @@ class DistinctValues:
         """The values as an Arrow array, null where they are missing."""
         return pc.if_else(pa.array(missing), pa.scalar(None, self.values.type), self.values)
 
+    def to_objects(self, missing: np.ndarray) -> Any:
+        """The values as a pandas Series of Python text, None where they are missing."""
+        return self.null_where(missing).to_pandas().astype(object)
+
     def to_rows(self, missing: np.ndarray) -> Any:
         """The text of every row as a pandas Series."""
         return self.null_where(missing).take(pa.array(self.codes)).to_pandas()

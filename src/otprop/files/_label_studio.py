@@ -93,9 +93,9 @@ class LabelStudioTable(JsonTable):
     def _data(self, row: int, task: Mapping[str, Any]) -> dict[str, Any]:
         data = task.get("data")
         if not isinstance(data, dict):
-            raise self._bad(row, "has no object 'data'", "export the tasks again as JSON")
+            raise self._bad(row, "has no object 'data'")
         if not isinstance(task.get("annotations", []), list):
-            raise self._bad(row, "has 'annotations' that are not a list", "export the tasks again as JSON")
+            raise self._bad(row, "has 'annotations' that are not a list")
         return data
 
     def _said(self, row: int, task: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
@@ -103,7 +103,7 @@ class LabelStudioTable(JsonTable):
         found = []
         for annotation in task.get("annotations", []):
             if not isinstance(annotation, dict) or not isinstance(annotation.get("result", []), list):
-                raise self._bad(row, "has an annotation without a list 'result'", "export the tasks again as JSON")
+                raise self._bad(row, "has an annotation without a list 'result'")
             if annotation.get("was_cancelled"):
                 continue
             chosen: dict[str, list[str]] = {}
@@ -130,9 +130,7 @@ class LabelStudioTable(JsonTable):
         labels = value.get(CHOICES) if isinstance(value, dict) else None
         is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not (is_list and isinstance(field, str) and field and isinstance(to_name, str)):
-            raise self._bad(
-                row, "has choices without 'from_name', 'to_name' or a list of texts", "export the tasks again as JSON"
-            )
+            raise self._bad(row, "has choices without 'from_name', 'to_name' or a list of texts")
         self._to_names.setdefault(field, to_name)
         chosen.setdefault(field, []).extend(labels or [])
 
@@ -174,7 +172,7 @@ class LabelStudioTable(JsonTable):
         problem = f"has {len(records)} tasks of Label Studio, and none has an annotation"
         return file_error(self.origin, problem, "annotate some of each class and export them again")
 
-    def _bad(self, row: int, what: str, advice: str) -> TableError:
+    def _bad(self, row: int, what: str, advice: str = "export the tasks again as JSON") -> TableError:
         advice = advice.replace("{", "{{").replace("}", "}}")
         return file_error(self.origin, f": {self._task_names[row]} {what}", advice)
 
@@ -240,7 +238,7 @@ class LabelStudioTable(JsonTable):
         there = self.text[span[0] : span[1]]
         inside = there[1:-1].rstrip(_BLANKS)
         if there != "null" and not there.startswith("["):
-            raise self._bad(row, "has 'predictions' that are not a list", "export the tasks again as JSON")
+            raise self._bad(row, "has 'predictions' that are not a list")
         after = f"[{inside}, {prediction}]" if there != "null" and inside else f"[{prediction}]"
         return self.text[start : span[0]] + after + self.text[span[1] : stop]
 

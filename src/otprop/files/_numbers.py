@@ -148,22 +148,23 @@ def _other(sign: str) -> str:
     return "," if sign == "." else "."
 
 
-def _strip_if_needed(distinct: DistinctValues, missing: np.ndarray) -> Stripped:
-    """`strip`, skipped where all values are plain numbers."""
+def _are_plain(distinct: DistinctValues, missing: np.ndarray) -> bool:
+    """Whether Arrow reads all values as numbers, which is faster than patterns."""
     try:
         distinct.null_where(missing).cast(pa.float64())
     except pa.ArrowInvalid:
-        return strip(distinct)
-    return Stripped(distinct, np.zeros_like(missing), [], [])
+        return False
+    return True
+
+
+def _strip_if_needed(distinct: DistinctValues, missing: np.ndarray) -> Stripped:
+    """`strip`, skipped where all values are plain numbers."""
+    return Stripped(distinct, np.zeros_like(missing), [], []) if _are_plain(distinct, missing) else strip(distinct)
 
 
 def _masks(distinct: DistinctValues, missing: np.ndarray, decimal: str) -> tuple[np.ndarray, np.ndarray]:
     """`number_mask`, faster where all values are plain numbers."""
-    if decimal == ".":
-        try:
-            distinct.null_where(missing).cast(pa.float64())
-        except pa.ArrowInvalid:
-            return number_mask(distinct, decimal)
+    if decimal == "." and _are_plain(distinct, missing):
         return ~missing, np.zeros_like(missing)
     return number_mask(distinct, decimal)
 

@@ -34,6 +34,15 @@ _ORDERS = (  # pattern of a date, and the strptime formats it may have
     (rf"(?:{_LONG_MONTHS}) \d{{1,2}}, ?\d{{4}}", ("%B %d, %Y",)),
 )
 _DAY_FIRST, _MONTH_FIRST = r"^(1[3-9]|2\d|3[01])[/-]", r"^\d{1,2}[/-](1[3-9]|2\d|3[01])[/-]"
+_BOOLEANS = ({"true": True, "false": False}, {"yes": True, "no": False})
+_ANY_BOOLEAN = {**_BOOLEANS[0], **_BOOLEANS[1], "1": True, "0": False, "1.0": True, "0.0": False}
+_FEW = 10  # distinct values that may be categories
+_ADVICE = {
+    "dates": "write dates as 2024-12-31",
+    "times": "write times of day as 14:30, others as a number of seconds",
+    "numbers with a unit": "write the numbers alone",
+}
+_MOST = 0.9  # share of the cells that makes a column look like a type
 
 
 def read_dates(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: str) -> ParsedColumn | None:
@@ -88,7 +97,7 @@ def read_times(name: str, distinct: DistinctValues, missing: np.ndarray, decimal
     """The column as times of day if all of its cells are."""
     if not (distinct.match(rf"^{_CLOCK}$", ignore_case=True) | missing).all():
         return None
-    seconds = _seconds(distinct.null_where(missing).to_pandas().astype(object))
+    seconds = _seconds(distinct.to_objects(missing))
     if (np.isnan(seconds) & ~missing).any():
         return None
     clock = np.empty(len(seconds), dtype=object)
@@ -124,7 +133,7 @@ def _iso(distinct: DistinctValues, missing: np.ndarray) -> ParsedColumn | None:
     zoned = distinct.match(rf"{_ISO_TIME}{_ZONE}$")[~missing]
     if zoned.any() and not zoned.all():  # cells without a zone cannot be compared with the others
         return None
-    text = distinct.null_where(missing).to_pandas().astype(object)
+    text = distinct.to_objects(missing)
     try:
         dates = pandas.to_datetime(text, format=ISO, utc=bool(zoned.all()))
     except (ValueError, OverflowError):  # the 31st of February
@@ -142,7 +151,7 @@ def _with_form(name: str, distinct: DistinctValues, missing: np.ndarray, form: s
 
 def _parsed(distinct: DistinctValues, missing: np.ndarray, form: str) -> Any:
     """A date for each value, with its time if it has one; NaT where it cannot be parsed."""
-    text = distinct.null_where(missing).to_pandas().astype(object)
+    text = distinct.to_objects(missing)
     parts = text.str.extract(rf"(?i)^(?P<day>.*?)(?:[T ,]+(?P<clock>{_CLOCK}))?$")
     day = parts["day"].astype(object)
     if form in ("%b %d, %Y", "%B %d, %Y"):
@@ -177,24 +186,13 @@ def _time_of_day(seconds: float) -> time:
 
 def _first_misfit(distinct: DistinctValues, missing: np.ndarray) -> int:
     """The index of the first value that is not an ISO date."""
-    text = distinct.null_where(missing).to_pandas().astype(object)
+    text = distinct.to_objects(missing)
     dates = pandas.to_datetime(text, format=ISO, errors="coerce", utc=True)
     return int(np.argmax(np.asarray(dates.isna()) & ~missing))
 
 
 def _to_rows(dates: Any, distinct: DistinctValues) -> Any:
     return dates.take(distinct.codes).reset_index(drop=True)
-
-
-_BOOLEANS = ({"true": True, "false": False}, {"yes": True, "no": False})
-_ANY_BOOLEAN = {**_BOOLEANS[0], **_BOOLEANS[1], "1": True, "0": False, "1.0": True, "0.0": False}
-_FEW = 10  # distinct values that may be categories
-_ADVICE = {
-    "dates": "write dates as 2024-12-31",
-    "times": "write times of day as 14:30, others as a number of seconds",
-    "numbers with a unit": "write the numbers alone",
-}
-_MOST = 0.9  # share of the cells that makes a column look like a type
 
 
 def parse(name: str, text: Any, decimal: str) -> ParsedColumn:

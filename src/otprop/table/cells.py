@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -39,8 +40,8 @@ def read_cells(path: str | os.PathLike[str], use_rep: str | None = None, graph: 
     """
     with CellsFile(Path(path)) as file:
         table = file.table()
-        _choose(table, use_rep, file.representations(), file.representation, file.expression)
-        _choose_graph(table, graph, file.graphs(), file.graph)
+        _choose(table, use_rep, file.representations(), partial(file.matrix, "obsm"), partial(file.matrix, "X"))
+        _choose_graph(table, graph, file.graphs(), partial(file.matrix, "obsp"))
     return table
 
 

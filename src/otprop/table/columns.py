@@ -17,6 +17,7 @@ from otprop._saving import saved_as
 from otprop.table.errors import CellError
 
 FIT_ROWS = 100_000  # quantiles and means come from this many rows, evenly spread
+FLAG = "missing"
 
 
 def pandas() -> Any:
@@ -66,9 +67,6 @@ def shown(value: Any) -> str:
     """A value for a message, cut short."""
     text = repr(value)
     return text if len(text) <= 60 else text[:57] + "..."
-
-
-FLAG = "missing"
 
 
 class Encoder:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -53,19 +52,9 @@ def table_of_arrow(data: Any, origin: str = "the Arrow table") -> Table:
     return read_table(buffer, format="feather", origin=origin)
 
 
-def write_frame(
-    data: Any,
-    out: str | BinaryIO,
-    *,
-    force: bool = False,
-    excel_safe: bool = False,
-    mode_like: Path | None = None,
-) -> None:
-    """Write a frame of pandas, which may have no rows, in the format of the name, else and to a stream as CSV.
-
-    A new file can be read by no more people than `mode_like`, the file that the rows are from.
-    """
-    write_arrow(arrow_of_frame(data, []), out, force=force, excel_safe=excel_safe, mode_like=mode_like)
+def write_frame(data: Any, out: str | BinaryIO, **options: Any) -> None:
+    """Write a frame of pandas; the format and the options are those of `write_arrow`."""
+    write_arrow(arrow_of_frame(data, []), out, **options)
 
 
 def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:

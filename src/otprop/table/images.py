@@ -26,6 +26,11 @@ USUAL_SIDE = 224  # of the pictures where the model does not say
 MEAN, SPREAD = np.array([0.485, 0.456, 0.406], dtype=np.float32), np.array([0.229, 0.224, 0.225], dtype=np.float32)
 _FLOATS = {"tensor(float)": np.float32, "tensor(float16)": np.float16}
 _ENDINGS = (".onnx", ".pt", ".pth", ".ts", ".torchscript")
+FOLDER = "otprop.folder"  # attribute of a frame: where relative paths start
+FIT_ROWS, WIDTH = 5000, 50
+MIN_SHARE = 0.9  # of the cells that must look like paths of pictures
+LOOKED_FOR = 50  # files that are looked for to recognise a column
+MAX_NAMED = 5
 
 
 class ImageModel(Describer):
@@ -178,13 +183,6 @@ def _open_torch(path: str) -> Any:
     return run
 
 
-FOLDER = "otprop.folder"  # attribute of a frame: where relative paths start
-FIT_ROWS, WIDTH = 5000, 50
-MIN_SHARE = 0.9  # of the cells that must look like paths of pictures
-LOOKED_FOR = 50  # files that are looked for to recognise a column
-MAX_NAMED = 5
-
-
 def with_folder(frame: Any, table: Table) -> Any:
     """The frame, which now knows where relative paths in it start: at the file of the table, else here."""
     folder = table.folder or (Path() if table.path is None else table.path.parent)
@@ -212,22 +210,30 @@ class _ImageColumn(Encoder):
     """A column of paths; pictures that cannot be read are missing, and `notes` says which."""
 
     role = "image"
-    model: Describer = BUILT_IN
     notes: list[str]
     n_numbers: int
+
+    def describer(self) -> Describer:
+        """What makes vectors of pictures; a method, as attributes may come from a model file."""
+        return BUILT_IN
 
     def read(self, column: Any) -> np.ndarray:
         texts = texts_of(column)
         names = [str(text).strip() if known else None for text, known in zip(texts, texts.notna(), strict=True)]
-        found = picture_vectors(names, _folder_of(column), self.model)
-        self.notes = [_note(names, found.problems)] if found.problems else []
-        n_numbers = self.n_numbers if hasattr(self, "n_numbers") else found.vectors.shape[1]
-        if found.vectors.shape[1] not in (0, n_numbers):
-            raise CellError(f"has vectors of {found.vectors.shape[1]} numbers by its image model, not {n_numbers}")
-        if not found.vectors.shape[1]:
+        vectors, problems = picture_vectors(names, _folder_of(column), self.describer())
+        self.notes = []
+        if problems:
+            shown = listed([f"{names[place]} {why}" for place, why in problems.items()], MAX_NAMED, quoted=False)
+            count = f"{len(problems)} of {len(names)} pictures"
+            self.notes.append(f"{count} cannot be read and count as missing: {shown}")
+        width = vectors.shape[1]
+        n_numbers = self.n_numbers if hasattr(self, "n_numbers") else width
+        if width not in (0, n_numbers):
+            raise CellError(f"has vectors of {width} numbers by its image model, not {n_numbers}")
+        if not width:
             return np.full((len(names), n_numbers), np.nan, dtype=np.float16)
-        self.n_pictures = len(names) - len(found.problems) - names.count(None)
-        return found.vectors
+        self.n_pictures = len(names) - len(problems) - names.count(None)
+        return vectors
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnan(values).any(axis=1) if values.shape[1] else np.ones(len(values), dtype=bool)
@@ -292,10 +298,11 @@ class ImageEncoder(_ImageColumn):
 class ImageModelEncoder(_ImageColumn):
     """Pictures by an image model; one that is an object of Python's cannot be saved."""
 
-    model: ImageModel
-
     def __init__(self, model: ImageModel) -> None:
         self.model = model
+
+    def describer(self) -> Describer:
+        return self.model
 
     def describe(self) -> str:
         return f"{self.n_pictures} pictures, by {self.model.title} in {len(self.parts)} dimensions"
@@ -326,8 +333,3 @@ def _exists(path: Path) -> bool:
         return path.is_file()
     except (OSError, ValueError):
         return False
-
-
-def _note(names: list[Any], problems: dict[int, str]) -> str:
-    shown = listed([f"{names[place]} {why}" for place, why in problems.items()], MAX_NAMED, quoted=False)
-    return f"{len(problems)} of {len(names)} pictures cannot be read and count as missing: {shown}"

@@ -9,7 +9,6 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
 from otprop.table.columns import (
     BooleanEncoder,
@@ -146,14 +145,9 @@ def is_filler(column: Any, given: np.ndarray) -> np.ndarray:
 
 def follows_labels(filled: np.ndarray, given: np.ndarray) -> bool:
     """Whether cells are filled only, or nearly only, in the given rows, more than chance explains."""
+    from scipy.stats import hypergeom
+
     n_rows, n_given, n_filled, both = len(filled), int(given.sum()), int(filled.sum()), int((filled & given).sum())
     if n_filled == n_rows or both == 0 or filled[~given].mean() > NEARLY_ONLY * filled[given].mean():
         return False
-    most = np.arange(both, min(n_given, n_filled) + 1)  # by chance: the upper tail of the hypergeometric distribution
-    logs = _log_choose(n_given, most) + _log_choose(n_rows - n_given, n_filled - most) - _log_choose(n_rows, n_filled)
-    return bool(np.exp(logs).sum() < UNLIKELY)
-
-
-def _log_choose(n: Any, k: Any) -> Any:
-    """The logarithm of a binomial coefficient."""
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return bool(hypergeom.sf(both - 1, n_rows, n_given, n_filled) < UNLIKELY)

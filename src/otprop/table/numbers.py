@@ -14,6 +14,7 @@ from otprop.table.errors import CellError
 LIMIT = 3.0  # of squashed numbers, in quartile ranges: outliers keep their side, not their distance
 MIN_SPREAD = 0.2  # of squashed numbers; what varies less, such as a rare event, is not scaled up further
 FAR = 1e300
+NUMBERS_AT_ONCE = 2**23
 
 
 @saved_as("table.number")
@@ -98,9 +99,6 @@ def _squash(values: np.ndarray, centre: Any, spread: Any) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         z = np.clip((values - centre) / spread, -1e100, 1e100)
     return np.asarray(z / np.hypot(1.0, z / LIMIT))
-
-
-NUMBERS_AT_ONCE = 2**23
 
 
 @saved_as("table.embedding")

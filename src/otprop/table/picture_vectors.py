@@ -7,7 +7,6 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -37,6 +36,13 @@ BLOCKS = (0, 576, 832, 960, 1024, 1060)  # where the blocks of `describe_picture
 # such as the colours of grey pictures, then count less; chosen on digits, crops of photographs and drawn shapes
 WEIGHTS = (0.78, 0.255, 0.28, 0.715, 1.30)
 _CELLS = np.arange(SIDE)[:, None] // CELL * (SIDE // CELL) + np.arange(SIDE)[None, :] // CELL  # of each pixel
+CACHE = "OTPROP_IMAGE_CACHE"  # environment variable: the folder of the cache; empty for none
+MAX_CACHED = 100_000  # vectors in one file
+AT_ONCE = 64  # pictures in memory
+MAX_THREADS = 8
+_SMALL = 128  # sides that a picture may be decoded to for the descriptors
+_progress: ContextVar[ProgressCallback] = ContextVar("picture_progress", default=no_progress)
+_contents: dict[tuple[str, int, int], bytes] = {}  # sha256 by path, size and time of the last change
 
 
 def describe_picture(image: Any) -> dict[str, np.ndarray]:
@@ -107,16 +113,6 @@ def _rotation_classes() -> np.ndarray:
 _ROTATED = _rotation_classes()
 
 
-CACHE = "OTPROP_IMAGE_CACHE"  # environment variable: the folder of the cache; empty for none
-MAX_CACHED = 100_000  # vectors in one file
-AT_ONCE = 64  # pictures in memory
-MAX_THREADS = 8
-_SMALL = 128  # sides that a picture may be decoded to for the descriptors
-
-_progress: ContextVar[ProgressCallback] = ContextVar("picture_progress", default=no_progress)
-_contents: dict[tuple[str, int, int], bytes] = {}  # sha256 by path, size and time of the last change
-
-
 @contextmanager
 def picture_progress(progress: ProgressCallback) -> Iterator[None]:
     """Report the reading of pictures inside this block."""
@@ -125,14 +121,6 @@ def picture_progress(progress: ProgressCallback) -> Iterator[None]:
         yield
     finally:
         _progress.reset(token)
-
-
-@dataclass
-class PictureVectors:
-    """Vectors of files, and why some have none."""
-
-    vectors: np.ndarray  # float16 of shape (n_files, n_numbers); NaN where there is none
-    problems: dict[int, str]  # by the place of a file that cannot be read: a sentence that continues after its name
 
 
 class Describer:
@@ -162,8 +150,13 @@ class Describer:
 BUILT_IN = Describer()
 
 
-def picture_vectors(names: Sequence[str | None], folder: Path, describer: Describer = BUILT_IN) -> PictureVectors:
-    """The vectors of files, which may repeat; None has neither a vector nor a problem."""
+def picture_vectors(
+    names: Sequence[str | None], folder: Path, describer: Describer = BUILT_IN
+) -> tuple[np.ndarray, dict[int, str]]:
+    """The vectors of files, which may repeat, as float16, and why some have none: NaN, and a problem by its place.
+
+    A problem is a sentence that continues after the name of the file. None has neither a vector nor a problem.
+    """
     if not has_pillow():
         raise ImportError(NEEDS_PILLOW)
     progress, cache = _progress.get(), describer.cache()
@@ -185,7 +178,7 @@ def picture_vectors(names: Sequence[str | None], folder: Path, describer: Descri
                 if problem:
                     problems[place] = problem
     cache.save()
-    return PictureVectors(_stacked(keys, cache), problems)
+    return _stacked(keys, cache), problems
 
 
 def _made(path: Path, describer: Describer, cache: VectorCache) -> tuple[bytes | None, Any, str]:

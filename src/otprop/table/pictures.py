@@ -19,6 +19,16 @@ import numpy as np
 from otprop._errors import OtpropError, install_command
 
 MAX_BYTES = 200_000_000
+PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
+MAX_PIXELS, MAX_SIDE = 100_000_000, 65_535  # of a picture once it is decoded
+LARGE_PIXELS = 10_000_000  # from which on pictures are decoded one at a time: each may need a gigabyte
+MAX_SCANS = 64  # of a JPEG file; usual ones have ten, and each of them goes through all pixels
+STRIP_PIXELS = 1_000_000  # of a picture of numbers that are scaled at once
+NEEDS_PILLOW = f"reading pictures needs Pillow: {install_command('images')}"
+_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # none that starts another program
+_JPEG, _SCAN, _END = b"\xff\xd8", b"\xff\xda", b"\xff\xd9"
+_MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, except those within the data of a scan
+_large = Lock()
 
 
 class UnreadableFileError(OtpropError, ValueError):
@@ -45,18 +55,6 @@ def read_plain_file(path: Path) -> bytes:
     if not data:
         raise UnreadableFileError("is empty")
     return data
-
-
-PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
-MAX_PIXELS, MAX_SIDE = 100_000_000, 65_535  # of a picture once it is decoded
-LARGE_PIXELS = 10_000_000  # from which on pictures are decoded one at a time: each may need a gigabyte
-MAX_SCANS = 64  # of a JPEG file; usual ones have ten, and each of them goes through all pixels
-STRIP_PIXELS = 1_000_000  # of a picture of numbers that are scaled at once
-NEEDS_PILLOW = f"reading pictures needs Pillow: {install_command('images')}"
-_FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # none that starts another program
-_JPEG, _SCAN, _END = b"\xff\xd8", b"\xff\xda", b"\xff\xd9"
-_MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, except those within the data of a scan
-_large = Lock()
 
 
 class PictureError(UnreadableFileError):

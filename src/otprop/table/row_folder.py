@@ -68,27 +68,15 @@ def read_row_folder(
 ) -> Table:
     """The files of a folder as a table with the columns `path`, of texts `text`, and the target.
 
-    Parameters
-    ----------
-    folder : path
-    labels : path, DataFrame, mapping of names to labels, or None
-        None for the names of the sub-folders that the files are in; those directly in the folder have no label.
-    target : str or None
-        The column of `labels` with the labels, and the name of the column in the table; None to find it.
-    progress : callable, called while the pictures are read
-    encoding : str or None, of the texts; None to find it
-
-    Returns
-    -------
-    Table
-        Its `folder` is where the paths start, its `default_target` the column with the labels. Files that cannot be
-        read are not in it; a note names them.
+    `labels` are a file, a DataFrame or a mapping of names; None for the names of the sub-folders that the files are in.
+    `target` is the column of `labels` with the labels, and its name in the table; None to find it. Files that cannot be
+    read are not in the table; a note names them.
     """
     place, kind = Path(folder), row_files(folder, labels)
     assert kind is not None
     names, notes = _names_in(place, kind)
     if labels is None:
-        known, target = _sub_folders(names), target or TARGET
+        known, target = {name: name.partition("/")[0] for name in names if "/" in name}, target or TARGET
     else:
         known, target, found = _read_labels(labels, target, names, place, kind)
         notes += found
@@ -97,7 +85,7 @@ def read_row_folder(
     texts: dict[str, str] = {}
     if kind is PICTURES:
         with picture_progress(progress):
-            problems = picture_vectors(names, place).problems
+            problems = picture_vectors(names, place)[1]
     else:
         texts, problems, found = _read_texts(names, place, encoding)
         notes += found
@@ -183,11 +171,6 @@ def _names_in(folder: Path, kind: RowFiles) -> tuple[list[str], list[str]]:
     return names, [f"{n_odd} {kind.plural} are skipped: {why}"] if n_odd else []
 
 
-def _sub_folders(names: list[str]) -> dict[str, str]:
-    parts = {name: PurePosixPath(name).parts for name in names}
-    return {name: found[0] for name, found in parts.items() if len(found) > 1}
-
-
 def _as_table(columns: Mapping[str, list[str]], origin: str) -> Table:
     text = StringIO()
     writer = csv.writer(text, lineterminator="\n")
@@ -203,32 +186,36 @@ def _read_labels(
     """The label of each file that has one, the name of the target, and notes."""
     if isinstance(labels, Mapping):
         pairs, target, origin = list(labels.items()), target or TARGET, "labels"
-        beside, others = Path(), []
+        lookup, others = _Lookup(names, folder, Path()), []
     else:
         if not is_frame(labels) and not isinstance(labels, (str, os.PathLike)):
             what = type(labels).__name__
             raise RequestError("labels", f"must be a file, a DataFrame or a dict of names and labels; got {what}.")
         table = table_of_frame(labels, "the DataFrame of labels") if is_frame(labels) else read_table(Path(labels))
-        origin, beside = table.origin, Path() if table.path is None else table.path.parent
-        path_column = _column_of_paths(table, names, folder, beside, kind)
+        origin = table.origin
+        lookup = _Lookup(names, folder, Path() if table.path is None else table.path.parent)
+        path_column = _column_of_paths(table, lookup, f"{kind.plural} in {folder}, such as {names[0]!r}")
         target = _column_of_labels(table, path_column, target)
         pairs = list(zip(table.cells(path_column).tolist(), table.cells(target).tolist(), strict=True))
         others = [name for name in table.names if name not in (path_column, target)]
-    found = _matched(pairs, _Lookup(names, folder, beside), origin, folder)
     notes = [f"{origin}: columns that are not used: {listed(others, MAX_NAMED)}"] if others else []
-    missing = [str(name) for name, label in pairs if _filled(name) and _filled(label) and found[str(name)] is None]
+    known: dict[str, str] = {}
+    missing: list[str] = []
+    for name, label in pairs:
+        if not _filled(name) or not _filled(label):
+            continue
+        choices = lookup(name)
+        if len(choices) > 1:
+            raise file_error(origin, f"names {name!r}, which can be {_few(choices)}", f"write the path below {folder}")
+        if not choices:
+            missing.append(str(name))
+        elif known.setdefault(choices[0], str(label)) != str(label):
+            problem = f"gives {choices[0]} two labels, {known[choices[0]]!r} and {str(label)!r}"
+            raise file_error(origin, problem, "leave one")
     if missing and len(missing) == len(pairs):
         raise file_error(origin, f"names none of the {kind.plural} in {folder}, but {_few(missing)}")
     if missing:
         notes.append(f"{origin} has labels for {len(missing)} {kind.plural} that are not in {folder}: {_few(missing)}")
-    known: dict[str, str] = {}
-    for name, label in pairs:
-        path = found.get(str(name))
-        if path is None or not _filled(label):
-            continue
-        if known.setdefault(path, str(label)) != str(label):
-            problem = f"{origin} gives {path} two labels, {known[path]!r} and {str(label)!r}"
-            raise TableError(problem, "leave one", file=origin)
     return known, target, notes
 
 
@@ -263,26 +250,12 @@ class _Lookup:
         return self._short.get(text, [])
 
 
-def _matched(pairs: Any, lookup: _Lookup, origin: str, folder: Path) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name, label in pairs:
-        if not _filled(name) or not _filled(label):
-            continue
-        choices = lookup(name)
-        if len(choices) > 1:
-            raise file_error(origin, f"names {name!r}, which can be {_few(choices)}", f"write the path below {folder}")
-        found[str(name)] = choices[0] if choices else None
-    return found
-
-
-def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path, kind: RowFiles) -> str:
+def _column_of_paths(table: Table, lookup: _Lookup, files: str) -> str:
     """The column that names most files of the folder."""
-    lookup = _Lookup(names, folder, beside)
     hits = {name: sum(bool(lookup(cell)) for cell in table.cells(name) if _filled(cell)) for name in table.names}
     best = max(hits, key=lambda name: hits[name])
     if not hits[best]:
-        problem = f"has no column with names of {kind.plural} in {folder}, such as {names[0]!r}"
-        raise file_error(table.origin, f"{problem}; its columns: {listed(table.names)}")
+        raise file_error(table.origin, f"has no column with names of {files}; its columns: {listed(table.names)}")
     return best
 
 
