@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
 
-from otprop.files._arrow import Column, fill_column, with_columns
+from otprop.files._arrow import Column, fill_column, from_values, with_columns
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._limits import check_size
 from otprop.files._numbers import find_decimal
@@ -36,6 +37,19 @@ class ArrowTable(Table):
             raise file_error(self.origin, "is empty: it has no columns")
         if self.n_rows == 0:
             raise NoRowsError(f"{self.origin} has column names but no rows", file=self.origin)
+
+    def _set_values(self, columns: Iterable[tuple[str, list[Any]]]) -> None:
+        """Take columns of Python values by their names, with a note where one mixes types."""
+        arrays = {}
+        for name, values in columns:
+            arrays[name], note = from_values(values, name, self.origin)
+            self._note(note)
+        self._set_table(pa.table(arrays))
+
+    def _new_values(self, fill: tuple[str, Column]) -> list[Any]:
+        """The values to write into a column, in its type; None where a cell stays."""
+        new = fill_column(self.table, fill, self.origin).column(fill[0]).to_pylist()
+        return [None if old is None or old != old else value for old, value in zip(fill[1], new, strict=True)]
 
     def parse_text(self) -> None:
         """Read columns of text as the cells of a CSV file are: as numbers, dates or booleans where all fit."""

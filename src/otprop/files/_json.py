@@ -6,12 +6,11 @@ import json
 import re
 from typing import Any, BinaryIO
 
-from otprop.files._arrow import Column, as_json, fill_column, from_values
+from otprop.files._arrow import Column, as_json
 from otprop.files._columnar import ArrowTable
 from otprop.files._encoding import to_utf8
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._limits import check_dense
-from otprop.files._optional import pa
 from otprop.files._table import InputFile
 from otprop.files._writers import Writer
 
@@ -39,18 +38,14 @@ class JsonTable(ArrowTable):
         rows = self._rows([record for record, _, _ in records]) if records else []
         names = list(dict.fromkeys(key for row in rows for key in row))
         check_dense(len(rows), len(names), sum(len(row) for row in rows), self.origin)
-        columns = []
         for name in names:
             if any("\ud800" <= letter <= "\udfff" for letter in name):  # half of a surrogate pair, as JSON allows
                 raise file_error(self.origin, f"has the key {name!r}, which is not valid Unicode")
-            column, note = from_values([row.get(name) for row in rows], name, self.origin)
-            self._note(note)
-            columns.append(column)
         if records and not names:
             raise file_error(self.origin, "is empty: its objects have no keys")
         if not records:
             raise NoRowsError(f"{self.origin} is empty: it has no rows", file=self.origin)
-        self._set_table(pa.table(columns, names=names))
+        self._set_values((name, [row.get(name) for row in rows]) for name in names)
 
     def _rows(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The columns of each object, by name."""
@@ -107,10 +102,7 @@ class JsonTable(ArrowTable):
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         columns = {name: array.to_pylist() for name, array in added.items()}
-        filled: list[Any] = [None] * self.n_rows
-        if fill is not None:
-            new = fill_column(self.table, fill, self.origin).column(fill[0]).to_pylist()
-            filled = [new[i] if value is not None and value == value else None for i, value in enumerate(fill[1])]
+        filled = [None] * self.n_rows if fill is None else self._new_values(fill)
         names = {name: as_json(name) for name in (*columns, *([fill[0]] if fill else []))}
 
         def write(stream: BinaryIO) -> None:
