@@ -18,6 +18,8 @@ from otprop.table.errors import CellError
 
 FIT_ROWS = 100_000  # quantiles and means come from this many rows, evenly spread
 FLAG = "missing"
+FLAG_ALONE = "one value only, or missing: the flag alone"
+NUMBERS_AT_ONCE = 2**23  # of a block
 
 
 def pandas() -> Any:
@@ -128,6 +130,26 @@ class Encoder:
         raise NotImplementedError
 
 
+class BlockEncoder(Encoder):
+    """Base of encoders whose features are scaled together, by a `Block`."""
+
+    block: Block | None
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The numbers of rows that have a value, before they are scaled."""
+        return values
+
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
+        if self.parts and self.block is not None:
+            known = np.flatnonzero(~missing)
+            at_once = max(1, NUMBERS_AT_ONCE // max(len(self.parts), np.size(values[:1])))
+            for start in range(0, len(known), at_once):
+                rows = known[start : start + at_once]
+                found[rows] = self.block(self.vectors(values[rows]))
+        return found
+
+
 @saved_as("table.boolean")
 class BooleanEncoder(Encoder):
     """Booleans in one column."""
@@ -153,7 +175,7 @@ class BooleanEncoder(Encoder):
         return np.where(missing, 0.0, np.sqrt(2.0) * (values - 0.5))[:, None]
 
     def describe(self) -> str:
-        return "true or false" if self.parts else "one value only, or missing: the flag alone"
+        return "true or false" if self.parts else FLAG_ALONE
 
 
 @saved_as("table.category")
@@ -182,13 +204,11 @@ class CategoryEncoder(Encoder):
         return int((values.notna() & ~values.isin(self.parts)).sum()) if self.parts else 0
 
     def describe(self) -> str:
-        if not self.parts:
-            return "one value only, or missing: the flag alone"
-        return f"{len(self.parts)} categories, one column each"
+        return f"{len(self.parts)} categories, one column each" if self.parts else FLAG_ALONE
 
 
 @saved_as("table.date")
-class DateEncoder(Encoder):
+class DateEncoder(BlockEncoder):
     """Time as a line, and as places in the year, the week and the day where the rows differ in them."""
 
     role = "date"
@@ -219,19 +239,12 @@ class DateEncoder(Encoder):
         ]
         self.parts = ["time"] * (self.line > 0)
         self.parts += [f"{wave} of the {name}" for name in self.cycles for wave in ("sine", "cosine")]
-        self.block = Block(self._waves(known)) if self.parts else None
-
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        if self.block is None:
-            return np.empty((len(values), 0))
-        found = np.zeros((len(values), len(self.parts)))
-        found[~missing] = self.block(self._waves(values[~missing]))
-        return found
+        self.block = Block(self.vectors(known)) if self.parts else None
 
     def _days(self, values: np.ndarray) -> np.ndarray:
         return np.asarray((values.astype(np.int64) - float(self.start)) / 86_400e6)
 
-    def _waves(self, values: np.ndarray) -> np.ndarray:
+    def vectors(self, values: np.ndarray) -> np.ndarray:
         days = self._days(values)
         found = [days / self.line] if self.line > 0 else []
         for name in self.cycles:
@@ -247,7 +260,7 @@ class DateEncoder(Encoder):
 
 
 @saved_as("table.time")
-class TimeEncoder(Encoder):
+class TimeEncoder(BlockEncoder):
     """Times of day as places on the clock: midnight is near to both of its sides."""
 
     role = "date"
@@ -266,17 +279,10 @@ class TimeEncoder(Encoder):
         known = spread_out(values[~missing])
         varies = len(known) > 0 and known.min() < known.max()
         self.parts = [f"{wave} of the day" for wave in ("sine", "cosine")] if varies else []
-        self.block = Block(self._waves(known)) if varies else None
+        self.block = Block(self.vectors(known)) if varies else None
 
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(values), len(self.parts)))
-        if self.block is not None:
-            found[~missing] = self.block(self._waves(values[~missing]))
-        return found
-
-    @staticmethod
-    def _waves(hours: np.ndarray) -> np.ndarray:
-        angles = 2 * np.pi * hours / 24
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        angles = 2 * np.pi * values / 24
         return np.stack([np.sin(angles), np.cos(angles)], axis=1)
 
     def describe(self) -> str:

@@ -14,7 +14,7 @@ import numpy as np
 from otprop._errors import install_command
 from otprop._saving import saved_as
 from otprop.files import Table, listed
-from otprop.table.columns import Block, Encoder, spread_out, texts_of
+from otprop.table.columns import Block, BlockEncoder, Encoder, spread_out, texts_of
 from otprop.table.errors import CellError, RequestError
 from otprop.table.model_vectors import DIGEST, MAX_NUMBERS, checked_vectors, refuse_other_model, unit_rows
 from otprop.table.picture_vectors import BLOCKS, BUILT_IN, WEIGHTS, Describer, picture_vectors
@@ -206,7 +206,7 @@ def recognise_pictures(column: Any, texts: Any) -> Encoder | str | None:
     return ImageEncoder() if has_pillow() else f"paths of pictures; {NEEDS_PILLOW}"
 
 
-class _ImageColumn(Encoder):
+class _ImageColumn(BlockEncoder):
     """A column of paths; pictures that cannot be read are missing, and `notes` says which."""
 
     role = "image"
@@ -244,24 +244,12 @@ class _ImageColumn(Encoder):
             raise CellError(f"has no picture that can be read; {self.notes[0]}" if self.notes else "has no picture")
         self.n_numbers = values.shape[1]
         self.fit_vectors(known)
-        self.block = Block(self.reduced(known))
-        width = self.reduced(known[:1]).shape[1] if self.block.varies else 0
+        self.block = Block(self.vectors(known))
+        width = self.vectors(known[:1]).shape[1] if self.block.varies else 0
         self.parts = [str(number) for number in range(width)]
-
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
-        known = np.flatnonzero(~missing)
-        for start in range(0, len(known) if self.parts else 0, FIT_ROWS):
-            part = known[start : start + FIT_ROWS]
-            found[part] = self.block(self.reduced(values[part].astype(np.float64)))
-        return found
 
     def fit_vectors(self, vectors: np.ndarray) -> None:
         """Learn from the vectors of some pictures how to reduce them."""
-
-    def reduced(self, vectors: np.ndarray) -> np.ndarray:
-        """The vectors with fewer numbers, where there are many."""
-        return vectors
 
 
 @saved_as("table.image", drops=("notes",))
@@ -283,8 +271,8 @@ class ImageEncoder(_ImageColumn):
         width = min(WIDTH, len(vectors), vectors.shape[1])
         self.directions = scales[:, None] * randomized_svd(rest * scales, width, random_state=0)[2].T
 
-    def reduced(self, vectors: np.ndarray) -> np.ndarray:
-        return np.asarray((vectors - self.centre) @ self.directions)
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        return np.asarray((values.astype(np.float64) - self.centre) @ self.directions)
 
     def check_saved(self) -> None:
         if type(self.n_numbers) is not int or self.n_numbers != BLOCKS[-1]:

@@ -8,13 +8,22 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop.table.columns import Block, Encoder, example, is_missing, pandas, shown, spread_out
+from otprop.table.columns import (
+    FLAG_ALONE,
+    Block,
+    BlockEncoder,
+    Encoder,
+    example,
+    is_missing,
+    pandas,
+    shown,
+    spread_out,
+)
 from otprop.table.errors import CellError
 
 LIMIT = 3.0  # of squashed numbers, in quartile ranges: outliers keep their side, not their distance
 MIN_SPREAD = 0.2  # of squashed numbers; what varies less, such as a rare event, is not scaled up further
 FAR = 1e300
-NUMBERS_AT_ONCE = 2**23
 
 
 @saved_as("table.number")
@@ -48,7 +57,7 @@ class NumberEncoder(Encoder):
         return ((_squash(values, self.centre, self.spread) - self.mean) / self.scale)[:, None]
 
     def describe(self) -> str:
-        return "scaled by median and quartiles" if self.parts else "one value only, or missing: the flag alone"
+        return "scaled by median and quartiles" if self.parts else FLAG_ALONE
 
 
 def fit_numbers(values: np.ndarray) -> tuple[list[NumberEncoder], np.ndarray]:
@@ -102,7 +111,7 @@ def _squash(values: np.ndarray, centre: Any, spread: Any) -> np.ndarray:
 
 
 @saved_as("table.embedding")
-class EmbeddingEncoder(Encoder):
+class EmbeddingEncoder(BlockEncoder):
     """Several columns of numbers, or one of arrays, that keep their proportions."""
 
     role = "embedding"
@@ -134,8 +143,8 @@ class EmbeddingEncoder(Encoder):
                     numbers = np.asarray(cells[place], dtype=np.float64).ravel()
             except (TypeError, ValueError):
                 raise CellError(f"holds {shown(cells[place])}, where arrays of numbers are expected") from None
-            found[place] = self._bounded(numbers)
-            largest.append(_largest(numbers))
+            found[place], most = self._bounded(numbers)
+            largest.append(most)
         return found, largest
 
     def _read_columns(self, frame: Any) -> tuple[np.ndarray, list[float]]:
@@ -145,14 +154,15 @@ class EmbeddingEncoder(Encoder):
                 numbers = NumberEncoder().read(frame[name])
             except CellError as error:
                 raise CellError(f"{error} (column {name!r})") from None
-            found[:, place] = self._bounded(numbers)
-            largest.append(_largest(numbers))
+            found[:, place], most = self._bounded(numbers)
+            largest.append(most)
         return found, largest
 
-    def _bounded(self, values: np.ndarray) -> np.ndarray:
-        """Numbers in units of `unit` whose squares single precision can nearly hold, infinite ones too."""
+    def _bounded(self, values: np.ndarray) -> tuple[np.ndarray, float]:
+        """Numbers in units of `unit` whose squares single precision can nearly hold, and the largest finite one."""
         with np.errstate(over="ignore"):
-            return np.clip(values / self.unit, -1e30, 1e30)
+            found = np.clip(values / self.unit, -1e30, 1e30)
+        return found, float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
 
     def missing(self, values: np.ndarray) -> np.ndarray:
         return np.isnan(values).any(axis=1)
@@ -161,21 +171,8 @@ class EmbeddingEncoder(Encoder):
         self.block = Block(spread_out(values[~missing]))
         self.parts = [str(number) for number in range(values.shape[1])] if self.block.varies else []
 
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
-        if self.parts:
-            at_once = max(1, NUMBERS_AT_ONCE // len(self.parts))
-            for start in range(0, len(values), at_once):
-                known = start + np.flatnonzero(~missing[start : start + at_once])
-                found[known] = self.block(values[known])
-        return found
-
     def describe(self) -> str:
         return f"{len(self.parts)} numbers, scaled together"
-
-
-def _largest(values: np.ndarray) -> float:
-    return float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
 
 
 def _unit(sizes: list[float]) -> float:
