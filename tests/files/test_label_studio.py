@@ -224,9 +224,9 @@ def test_bad_exports_are_refused_in_one_sentence(tmp_path, tasks, message):
 
 
 def test_a_field_per_task_is_refused_before_it_becomes_columns(tmp_path, monkeypatch):
-    from otprop.files import _json
+    from otprop.files import _columnar
 
-    monkeypatch.setattr(_json, "from_values", None)
+    monkeypatch.setattr(_columnar, "from_values", None)
     tasks = [task(number, annotation(1, choice("a", f"field {number}"))) for number in range(4000)]
     tracemalloc.start()
     try:

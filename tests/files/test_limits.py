@@ -119,9 +119,9 @@ def lines(n: int) -> bytes:
 
 @pytest.mark.parametrize("kind", ["jsonl", "json"])
 def test_objects_that_share_no_keys_are_refused_before_they_become_columns(kind, monkeypatch):
-    from otprop.files import _json
+    from otprop.files import _columnar
 
-    monkeypatch.setattr(_json, "from_values", None)
+    monkeypatch.setattr(_columnar, "from_values", None)
     data = lines(5000) if kind == "jsonl" else b"[" + lines(5000).strip().replace(b"\n", b",") + b"]"
     with pytest.raises(TableError, match="5,000 rows and 5,000 columns, but only 5,000 values; remove the columns"):
         read_table(io.BytesIO(data))

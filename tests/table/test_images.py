@@ -15,7 +15,7 @@ from otprop.cli import main
 from otprop.labelling.model import ModelError, load_model, predict_table
 from otprop.table import images
 from otprop.table.errors import CellError, NoFeaturesError, RequestError
-from otprop.table.image_model import LocalImageModel
+from otprop.table.images import LocalImageModel
 from otprop.table.opening import open_table
 from tests.labelling.test_model import edited, objects
 from tests.table.pictures import GREEN, picture, write_pictures

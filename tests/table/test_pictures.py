@@ -12,10 +12,8 @@ import numpy as np
 import pytest
 
 from otprop.table import pictures
-from otprop.table.picture_descriptors import BLOCKS, WEIGHTS, describe_picture
-from otprop.table.picture_vectors import Describer, picture_vectors
-from otprop.table.pictures import PictureError, decode_picture
-from otprop.table.plain_files import UnreadableFileError, read_plain_file
+from otprop.table.picture_vectors import BLOCKS, WEIGHTS, Describer, describe_picture, picture_vectors
+from otprop.table.pictures import PictureError, UnreadableFileError, decode_picture, read_plain_file
 from tests.table.pictures import GREEN, RED, picture, png_that_claims
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")
@@ -192,28 +190,28 @@ def test_each_content_is_described_once_and_kept(tmp_path):
     picture(GREEN).save(tmp_path / "b.png")
     names = ["a.png", "same.png", "b.png", None, "gone.png", "a.png"]
     first = Counting()
-    found = picture_vectors(names, tmp_path, first)
+    vectors, problems = picture_vectors(names, tmp_path, first)
     assert first.n >= 2  # those that are the same may be looked at in one moment
-    assert list(found.problems) == [4]
-    assert np.isnan(found.vectors).all(axis=1).tolist() == [False, False, False, True, True, False]
-    np.testing.assert_array_equal(found.vectors[0], found.vectors[1])
+    assert list(problems) == [4]
+    assert np.isnan(vectors).all(axis=1).tolist() == [False, False, False, True, True, False]
+    np.testing.assert_array_equal(vectors[0], vectors[1])
 
     again = Counting()  # as in another process
-    np.testing.assert_array_equal(picture_vectors(names, tmp_path, again).vectors, found.vectors)
+    np.testing.assert_array_equal(picture_vectors(names, tmp_path, again)[0], vectors)
     assert again.n == 0
 
     picture(RED, seed=1).save(tmp_path / "b.png")  # other content under the same name
-    changed = picture_vectors(names, tmp_path, again).vectors
+    changed = picture_vectors(names, tmp_path, again)[0]
     assert again.n == 1
-    assert (changed[2] != found.vectors[2]).any()
+    assert (changed[2] != vectors[2]).any()
 
 
 @pytest.mark.parametrize("content", [b"", b"damaged", None])
 def test_a_damaged_cache_is_made_again(tmp_path, content):
     picture().save(tmp_path / "a.png")
-    before = picture_vectors(["a.png"], tmp_path, Counting()).vectors
+    before = picture_vectors(["a.png"], tmp_path, Counting())[0]
     cache = tmp_path / "cache" / "counting.npz"
     cache.write_bytes(cache.read_bytes()[:-200] if content is None else content)
     again = Counting()
-    np.testing.assert_array_equal(picture_vectors(["a.png"], tmp_path, again).vectors, before)
+    np.testing.assert_array_equal(picture_vectors(["a.png"], tmp_path, again)[0], before)
     assert again.n == 1

@@ -6,9 +6,9 @@ from otprop.files._errors import NoRowsError, TableError, listed
 from otprop.files._formats import FORMATS, check_ending, format_of_name, refuse_url
 from otprop.files._label_studio import LabelStudioTable
 from otprop.files._npz import read_arrays
-from otprop.files._output import write_arrow
 from otprop.files._read import check_reading, read_table
 from otprop.files._table import Table
+from otprop.files._writers import write_arrow
 from otprop.files.atomic import check_output, remove_strays, write_atomic
 
 __all__ = [

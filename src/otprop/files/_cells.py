@@ -7,51 +7,98 @@ import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from hashlib import sha256
+from hashlib import file_digest, sha256
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from otprop._errors import OtpropError
 from otprop.files._arrow import Column
-from otprop.files._arrow_table import ArrowTable
-from otprop.files._errors import NoRowsError, TableError, one_line
-from otprop.files._hdf5 import MemberError, member, numbers, sparse_matrix, values
-from otprop.files._input_file import InputFile
-from otprop.files._optional import import_optional, pa
+from otprop.files._columnar import ArrowTable
+from otprop.files._errors import NoRowsError, TableError, file_error, one_line
+from otprop.files._optional import import_optional, pa, pandas
+from otprop.files._table import InputFile
 from otprop.files._writers import Writer
 
+SMALL = 2**28  # bytes that are read whatever the file says
+TIMES_STORED = 200  # bytes in memory for each on disk, above that
+MAX_COLUMNS = 10_000_000
 _NEWER = "open it with anndata 0.8 or later and write it again"
 
 
-class CellsTable(ArrowTable):
-    """The annotations of cells (`obs`) as columns, with their names and their vectors.
+class MemberError(OtpropError, ValueError):
+    """A member of an HDF5 file must not be read; the message says why."""
 
-    Parameters
-    ----------
-    origin : str
-        What messages call it.
-    names : sequence of str
-        The names of the cells.
-    annotations : mapping of str to pyarrow.Array
-        The columns of `obs`.
-    path : path or None
-        The `.h5ad` file.
-    adata : AnnData or None
-        The object that the rows are from.
+
+def member(group: Any, name: str) -> Any:
+    """A member by its name; no link is followed, since it may lead to another file."""
+    h5py = import_optional("h5py", "anndata")
+    found = group
+    for part in name.split("/"):
+        link = found.get(part, getlink=True) if isinstance(found, h5py.Group) else None
+        if link is None:
+            raise MemberError(f"there is no {name!r} in it")
+        if not isinstance(link, h5py.HardLink):
+            raise MemberError(f"{name!r} is a link, which is not followed")
+        found = found[part]
+    return found
+
+
+def values(dataset: Any, n_rows: int | None = None) -> np.ndarray:
+    """All values of a dataset of at least one dimension; `n_rows` is the length that it must have."""
+    if not hasattr(dataset, "dtype") or not dataset.shape:
+        raise MemberError(f"{_name(dataset)} is not an array")
+    if dataset.external or dataset.is_virtual:
+        raise MemberError(f"{_name(dataset)} is in another file, which is not read")
+    if n_rows is not None and dataset.shape[0] != n_rows:
+        raise MemberError(f"{_name(dataset)} has the shape {dataset.shape} for {n_rows} cells")
+    size = int(np.prod([int(length) for length in dataset.shape], dtype=object)) * dataset.dtype.itemsize
+    if size > max(SMALL, TIMES_STORED * dataset.id.get_storage_size()):
+        raise MemberError(f"{_name(dataset)} has the shape {dataset.shape}, and the file holds hardly any of it")
+    return np.asarray(dataset[()])
+
+
+def numbers(dataset: Any, n_rows: int | None = None) -> np.ndarray:
+    """All values of a dataset of numbers; `n_rows` as in `values`."""
+    if getattr(getattr(dataset, "dtype", None), "kind", "") not in tuple("fiub"):
+        raise MemberError(f"{_name(dataset)} holds no numbers")
+    return values(dataset, n_rows)
+
+
+def sparse_matrix(group: Any, kind: str, shape: Any, n_rows: int) -> Any:
+    """A sparse matrix whose parts fit each other, by rows."""
+    import scipy.sparse as sp
+
+    lengths = tuple(int(length) for length in np.ravel(shape))
+    if len(lengths) != 2 or lengths[0] != n_rows or not 0 <= lengths[1] <= MAX_COLUMNS:
+        raise MemberError(f"{_name(group)} has the shape {lengths} for {n_rows} cells")
+    make = sp.csr_matrix if kind == "csr_matrix" else sp.csc_matrix
+    parts = tuple(numbers(member(group, part)) for part in ("data", "indices", "indptr"))
+    found = make(parts, shape=lengths)
+    found.check_format(full_check=True)  # compiled code follows the indices without a check
+    return found.tocsr()
+
+
+def _name(element: Any) -> str:
+    return repr(str(getattr(element, "name", "") or element).lstrip("/"))
+
+
+class CellsTable(ArrowTable):
+    """The annotations of cells (`obs`, Arrow arrays) as columns, with their names and their vectors.
+
+    They are from the `.h5ad` file `path`, or from the AnnData object `adata`.
     """
 
     def __init__(
-        self,
-        origin: str,
-        names: Any,
-        annotations: Mapping[str, Any],
-        *,
-        path: Path | None = None,
-        adata: Any = None,
+        self, origin: str, names: Any, annotations: Mapping[str, Any], *, path: Path | None = None, adata: Any = None
     ) -> None:
         super().__init__(InputFile(origin, path, b"", "h5ad", None), "h5ad")
-        self.digest = _digest(path) if path is not None else sha256(repr(list(names)).encode()).hexdigest()
+        if path is None:
+            self.digest = sha256(repr(list(names)).encode()).hexdigest()
+        else:
+            with path.open("rb") as file:
+                self.digest = file_digest(file, "sha256").hexdigest()
         self.adata = adata
         if not len(names):
             raise NoRowsError(f"{origin} has no cells", file=origin)
@@ -94,12 +141,7 @@ class CellsTable(ArrowTable):
 
 
 class CellsFile:
-    """An `.h5ad` file, open for reading; what is not asked for stays on disk.
-
-    Parameters
-    ----------
-    path : str or path
-    """
+    """An `.h5ad` file, open for reading; what is not asked for stays on disk."""
 
     def __init__(self, path: str | Path) -> None:
         self.path, self.origin = Path(path), str(path)
@@ -110,7 +152,7 @@ class CellsFile:
         try:
             self._file = h5py.File(self.path, "r")
         except OSError as error:
-            raise TableError(f"{path} is not an .h5ad file, or is damaged ({one_line(error)})", file=path) from None
+            raise file_error(path, f"is not an .h5ad file, or is damaged ({one_line(error)})") from None
         self._n_cells = 0
 
     def __enter__(self) -> CellsFile:
@@ -122,12 +164,12 @@ class CellsFile:
     def table(self) -> CellsTable:
         """The annotations of the cells."""
         if "obs" not in self._file:
-            raise TableError(f"{self.origin} is an HDF5 file without `obs`: it holds no cells", file=self.origin)
+            raise file_error(self.origin, "is an HDF5 file without `obs`: it holds no cells")
         with self._reading("obs"):
             obs = member(self._file, "obs")
             old = not hasattr(obs, "keys") or "_index" not in obs.attrs
         if old:
-            raise TableError(f"{self.origin} was written by an old version of anndata", _NEWER, file=self.origin)
+            raise file_error(self.origin, "was written by an old version of anndata", _NEWER)
         with self._reading("obs"):
             names = _column(obs, _text(obs.attrs["_index"]), None).to_pylist()
             order = dict.fromkeys(_text(name) for name in obs.attrs.get("column-order", ()))
@@ -143,37 +185,28 @@ class CellsFile:
             found = member(self._file, "obsm")
             return [name for name in getattr(found, "keys", list)() if getattr(member(found, name), "ndim", 0) == 2]
 
-    def representation(self, name: str) -> np.ndarray:
-        """A matrix of `obsm`."""
-        with self._reading("obsm"):
-            return numbers(member(member(self._file, "obsm"), name), self._n_cells)
-
-    def expression(self) -> Any:
-        """`X`, dense or sparse as it is; None where there is none."""
-        if "X" not in self._file:
-            return None
-        with self._reading("X"):
-            return _matrix(member(self._file, "X"), self._n_cells)
-
     def graphs(self) -> list[str]:
         """The names of the matrices between the cells, in `obsp`."""
         with self._reading("obsp"):
             return list(member(self._file, "obsp").keys()) if "obsp" in self._file else []
 
-    def graph(self, name: str) -> Any:
-        """A matrix of `obsp`."""
-        with self._reading("obsp"):
-            return _matrix(member(member(self._file, "obsp"), name), self._n_cells)
+    def matrix(self, part: str, name: str = "") -> Any:
+        """`X`, or a matrix of `obsm` or `obsp`, dense or sparse as it is; None where there is no `X`."""
+        if part not in self._file:
+            return None
+        with self._reading(part):
+            return _matrix(member(self._file, f"{part}/{name}" if name else part), self._n_cells)
 
     @contextmanager
     def _reading(self, part: str) -> Iterator[None]:
         """Turn errors of h5py, SciPy and Arrow into one that names the part of the file."""
         try:
             yield
-        except (LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError) as error:
-            raise TableError(f"{self.origin}: `{part}` cannot be read ({one_line(error)})", file=self.origin) from None
-        except pa.ArrowException as error:
-            raise TableError(f"{self.origin}: `{part}` cannot be read ({one_line(error)})", file=self.origin) from None
+        except (
+            *(LookupError, ValueError, TypeError, AttributeError, OSError, RuntimeError, MemoryError),
+            pa.ArrowException,
+        ) as error:
+            raise file_error(self.origin, f": `{part}` cannot be read ({one_line(error)})") from None
 
 
 def _column(obs: Any, name: str, n_cells: int | None) -> Any:
@@ -246,16 +279,13 @@ def _add_column(h5py: Any, obs: Any, name: str, cells: list[Any]) -> None:
         numbers = cells if whole else [np.nan if cell is None else float(cell) for cell in cells]
         _encoding(obs.create_dataset(name, data=np.array(numbers)), "array")
     else:
-        texts = [None if cell is None else str(cell) for cell in cells]
-        classes = sorted({text for text in texts if text is not None})
-        place = {text: number for number, text in enumerate(classes)}
-        codes = np.array([-1 if text is None else place[text] for text in texts], dtype=np.int32)
+        texts = pandas.Categorical([None if cell is None else str(cell) for cell in cells])
         group = obs.create_group(name)
         _encoding(group, "categorical")
         group.attrs["ordered"] = False
-        _encoding(group.create_dataset("codes", data=codes.astype(np.min_scalar_type(-len(classes) - 1))), "array")
-        found = group.create_dataset("categories", data=np.array(classes, dtype=object), dtype=h5py.string_dtype())
-        _encoding(found, "string-array")
+        _encoding(group.create_dataset("codes", data=texts.codes), "array")
+        classes = np.array(texts.categories, dtype=object)
+        _encoding(group.create_dataset("categories", data=classes, dtype=h5py.string_dtype()), "string-array")
 
 
 def _encoding(element: Any, kind: str) -> None:
@@ -266,11 +296,3 @@ def _free(name: str, taken: Any) -> str:
     while name in taken:
         name += "_"
     return name
-
-
-def _digest(path: Path) -> str:
-    found = sha256()
-    with path.open("rb") as file:
-        while part := file.read(1 << 20):
-            found.update(part)
-    return found.hexdigest()

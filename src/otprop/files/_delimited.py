@@ -9,16 +9,24 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop._validation import ParameterError
-from otprop.files._arrow import Column, exact_column, to_arrow
-from otprop.files._dialect import find_dialect, refuse_comments
+from otprop.files._arrow import (
+    FORMULA,
+    Column,
+    as_text,
+    exact_column,
+    formulas,
+    guard,
+    pieces,
+    splice,
+    to_arrow,
+    to_cells,
+)
 from otprop.files._encoding import Encoding, to_utf8
-from otprop.files._errors import NoRowsError, TableError
-from otprop.files._input_file import InputFile
-from otprop.files._layout import Dialect, Layout, lay_out
+from otprop.files._errors import NoRowsError, TableError, file_error
+from otprop.files._layout import Dialect, Layout, find_dialect, lay_out, refuse_comments, skip_blanks
 from otprop.files._numbers import find_decimal
 from otprop.files._optional import pa, pc
-from otprop.files._table import Table
-from otprop.files._text import FORMULA, as_text, formulas, guard, pieces, splice, to_cells
+from otprop.files._table import InputFile, Table
 from otprop.files._writers import Writer
 
 _SHOWN = {"\t": "tab", " ": "blank"}
@@ -45,7 +53,7 @@ class DelimitedTable(Table):
         body, self.encoding, note = to_utf8(file.data, encoding, file.origin)
         self._note(note or "")
         if not body or body.isspace():
-            raise TableError(f"{file.origin} is empty: it has no column names and no rows", file=file.origin)
+            raise file_error(file.origin, "is empty: it has no column names and no rows")
         preamble = re.match(rb"sep=([^\r\n])\r?\n", body)  # a line in which Excel names the delimiter
         start = preamble.end() if preamble else 0
         if preamble and delimiter is None:
@@ -61,7 +69,8 @@ class DelimitedTable(Table):
             raise NoRowsError(f"{file.origin} has column names but no rows", file=file.origin)
         if delimiter is None:
             self._refuse_other_delimiter()
-        self.sign = decimal or self._find_sign()
+        rows = slice(1, 1 + _SAMPLE_ROWS)
+        self.sign = decimal or find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
         self.decimal = self.sign or "."
         self._describe()
 
@@ -86,10 +95,6 @@ class DelimitedTable(Table):
                     arguments=[("delimiter", sign), ("delimiter", ",")],
                 )
 
-    def _find_sign(self) -> str | None:
-        rows = slice(1, 1 + _SAMPLE_ROWS)
-        return find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
-
     def _describe(self) -> None:
         if self.dialect.delimiter != ("\t" if self.kind == "tsv" else ",") and len(self.names) > 1:
             self._note(f"delimiter {_SHOWN.get(self.dialect.delimiter, repr(self.dialect.delimiter))}")
@@ -106,8 +111,7 @@ class DelimitedTable(Table):
         stops = self.layout.stops[rows, position].astype(np.int64)
         data = np.frombuffer(self.layout.body, dtype=np.uint8)
         if self.dialect.blanks:
-            while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
-                starts[more] += 1
+            starts = skip_blanks(self.layout.body, starts, stops)
         quoted = np.zeros(len(starts), dtype=bool)
         if self.dialect.quote:
             quoted = (stops - starts >= 2) & (data[np.minimum(starts, len(data) - 1)] == ord(self.dialect.quote))
@@ -232,9 +236,6 @@ def _check_encodable(cells: Any, encoding: Encoding, name: str, origin: str) -> 
         try:
             cell.encode(encoding.name)
         except UnicodeEncodeError:
-            raise TableError(
-                f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}",
-                "convert the file to UTF-8 first, or write to .parquet",
-                file=origin,
-                column=name,
-            ) from None
+            problem = f"column {name!r}: {cell!r} cannot be written in {encoding.name}, the encoding of {origin}"
+            advice = "convert the file to UTF-8 first, or write to .parquet"
+            raise TableError(problem, advice, file=origin, column=name) from None

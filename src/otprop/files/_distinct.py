@@ -50,7 +50,7 @@ class Reading:
 
 @dataclass
 class ParsedColumn:
-    """The values of a column, how they were parsed, and notes for the user."""
+    """The values of a column, how they were parsed, and notes for the user that continue after its name."""
 
     values: Any  # what pandas.Series takes
     reading: Reading
@@ -58,12 +58,20 @@ class ParsedColumn:
 
 
 class DistinctValues:
-    """The distinct texts of a column (`values`), and for each row the index of its text (`codes`)."""
+    """The distinct texts of a column (`values`), which of them are missing, and for each row the index of its text.
 
-    def __init__(self, values: Any, codes: np.ndarray) -> None:
-        self.values = values
-        self.codes = codes
+    Parameters
+    ----------
+    values : pyarrow.Array of text
+    codes : ndarray of int, the index of the text of each row
+    missing : ndarray of bool or None, which values are missing; None for those in `MISSING`
+    """
+
+    def __init__(self, values: Any, codes: np.ndarray, missing: np.ndarray | None = None) -> None:
+        self.values, self.codes = values, codes
         self.counts = np.bincount(codes, minlength=len(values))
+        self.missing = self.isin(MISSING) if missing is None else missing
+        self.known = ~self.missing
 
     @classmethod
     def from_column(cls, text: Any) -> DistinctValues:
@@ -74,11 +82,15 @@ class DistinctValues:
     def sample(self) -> DistinctValues:
         """A few evenly spaced values, to rule out a type quickly."""
         chosen = np.unique(np.linspace(0, len(self.values) - 1, _SAMPLE_SIZE).astype(np.int64))
-        return DistinctValues(self.values.take(pa.array(chosen)), np.arange(len(chosen)))
+        return DistinctValues(self.values.take(pa.array(chosen)), np.arange(len(chosen)), self.missing[chosen])
 
     def with_values(self, values: Any) -> DistinctValues:
         """Other texts in the same rows."""
-        return DistinctValues(values, self.codes)
+        return DistinctValues(values, self.codes, self.missing)
+
+    def with_missing(self, missing: np.ndarray) -> DistinctValues:
+        """The same texts, of which others are missing."""
+        return DistinctValues(self.values, self.codes, missing)
 
     def isin(self, texts: tuple[str, ...]) -> np.ndarray:
         """Which values are among the texts."""
@@ -88,13 +100,21 @@ class DistinctValues:
         """Which values contain the regular expression."""
         return _bools(pc.match_substring_regex(self.values, pattern, ignore_case=ignore_case))
 
-    def null_where(self, missing: np.ndarray) -> Any:
-        """The values as an Arrow array, null where they are missing."""
-        return pc.if_else(pa.array(missing), pa.scalar(None, self.values.type), self.values)
+    def all_known(self, mask: np.ndarray) -> bool:
+        """Whether the mask is true for every value that is not missing."""
+        return bool((mask | self.missing).all())
 
-    def to_rows(self, missing: np.ndarray) -> Any:
-        """The text of every row as a pandas Series."""
-        return self.null_where(missing).take(pa.array(self.codes)).to_pandas()
+    def nulls(self) -> Any:
+        """The values as an Arrow array, null where they are missing."""
+        return pc.if_else(pa.array(self.missing), pa.scalar(None, self.values.type), self.values)
+
+    def to_objects(self) -> Any:
+        """The values as a pandas Series of Python text, None where they are missing."""
+        return self.nulls().to_pandas().astype(object)
+
+    def as_text(self, *notes: str) -> ParsedColumn:
+        """The column as text."""
+        return ParsedColumn(self.nulls().take(pa.array(self.codes)).to_pandas(), Reading("text"), list(notes))
 
     def value(self, index: int) -> str:
         """One of the values."""

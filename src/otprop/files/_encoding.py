@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from otprop._validation import ParameterError
-from otprop.files._errors import TableError
+from otprop.files._errors import file_error
 
 _BOMS = (
     (codecs.BOM_UTF8, "utf-8"),
@@ -39,12 +39,11 @@ def to_utf8(data: bytes, encoding: str | None, origin: str) -> tuple[bytes, Enco
     note, guessed = None, False
     if encoding is not None:
         name = _known(encoding)
-        if marked is None or not _same(name, marked):
-            mark = b""
-            if name == "utf-16" or name == "utf-32":
-                name += "-le"
-        else:
+        if marked is not None and (name == marked or marked.startswith(f"{name}-")):
             name = marked
+        else:
+            mark = b""
+            name += "-le" if name in ("utf-16", "utf-32") else ""
     elif marked is not None:
         name, note = marked, f"encoding {marked} (byte order mark)" if marked != "utf-8" else None
     else:
@@ -53,7 +52,10 @@ def to_utf8(data: bytes, encoding: str | None, origin: str) -> tuple[bytes, Enco
     found = Encoding(name, mark)
     body = data[len(mark) :] if mark else data
     text = body if guessed else _decode(body, found, origin)
-    _refuse_nul(text, origin)
+    where = text.find(b"\0")
+    if where >= 0:
+        problem = f"has a NUL byte in line {line_of(text, where)}: it is not a text file, or has another encoding"
+        raise file_error(origin, problem, "pass {} if it is that", encoding="utf-16")
     return text, found, note
 
 
@@ -62,14 +64,9 @@ def _known(encoding: str) -> str:
         name = codecs.lookup(encoding).name
         "a".encode(name)
     except (LookupError, ValueError):
-        raise ParameterError(
-            "encoding", f"must be an encoding that Python knows, such as utf-8, utf-16, cp1252; got {encoding!r}."
-        ) from None
+        why = f"must be an encoding that Python knows, such as utf-8, utf-16, cp1252; got {encoding!r}."
+        raise ParameterError("encoding", why) from None
     return {"utf-8-sig": "utf-8", "ascii": "utf-8"}.get(name, name)
-
-
-def _same(name: str, marked: str) -> bool:
-    return name == marked or marked.startswith(f"{name}-")
 
 
 def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
@@ -86,18 +83,14 @@ def _guess(data: bytes, origin: str) -> tuple[str, str | None]:
     if wrong is None:
         return "utf-8", None
     if np.isin(head, _CONTROL).mean() > 0.01:
-        raise TableError(
-            f"{origin} is not a table: it is neither text nor a known format", "check what it is", file=origin
-        )
+        raise file_error(origin, "is not a table: it is neither text nor a known format", "check what it is")
     name = "cp1252"
     try:
         data.decode(name)
     except UnicodeDecodeError:
         name = "latin-1"
-    return (
-        name,
-        f"encoding {name}, guessed since line {line_of(data, wrong)} is not UTF-8 (set the encoding if this is wrong)",
-    )
+    why = f"guessed since line {line_of(data, wrong)} is not UTF-8 (set the encoding if this is wrong)"
+    return name, f"encoding {name}, {why}"
 
 
 def _wrong_utf8(data: bytes) -> int | None:
@@ -119,40 +112,18 @@ def _decode(body: bytes, encoding: Encoding, origin: str) -> bytes:
     if name == "utf-8":
         wrong = _wrong_utf8(body)
         if wrong is not None:
-            raise TableError(
-                f"{origin} is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}",
-                "pass its encoding, {} for instance",
-                file=origin,
-                arguments=[("encoding", "cp1252")],
-            )
+            problem = f"is not UTF-8: line {line_of(body, wrong)} has the byte 0x{body[wrong]:02X}"
+            raise file_error(origin, problem, "pass its encoding, {} for instance", encoding="cp1252")
         return body
     try:
         text = body.decode(name)
         utf8 = text.encode("utf-8")
     except UnicodeError as error:
-        start = getattr(error, "start", 0)
-        raise TableError(
-            f"{origin} is not {name}: line {line_of(body, start)} cannot be decoded",
-            "pass its encoding with {}",
-            file=origin,
-            arguments=[("encoding", None)],
-        ) from error
+        problem = f"is not {name}: line {line_of(body, getattr(error, 'start', 0))} cannot be decoded"
+        raise file_error(origin, problem, "pass its encoding with {}", encoding=None) from error
     if text.encode(name) != body:
-        raise TableError(
-            f"{origin} would not come back unchanged from {name}", "convert it to UTF-8 first", file=origin
-        )
+        raise file_error(origin, f"would not come back unchanged from {name}", "convert it to UTF-8 first")
     return utf8
-
-
-def _refuse_nul(text: bytes, origin: str) -> None:
-    where = text.find(b"\0")
-    if where >= 0:
-        raise TableError(
-            f"{origin} has a NUL byte in line {line_of(text, where)}: it is not a text file, or has another encoding",
-            "pass {} if it is that",
-            file=origin,
-            arguments=[("encoding", "utf-16")],
-        )
 
 
 def line_of(data: bytes, position: int) -> int:

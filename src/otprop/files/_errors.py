@@ -110,6 +110,14 @@ def _rebuild(kind: type[TableError], problem: str, advice: str, file: Any, colum
     return kind(problem, advice, file=file, column=column, arguments=arguments)
 
 
+def file_error(
+    file: str | PathLike[str], problem: str, advice: str = "", column: str | None = None, **arguments: Any
+) -> TableError:
+    """The error of a file, whose name comes before the problem; `arguments` are those that help, with their values."""
+    between = "" if problem.startswith(":") else " "
+    return TableError(f"{file}{between}{problem}", advice, file=file, column=column, arguments=tuple(arguments.items()))
+
+
 def one_line(error: BaseException) -> str:
     """The message of another library's error, cut to one line without a full stop."""
     text = error.strerror if isinstance(error, OSError) and error.strerror else str(error)

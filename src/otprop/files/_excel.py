@@ -8,15 +8,14 @@ import zipfile
 from typing import Any, BinaryIO
 
 from otprop._validation import ParameterError, did_you_mean
-from otprop.files._arrow import Column, fill_column, from_values
-from otprop.files._arrow_table import ArrowTable
+from otprop.files._arrow import Column
+from otprop.files._columnar import ArrowTable
 from otprop.files._distinct import SPREADSHEET_ERRORS
-from otprop.files._errors import TableError, listed, one_line
-from otprop.files._input_file import InputFile
+from otprop.files._errors import TableError, file_error, listed, one_line
 from otprop.files._limits import check_workbook
-from otprop.files._optional import import_optional, openpyxl, pa
-from otprop.files._workbook import check_sheet_size, set_cell, to_cell
-from otprop.files._writers import Writer
+from otprop.files._optional import import_optional, openpyxl
+from otprop.files._table import InputFile
+from otprop.files._writers import Writer, check_sheet_size, set_cell, to_cell
 
 _NOT_KEPT = {"xl/charts/": "charts", "xl/media/": "images", "xl/pivotTables/": "pivot tables"}
 
@@ -38,7 +37,7 @@ class ExcelTable(ArrowTable):
         book = self._load(data_only=True, read_only=True)
         sheets = [sheet for sheet in book.worksheets if sheet.sheet_state == "visible"] or book.worksheets
         if not sheets:
-            raise TableError(f"{self.origin} is empty: it has no sheet of cells", file=self.origin)
+            raise file_error(self.origin, "is empty: it has no sheet of cells")
         titles = [one.title for one in book.worksheets]
         if sheet is not None and sheet not in titles:
             there = did_you_mean(sheet, titles) or f"; there are {listed(titles)}."
@@ -58,7 +57,7 @@ class ExcelTable(ArrowTable):
                 raise self._damaged(error) from error
 
     def _damaged(self, error: Exception) -> TableError:
-        return TableError(f"{self.origin} is cut short or damaged ({one_line(error)})", file=self.origin)
+        return file_error(self.origin, f"is cut short or damaged ({one_line(error)})")
 
     def _read(self, sheet: Any) -> None:
         try:
@@ -71,18 +70,13 @@ class ExcelTable(ArrowTable):
         except Exception as error:  # sheets are parsed only now
             raise self._damaged(error) from error
         if not rows:
-            raise TableError(f"{self.origin} is empty: it has no column names and no rows", file=self.origin)
+            raise file_error(self.origin, "is empty: it has no column names and no rows")
         width = max(len(row) for _, row in rows)
         cells = [[_value(row[j]) if j < len(row) else None for _, row in rows] for j in range(width)]
         self.sheet_columns = [j for j in range(width) if any(value is not None for value in cells[j])]
         self.header_row, self.sheet_rows = rows[0][0], [number for number, _ in rows[1:]]
         self._set_names(["" if cells[j][0] is None else str(cells[j][0]).strip() for j in self.sheet_columns])
-        columns = []
-        for name, j in zip(self.names, self.sheet_columns, strict=True):
-            column, note = from_values(cells[j][1:], name, self.origin)
-            self._note(note)
-            columns.append(column)
-        self._set_table(pa.table(columns, names=self.names))
+        self._set_values((name, cells[j][1:]) for name, j in zip(self.names, self.sheet_columns, strict=True))
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         first = self.sheet_columns[-1] + 2
@@ -92,10 +86,8 @@ class ExcelTable(ArrowTable):
             for j, (name, array) in enumerate(added.items())
         }
         if fill is not None:
-            new = fill_column(self.table, fill, self.origin).column(fill[0]).to_pylist()
-            chosen = [new[i] if value is not None and value == value else None for i, value in enumerate(fill[1])]
             position = self.sheet_columns[self.names.index(fill[0])] + 1
-            values[position] = [None, *(to_cell(value, fill[0]) for value in chosen)]
+            values[position] = [None, *(to_cell(value, fill[0]) for value in self._new_values(fill))]
         with zipfile.ZipFile(io.BytesIO(self.data)) as archive:
             members = archive.namelist()
         for folder, what in _NOT_KEPT.items():

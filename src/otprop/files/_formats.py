@@ -8,7 +8,7 @@ import zipfile
 from pathlib import Path
 
 from otprop._validation import ParameterError
-from otprop.files._errors import TableError, one_line
+from otprop.files._errors import file_error, one_line
 
 FORMATS = {
     "csv": "a CSV",
@@ -122,9 +122,7 @@ def refuse_url(path: str | Path) -> None:
     download it first and name the file
     """
     if _URL.match(str(path)):
-        raise TableError(
-            f"{path} is a URL; URLs are not read or written", "download it first and name the file", file=path
-        )
+        raise file_error(path, "is a URL; URLs are not read or written", "download it first and name the file")
 
 
 def check_ending(out: str | Path, source: str | Path | None = None) -> None:
@@ -159,35 +157,29 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
         return
     endings = ", ".join(f".{name}" for name in FORMATS)
     spreadsheet = " (a spreadsheet program opens .csv and .xlsx)" if "spreadsheet" in what else ""
-    raise TableError(
-        f"{path} would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}", file=path
-    )
+    raise file_error(path, f"would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}")
 
 
 def refuse_document(path: Path) -> None:
     """Refuse text whose name says that it is a document."""
     what = _DOCUMENTS.get(_ending(path))
     if what is not None:
-        raise TableError(
-            f"{path} is not a table: it is {what} by its name",
-            "save the table in it as CSV, or pass {} if it is one",
-            file=path,
-            arguments=[("format", "csv")],
-        )
+        problem = f"is not a table: it is {what} by its name"
+        raise file_error(path, problem, "save the table in it as CSV, or pass {} if it is one", format="csv")
 
 
 def format_of_bytes(data: bytes, origin: str) -> str | None:
     """The format by the first bytes, None for delimited text; TableError for what is not a table."""
     for magic, (what, advice) in _NO_TABLE.items():
         if data.startswith(magic):
-            raise TableError(f"{origin} is not a table: it is {what}", advice, file=origin)
+            raise file_error(origin, f"is not a table: it is {what}", advice)
     if data[:4] in (b"PK\x03\x04", b"PK\x05\x06"):
         return _format_of_zip(data, origin)
     for magic, found in _FIRST_BYTES.items():
         if data.startswith(magic):
             return found
     if data.lstrip()[:9].lower().startswith((b"<!doctype", b"<html", b"<?xml")):
-        raise TableError(f"{origin} is not a table: it is a page of HTML or XML", file=origin)
+        raise file_error(origin, "is not a table: it is a page of HTML or XML")
     if _JSON_LIST.match(data):
         return "json"
     return "jsonl" if _JSON_OBJECT.match(data) else None
@@ -197,11 +189,11 @@ def _format_of_zip(data: bytes, origin: str) -> str:
     try:
         names = zipfile.ZipFile(io.BytesIO(data)).namelist()
     except (zipfile.BadZipFile, ValueError, OSError, NotImplementedError) as error:
-        raise TableError(f"{origin} is cut short or damaged ({one_line(error)})", file=origin) from error
+        raise file_error(origin, f"is cut short or damaged ({one_line(error)})") from error
     if any(name.startswith("xl/") for name in names):
         return "xlsx"
     if not names or not all(name.endswith(".npy") for name in names):
-        raise TableError(f"{origin} is a ZIP archive, not an NPZ file of arrays", "unpack it first", file=origin)
+        raise file_error(origin, "is a ZIP archive, not an NPZ file of arrays", "unpack it first")
     return "npz"
 
 

@@ -6,27 +6,17 @@ import json
 import re
 from typing import Any, BinaryIO
 
-from otprop.files._arrow import Column, as_json, fill_column, from_values
-from otprop.files._arrow_table import ArrowTable
+from otprop.files._arrow import Column, as_json
+from otprop.files._columnar import ArrowTable
 from otprop.files._encoding import to_utf8
-from otprop.files._errors import NoRowsError, TableError, one_line
-from otprop.files._input_file import InputFile
+from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._limits import check_dense
-from otprop.files._optional import pa
+from otprop.files._table import InputFile
 from otprop.files._writers import Writer
 
 _BLANKS = re.compile(r"[ \t\r\n]*")
 _LINE = re.compile(r"[^\r\n]*[^\r\n\t ][^\r\n]*")
 _DECODER = json.JSONDecoder()
-
-
-def _is_unicode(text: str) -> bool:
-    """Whether a text of JSON, which may hold half of a surrogate pair, can be written."""
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
 
 
 class JsonTable(ArrowTable):
@@ -48,18 +38,14 @@ class JsonTable(ArrowTable):
         rows = self._rows([record for record, _, _ in records]) if records else []
         names = list(dict.fromkeys(key for row in rows for key in row))
         check_dense(len(rows), len(names), sum(len(row) for row in rows), self.origin)
-        columns = []
         for name in names:
-            if not _is_unicode(name):
-                raise TableError(f"{self.origin} has the key {name!r}, which is not valid Unicode", file=self.origin)
-            column, note = from_values([row.get(name) for row in rows], name, self.origin)
-            self._note(note)
-            columns.append(column)
+            if any("\ud800" <= letter <= "\udfff" for letter in name):  # half of a surrogate pair, as JSON allows
+                raise file_error(self.origin, f"has the key {name!r}, which is not valid Unicode")
         if records and not names:
-            raise TableError(f"{self.origin} is empty: its objects have no keys", file=self.origin)
+            raise file_error(self.origin, "is empty: its objects have no keys")
         if not records:
             raise NoRowsError(f"{self.origin} is empty: it has no rows", file=self.origin)
-        self._set_table(pa.table(columns, names=names))
+        self._set_values((name, [row.get(name) for row in rows]) for name in names)
 
     def _rows(self, records: list[dict[str, Any]]) -> list[dict[str, Any]]:
         """The columns of each object, by name."""
@@ -100,12 +86,9 @@ class JsonTable(ArrowTable):
         except (ValueError, RecursionError) as error:
             raise self._damaged(at, one_line(error)) from error
         if not isinstance(record, dict):
-            raise TableError(
-                f"{self.origin} is JSON, but no table: line {self._line(at)} has {text[at - start :][:20]!r} where an "
-                "object is expected",
-                'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line',
-                file=self.origin,
-            )
+            found = f"line {self._line(at)} has {text[at - start :][:20]!r} where an object is expected"
+            advice = 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line'
+            raise file_error(self.origin, f"is JSON, but no table: {found}", advice)
         return record, start + stop
 
     def _skip(self, at: int) -> int:
@@ -115,14 +98,11 @@ class JsonTable(ArrowTable):
         return self.text.count("\n", 0, at) + 1
 
     def _damaged(self, at: int, why: str) -> TableError:
-        return TableError(f"{self.origin} is not valid JSON in line {self._line(at)} ({why})", file=self.origin)
+        return file_error(self.origin, f"is not valid JSON in line {self._line(at)} ({why})")
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         columns = {name: array.to_pylist() for name, array in added.items()}
-        filled: list[Any] = [None] * self.n_rows
-        if fill is not None:
-            new = fill_column(self.table, fill, self.origin).column(fill[0]).to_pylist()
-            filled = [new[i] if value is not None and value == value else None for i, value in enumerate(fill[1])]
+        filled = [None] * self.n_rows if fill is None else self._new_values(fill)
         names = {name: as_json(name) for name in (*columns, *([fill[0]] if fill else []))}
 
         def write(stream: BinaryIO) -> None:

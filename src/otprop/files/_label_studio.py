@@ -9,12 +9,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from otprop.files._arrow import Column, as_json
-from otprop.files._errors import TableError, listed
+from otprop.files._errors import TableError, file_error, listed
 from otprop.files._formats import check_ending, refuse_url
-from otprop.files._input_file import InputFile
 from otprop.files._json import JsonTable
-from otprop.files._output import write_output
-from otprop.files._writers import Writer
+from otprop.files._table import InputFile
+from otprop.files._writers import Writer, write_output
 
 CHOICES = "choices"  # the type of result that is one class per task
 MAX_ID = 60  # characters of the id of a task in a message
@@ -80,7 +79,7 @@ class LabelStudioTable(JsonTable):
             if field not in self.unread:
                 annotators[field] = self._add_field(field, said.get(field, []), found)
         if not annotators:
-            raise TableError(f"{self.origin}: {next(iter(self.unread.values()))}", file=self.origin)
+            raise file_error(self.origin, f": {next(iter(self.unread.values()))}")
         self.annotators = annotators
         self.default_target = next(iter(annotators)) if len(annotators) == 1 else None
         taken = {*annotators, *(name for names in annotators.values() for name in names)}
@@ -94,9 +93,9 @@ class LabelStudioTable(JsonTable):
     def _data(self, row: int, task: Mapping[str, Any]) -> dict[str, Any]:
         data = task.get("data")
         if not isinstance(data, dict):
-            raise self._bad(row, "has no object 'data'", "export the tasks again as JSON")
+            raise self._bad(row, "has no object 'data'")
         if not isinstance(task.get("annotations", []), list):
-            raise self._bad(row, "has 'annotations' that are not a list", "export the tasks again as JSON")
+            raise self._bad(row, "has 'annotations' that are not a list")
         return data
 
     def _said(self, row: int, task: Mapping[str, Any]) -> list[tuple[str, str | None, str]]:
@@ -104,7 +103,7 @@ class LabelStudioTable(JsonTable):
         found = []
         for annotation in task.get("annotations", []):
             if not isinstance(annotation, dict) or not isinstance(annotation.get("result", []), list):
-                raise self._bad(row, "has an annotation without a list 'result'", "export the tasks again as JSON")
+                raise self._bad(row, "has an annotation without a list 'result'")
             if annotation.get("was_cancelled"):
                 continue
             chosen: dict[str, list[str]] = {}
@@ -131,9 +130,7 @@ class LabelStudioTable(JsonTable):
         labels = value.get(CHOICES) if isinstance(value, dict) else None
         is_list = isinstance(labels, list) and all(isinstance(label, str) for label in labels)
         if not (is_list and isinstance(field, str) and field and isinstance(to_name, str)):
-            raise self._bad(
-                row, "has choices without 'from_name', 'to_name' or a list of texts", "export the tasks again as JSON"
-            )
+            raise self._bad(row, "has choices without 'from_name', 'to_name' or a list of texts")
         self._to_names.setdefault(field, to_name)
         chosen.setdefault(field, []).extend(labels or [])
 
@@ -170,27 +167,18 @@ class LabelStudioTable(JsonTable):
 
     def _without_choices(self, records: Sequence[Mapping[str, Any]]) -> TableError:
         if self._others:
-            return TableError(
-                f"{self.origin} has annotations of type {listed(self._others)}, and none of type {CHOICES!r}",
-                "classes of whole tasks are read only",
-                file=self.origin,
-            )
-        return TableError(
-            f"{self.origin} has {len(records)} tasks of Label Studio, and none has an annotation",
-            "annotate some of each class and export them again",
-            file=self.origin,
-        )
+            problem = f"has annotations of type {listed(self._others)}, and none of type {CHOICES!r}"
+            return file_error(self.origin, problem, "classes of whole tasks are read only")
+        problem = f"has {len(records)} tasks of Label Studio, and none has an annotation"
+        return file_error(self.origin, problem, "annotate some of each class and export them again")
 
-    def _bad(self, row: int, what: str, advice: str) -> TableError:
+    def _bad(self, row: int, what: str, advice: str = "export the tasks again as JSON") -> TableError:
         advice = advice.replace("{", "{{").replace("}", "}}")
-        return TableError(f"{self.origin}: {self._task_names[row]} {what}", advice, file=self.origin)
+        return file_error(self.origin, f": {self._task_names[row]} {what}", advice)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
-        raise TableError(
-            f"columns cannot be added to the tasks of {self.origin}",
-            "name an output that ends in .csv, or write predictions with LabelResult.to_label_studio",
-            file=self.origin,
-        )
+        advice = "name an output that ends in .csv, or write predictions with LabelResult.to_label_studio"
+        raise TableError(f"columns cannot be added to the tasks of {self.origin}", advice, file=self.origin)
 
     def write_predictions(
         self,
@@ -214,9 +202,7 @@ class LabelStudioTable(JsonTable):
         force : bool, an existing file may be replaced; the input never is
         """
         if field not in self._to_names:
-            raise TableError(
-                f"{self.origin} has no field of choices {field!r}; it has {listed(self._to_names)}", file=self.origin
-            )
+            raise file_error(self.origin, f"has no field of choices {field!r}; it has {listed(self._to_names)}")
         if str(out) == "-":
             out = sys.stdout.buffer
         elif isinstance(out, (str, Path)):
@@ -252,7 +238,7 @@ class LabelStudioTable(JsonTable):
         there = self.text[span[0] : span[1]]
         inside = there[1:-1].rstrip(_BLANKS)
         if there != "null" and not there.startswith("["):
-            raise self._bad(row, "has 'predictions' that are not a list", "export the tasks again as JSON")
+            raise self._bad(row, "has 'predictions' that are not a list")
         after = f"[{inside}, {prediction}]" if there != "null" and inside else f"[{prediction}]"
         return self.text[start : span[0]] + after + self.text[span[1] : stop]
 

@@ -1,4 +1,4 @@
-"""Positions of the records and cells in delimited text."""
+"""Delimited text: its delimiter and quote, and the positions of its records and cells."""
 
 from __future__ import annotations
 
@@ -7,11 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otprop._validation import ParameterError
 from otprop.files._encoding import line_of
-from otprop.files._errors import TableError
+from otprop.files._errors import file_error
 
 _BLOCK = 1 << 24  # bytes
 _DELIMITER, _LF, _CR, _QUOTE = 1, 2, 4, 8
+_DELIMITERS = (",", ";", "\t", "|", " ")  # a blank only if no other fits
+_NAMED = {"tab": "\t", "\\t": "\t", "comma": ",", "semicolon": ";", "space": " ", "pipe": "|"}
+_SAMPLE = 1 << 18  # bytes
 
 
 @dataclass(frozen=True)
@@ -61,13 +65,10 @@ def lay_out(body: bytes, dialect: Dialect, origin: str, start: int = 0) -> Layou
     try:
         cells = find_cells(body, dialect, start)
     except UnclosedQuoteError as error:
-        raise TableError(
-            f"{origin}: the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed",
-            "close it, or pass {} if quotes mean nothing in this file",
-            file=origin,
-            arguments=[("quote", "")],
-        ) from None
-    return _table(body, cells, dialect, origin)
+        problem = f": the quote {dialect.quote} opened in line {line_of(body, error.position)} is never closed"
+        advice = "close it, or pass {} if quotes mean nothing in this file"
+        raise file_error(origin, problem, advice, quote="") from None
+    return _table(body, cells, origin)
 
 
 def find_cells(body: bytes, dialect: Dialect, start: int = 0) -> Cells:
@@ -167,16 +168,34 @@ def _separators_one_by_one(body: bytes, dialect: Dialect, start: int) -> tuple[n
     return np.array(where, dtype=dtype), np.array(kinds, dtype=np.uint8)
 
 
-def _table(body: bytes, cells: Cells, dialect: Dialect, origin: str) -> Layout:
+def skip_blanks(body: bytes, starts: np.ndarray, stops: np.ndarray) -> np.ndarray:
+    """Where the text of cells begins after blanks."""
+    starts, data = starts.copy(), np.frombuffer(body, dtype=np.uint8)
+    while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
+        starts[more] += 1
+    return starts
+
+
+def _table(body: bytes, cells: Cells, origin: str) -> Layout:
     """Drop the blank lines and stack the records."""
     last = cells.last.astype(np.int64)
     first = np.append(np.int64(0), last[:-1] + 1)
     widths = last - first + 1
-    blank = (widths == 1) & _is_blank(body, cells, first)
+    blank = (widths == 1) & (skip_blanks(body, cells.starts[first], cells.stops[first]) >= cells.stops[first])
     n_columns = int(widths[~blank][0])
     wrong = np.flatnonzero(~blank & (widths != n_columns))
     if len(wrong):
-        raise _ragged(body, cells, first, widths, blank, wrong, origin)
+        at = int(wrong[0])
+        row, line = np.count_nonzero(~blank[:at]), line_of(body, int(cells.starts[first[at]]))
+        cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
+        many = "too many" if widths[at] > n_columns else "too few"
+        others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
+        problem = (
+            f": row {row} (line {line}) has {cells_found}, {many} for the {n_columns} columns of the header{others}"
+        )
+        raise file_error(
+            origin, problem, "fix it, or pass {} or {} if the file uses others", delimiter=None, quote=None
+        )
     starts, stops = cells.starts, cells.stops
     if blank.any():
         keep = np.repeat(~blank, widths)
@@ -185,35 +204,100 @@ def _table(body: bytes, cells: Cells, dialect: Dialect, origin: str) -> Layout:
     return Layout(body, starts.reshape(shape), stops.reshape(shape), cells.odd, int(blank.sum()))
 
 
-def _is_blank(body: bytes, cells: Cells, first: np.ndarray) -> np.ndarray:
-    """Which records have only blanks in their first cell."""
-    starts, stops = cells.starts[first].copy(), cells.stops[first]
-    data = np.frombuffer(body, dtype=np.uint8)
-    while (more := (starts < stops) & (data[np.minimum(starts, len(data) - 1)] == ord(" "))).any():
-        starts[more] += 1
-    empty: np.ndarray = starts >= stops
-    return empty
+def find_dialect(body: bytes, delimiter: str | None, quote: str | None, start: int, prefer: str | None) -> Dialect:
+    """The dialect under which the first lines have the same number of cells; arguments that are not None are kept."""
+    if quote is not None and (len(quote) > 1 or quote in ("\n", "\r") or not quote.isascii()):
+        raise ParameterError("quote", f"must be one ASCII character, or empty for none; got {quote!r}.")
+    sample = _sample(body, start)
+    quote = _find_quote(sample) if quote is None else quote
+    if delimiter is None:
+        delimiter = _find_delimiter(sample, quote, prefer)
+    else:
+        delimiter = _NAMED.get(delimiter, delimiter)
+        if len(delimiter) != 1 or delimiter in ("\n", "\r", quote) or not delimiter.isascii():
+            why = f"must be one ASCII character, tab or space, and not the quote; got {delimiter!r}."
+            raise ParameterError("delimiter", why)
+    blanks = delimiter != " " and _blanks_follow(sample, delimiter)
+    return Dialect(delimiter, quote, blanks)
 
 
-def _ragged(
-    body: bytes,
-    cells: Cells,
-    first: np.ndarray,
-    widths: np.ndarray,
-    blank: np.ndarray,
-    wrong: np.ndarray,
-    origin: str,
-) -> TableError:
-    at = int(wrong[0])
-    row = int(np.count_nonzero(~blank[:at]))
-    header = int(widths[~blank][0])
-    line = line_of(body, int(cells.starts[first[at]]))
-    cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
-    many = "too many" if widths[at] > header else "too few"
-    others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
-    return TableError(
-        f"{origin}: row {row} (line {line}) has {cells_found}, {many} for the {header} columns of the header{others}",
-        "fix it, or pass {} or {} if the file uses others",
-        file=origin,
-        arguments=[("delimiter", None), ("quote", None)],
-    )
+def refuse_comments(
+    body: bytes, start: int, delimiter: str | None, quote: str | None, prefer: str | None, origin: str
+) -> None:
+    """Refuse comments above the names: lines that begin with # and have another number of cells than the rest."""
+    above = re.compile(rb"(?:[ \t]*(?:#[^\r\n]*)?(?:\r\n|\n|\r))+").match(body, start)
+    if above is None or b"#" not in above.group() or above.end() >= len(body):
+        return
+    rest = _sample(body, above.end())
+    dialect = find_dialect(body, delimiter, quote, above.end(), prefer)
+    widths, wanted = _widths(above.group(), dialect), _widths(rest, dialect)
+    if len(wanted) == 0 or len(widths) == 0 or (widths == wanted[0]).all():
+        return
+    count = len(re.findall(rb"(?m)^[ \t]*#", above.group().replace(b"\r", b"\n")))
+    lines = "1 line that begins" if count == 1 else f"{count} lines that begin"
+    raise file_error(origin, f"has {lines} with # above its column names", "remove the comments")
+
+
+def _sample(body: bytes, start: int) -> bytes:
+    """Whole lines from the beginning."""
+    sample = body[start : start + _SAMPLE]
+    if start + _SAMPLE < len(body):
+        cut = max(sample.rfind(b"\n"), sample.rfind(b"\r"))
+        sample = sample[: cut + 1] if cut > 0 else sample
+    return sample
+
+
+def _find_quote(sample: bytes) -> str:
+    """The double quote, unless it never occurs and cells are in single quotes."""
+    if b'"' not in sample:
+        opening = re.findall(rb"(?:^|[,;\t|\n\r])('[^'\n\r]*'?)(?=[,;\t|\n\r]|$)", sample)
+        if opening and all(len(cell) > 1 and cell.endswith(b"'") for cell in opening):
+            return "'"
+    return '"'
+
+
+def _find_delimiter(sample: bytes, quote: str, prefer: str | None) -> str:
+    best, best_score = prefer or ",", (0.0, 0)
+    for delimiter in _DELIMITERS:
+        widths = _widths(sample, Dialect(delimiter, quote))
+        if len(widths) == 0 or widths[0] < 2:
+            continue
+        agree = float(np.mean(widths == widths[0]))
+        score = (agree + (0.5 if delimiter == prefer else 0.0), int(widths[0]))
+        if delimiter == " " and (best_score[0] > 0 or agree < 1):
+            continue
+        if score > best_score:
+            best, best_score = delimiter, score
+    return best
+
+
+def _widths(sample: bytes, dialect: Dialect) -> np.ndarray:
+    """The number of cells of each line that is not blank."""
+    cells = _sample_cells(sample, dialect)
+    if cells is None:
+        return np.zeros(0, dtype=np.int64)
+    first = np.append(0, cells.last[:-1] + 1)
+    widths = cells.last - first + 1
+    empty = (widths == 1) & (cells.starts[first] == cells.stops[first])
+    return widths[~empty]
+
+
+def _sample_cells(sample: bytes, dialect: Dialect) -> Cells | None:
+    """The cells of the sample; a quote still open at its end is cut off with its record."""
+    for _ in range(3):
+        try:
+            return find_cells(sample, dialect)
+        except UnclosedQuoteError as error:
+            cut = max(sample.rfind(b"\n", 0, error.position), sample.rfind(b"\r", 0, error.position))
+            if cut <= 0:
+                return None
+            sample = sample[: cut + 1]
+    return None
+
+
+def _blanks_follow(sample: bytes, delimiter: str) -> bool:
+    """Whether a blank follows every delimiter, as in `a, "b"`."""
+    lines = [line for line in re.split(rb"[\r\n]+", sample)[:50] if line]
+    blank, every = (delimiter + " ").encode(), delimiter.encode()
+    count = sum(line.count(every) for line in lines)
+    return count > 0 and count == sum(line.count(blank) for line in lines)

@@ -9,9 +9,10 @@ import zlib
 from typing import IO, NoReturn
 from xml.parsers import expat
 
-from otprop.files._errors import TableError
-from otprop.files._workbook import MAX_COLUMNS, MAX_ROWS
+from otprop.files._errors import TableError, file_error
 
+MIN_LIMIT, MAX_TIMES = 256 << 20, 200  # bytes once decompressed: at least, and for each compressed byte
+MAX_ROWS, MAX_COLUMNS = 1_048_576, 16_384  # of a sheet of Excel's
 DENSE_CELLS, TIMES_FILLED = 10_000_000, 20  # cells of a table that may be empty, at least, and for each that is not
 MIN_ELEMENTS, ELEMENTS_PER_BYTE = 5_000_000, 10  # of the XML of a workbook, at least, and for each byte of the file
 MAX_IN_RANGES = 2_000_000  # cells of ranges that openpyxl makes one by one
@@ -24,14 +25,35 @@ _XML = re.compile(rb"\s*<|\xef\xbb\xbf|\xff\xfe|\xfe\xff|\x00<")
 _BLOCK = 1 << 20
 
 
+def size_limit(compressed: int, max_bytes: int | None) -> int:
+    """How many bytes a file may have once it is decompressed."""
+    return max(MIN_LIMIT, MAX_TIMES * compressed) if max_bytes is None else max_bytes
+
+
+def check_zip_size(data: bytes, origin: str, max_bytes: int | None) -> None:
+    """Refuse a ZIP archive (NPZ, Excel) whose members are larger than the limit."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        check_size(sum(member.file_size for member in archive.infolist()), len(data), origin, max_bytes)
+
+
+def check_size(size: int, compressed: int, origin: str, max_bytes: int | None) -> None:
+    """Refuse a file that would be larger than the limit once it is decompressed."""
+    limit = size_limit(compressed, max_bytes)
+    if size > limit:
+        raise too_large(origin, limit)
+
+
+def too_large(origin: str, limit: int) -> TableError:
+    """The error of a file that is larger than the limit once it is decompressed."""
+    advice = "if you trust it, unpack it first or allow more with {}"
+    return file_error(origin, f"has more than {limit:,} bytes once it is unpacked", advice, max_bytes=None)
+
+
 def check_dense(n_rows: int, n_columns: int, n_filled: int, origin: str) -> None:
     """Refuse a table with nearly only empty cells: they would need far more memory than the file."""
     if n_rows * n_columns > max(DENSE_CELLS, TIMES_FILLED * n_filled):
-        raise TableError(
-            f"{origin} has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values",
-            "remove the columns that few rows have",
-            file=origin,
-        )
+        problem = f"has {n_rows:,} rows and {n_columns:,} columns, but only {n_filled:,} values"
+        raise file_error(origin, problem, "remove the columns that few rows have")
 
 
 def check_workbook(data: bytes, origin: str) -> None:
@@ -135,7 +157,4 @@ class _Scan:
         self._refuse("definitions of XML entities")
 
     def _refuse(self, what: str) -> NoReturn:
-        raise TableError(
-            f"{self.origin} has {what}, as no workbook of Excel's has", "save it as .csv, and read that",
-            file=self.origin,
-        )  # fmt: skip
+        raise file_error(self.origin, f"has {what}, as no workbook of Excel's has", "save it as .csv, and read that")

@@ -11,10 +11,9 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop.files._arrow import Column
-from otprop.files._errors import TableError, listed, one_line
-from otprop.files._input_file import InputFile
+from otprop.files._errors import TableError, file_error, listed, one_line
 from otprop.files._optional import pa
-from otprop.files._table import Table, check_names
+from otprop.files._table import InputFile, Table, check_names
 from otprop.files._writers import Writer, to_array, write_array
 
 _NAME_ARRAYS = ("feature_names", "names", "columns")  # arrays that may name the columns of X
@@ -66,11 +65,9 @@ def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], lis
                     objects.append(name)
                     continue
                 if not isinstance(array, np.ndarray):
-                    raise TableError(f"{origin}: the member {name!r} is not a NumPy array", file=origin, column=name)
+                    raise file_error(origin, f": the member {name!r} is not a NumPy array", column=name)
                 if array.size and not array.dtype.itemsize:
-                    raise TableError(
-                        f"{origin}: the items of the array {name!r} have no size", file=origin, column=name
-                    )
+                    raise file_error(origin, f": the items of the array {name!r} have no size", column=name)
                 arrays[name] = array
             name = archive.zip.testzip() or ""  # NumPy does not read a member to its end
             if name:
@@ -78,10 +75,9 @@ def read_arrays(file: BinaryIO, origin: str) -> tuple[dict[str, np.ndarray], lis
     except TableError:
         raise
     except Exception as error:  # NumPy, zipfile and zlib raise many kinds on damaged or encrypted members
-        what = f": the array {name!r}" if name else ""
-        raise TableError(
-            f"{origin}{what} is damaged, cut short or encrypted ({one_line(error)})", file=origin, column=name or None
-        ) from error
+        what = f": the array {name!r} is" if name else "is"
+        problem = f"{what} damaged, cut short or encrypted ({one_line(error)})"
+        raise file_error(origin, problem, column=name or None) from error
     return arrays, objects
 
 
@@ -123,7 +119,7 @@ class NpzTable(Table):
         else:
             n_rows = Counter(lengths).most_common(1)[0][0] if lengths else 0
         if n_rows == 0:
-            raise TableError(f"{self.origin} is empty: it has no array with rows", file=self.origin)
+            raise file_error(self.origin, "is empty: it has no array with rows")
         return n_rows
 
     def _find_name_array(self) -> str | None:
@@ -154,12 +150,8 @@ class NpzTable(Table):
     def _position(self, name: str) -> int:
         entry = re.fullmatch(r"(.+)_(\d{1,9})", name)
         if name in self.unread:
-            raise TableError(
-                f"{self.origin}: {self.unread[name]}",
-                "save it as text or numbers, numpy.asarray(y, dtype=str) for instance",
-                file=self.origin,
-                column=name,
-            )
+            advice = "save it as text or numbers, numpy.asarray(y, dtype=str) for instance"
+            raise file_error(self.origin, f": {self.unread[name]}", advice, name)
         if name not in self._places and entry and entry[1] in self._places:  # a column of version 0.1.0
             matrix = self.columns[self._places[entry[1]]][1]
             if matrix.ndim == 2 and int(entry[2]) < matrix.shape[1]:
@@ -196,17 +188,12 @@ class NpzTable(Table):
         try:
             return np.char.decode(array, "utf-8")
         except UnicodeDecodeError as error:
-            raise TableError(
-                f"{self.origin}: the array {name!r} has bytes that are not UTF-8",
-                "save it as text",
-                file=self.origin,
-                column=name,
-            ) from error
+            problem = f": the array {name!r} has bytes that are not UTF-8"
+            raise file_error(self.origin, problem, "save it as text", name) from error
 
     def _arrow(self) -> Any:
         arrays = []
-        for position in range(len(self.names)):
-            array = self._plain(position)
+        for array in map(self._plain, range(len(self.names))):
             if array.ndim == 2:
                 array = np.ascontiguousarray(array, array.dtype.newbyteorder("="))
                 arrays.append(pa.FixedSizeListArray.from_arrays(pa.array(array.ravel()), array.shape[1]))
@@ -217,12 +204,8 @@ class NpzTable(Table):
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         known = [name for name in added if name in self.arrays or name in self.unread]
         if known:
-            raise TableError(
-                f"{self.origin} already has an array {listed(known)}, which would be added",
-                "rename it",
-                file=self.origin,
-                column=known[0],
-            )
+            problem = f"already has an array {listed(known)}, which would be added"
+            raise file_error(self.origin, problem, "rename it", known[0])
         new = {name: to_array(array, name) for name, array in added.items()}
         if fill is not None:
             new[fill[0]] = self._filled(*fill)
@@ -241,11 +224,8 @@ class NpzTable(Table):
 
     def _filled(self, name: str, values: Column) -> np.ndarray:
         if name not in self.arrays or self.arrays[name].ndim != 1:
-            raise TableError(
-                f"column {name!r} of {self.origin} is a matrix or a part of a matrix, which cannot be filled",
-                file=self.origin,
-                column=name,
-            )
+            problem = f"column {name!r} of {self.origin} is a matrix or a part of a matrix, which cannot be filled"
+            raise TableError(problem, file=self.origin, column=name)
         old = self.arrays[name]
         mask = np.array([value is not None and value == value for value in values], dtype=bool)
         chosen = [value for value, keep in zip(values, mask, strict=True) if keep]
@@ -255,14 +235,10 @@ class NpzTable(Table):
             if kind.kind == "S":
                 new = np.char.encode(new, "utf-8")
         except (ValueError, OverflowError) as error:
-            raise TableError(
-                f"the labels cannot be written into the array {name!r} of {self.origin}, whose type is {kind} "
-                f"({one_line(error)})",
-                "omit {} to get new arrays",
-                file=self.origin,
-                column=name,
-                arguments=[("fill", None)],
-            ) from error
+            what = f"the array {name!r} of {self.origin}, whose type is {kind} ({one_line(error)})"
+            advice, arguments = "omit {} to get new arrays", [("fill", None)]
+            problem = f"the labels cannot be written into {what}"
+            raise TableError(problem, advice, file=self.origin, column=name, arguments=arguments) from error
         result = old.astype(np.result_type(old, new)) if kind.kind in "US" and len(new) else old.copy()
         result[mask] = new
         return result

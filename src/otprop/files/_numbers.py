@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files._distinct import MISSING, MISSING_NUMBERS, DistinctValues, ParsedColumn, Reading
+from otprop.files._distinct import MISSING_NUMBERS, DistinctValues, ParsedColumn, Reading
 from otprop.files._optional import pa, pc
 
 _INTEGER = r"^[+-]?\d+$"
@@ -89,96 +89,93 @@ def any_number(distinct: DistinctValues) -> np.ndarray:
     return np.any(masks, axis=0)
 
 
-def read_numbers(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: str) -> ParsedColumn | None:
+def read_numbers(column: DistinctValues, decimal: str) -> ParsedColumn | None:
     """The column as numbers if all of its cells are; as text with a note where their units differ."""
-    sample = distinct.sample()
+    sample = column.sample()
     if not (any_number(sample) | sample.isin(MISSING_NUMBERS)).all():
         return None
-    missing = distinct.isin(MISSING_NUMBERS)
-    if missing.all():
+    distinct = column.with_missing(column.isin(MISSING_NUMBERS))
+    if distinct.missing.all():
         return None
-    return _with_either(name, distinct, missing, decimal)
-
-
-def _with_either(name: str, distinct: DistinctValues, missing: np.ndarray, decimal: str) -> ParsedColumn | None:
-    stripped = _strip_if_needed(distinct, missing)
+    stripped = _strip_if_needed(distinct)
     for sign in (decimal, _other(decimal)):
-        plain, grouped = _masks(stripped.distinct, missing, sign)
+        plain, grouped = _masks(stripped.distinct, sign)
         if sign != decimal and grouped.any():  # 1.234 in a file with decimal commas is 1234
             continue
-        if not (plain | grouped | missing).all():
+        if not distinct.all_known(plain | grouped):
             continue
-        why = _not_numbers(stripped, missing)
+        why = _not_numbers(stripped)
         if why:
-            return ParsedColumn(distinct.to_rows(distinct.isin(MISSING)), Reading("text"), [f"column {name!r} {why}"])
+            return column.as_text(why)
         notes = []
         if grouped.any():
-            notes.append(f"column {name!r} has thousands separators ({distinct.first(grouped)!r}), read as numbers")
+            notes.append(f"has thousands separators ({distinct.first(grouped)!r}), read as numbers")
         if sign != decimal:
-            notes.append(f"column {name!r} has the decimal sign {sign!r}, the rest of the file {decimal!r}")
-        return _numbers(name, distinct, stripped, missing, sign, bool(grouped.any()), notes)
+            notes.append(f"has the decimal sign {sign!r}, the rest of the file {decimal!r}")
+        return _numbers(distinct, stripped, sign, bool(grouped.any()), notes)
     return None
 
 
-def numbers_like(
-    name: str, distinct: DistinctValues, reading: Reading, here: str | None
-) -> tuple[ParsedColumn | None, int]:
-    """The column as numbers with the reading of an earlier file; else None and the index of the first misfit.
+def numbers_like(distinct: DistinctValues, reading: Reading, here: str | None) -> ParsedColumn | int:
+    """The column as numbers with the reading of an earlier file; else the index of the first value that is not one.
 
     `here` is the decimal sign of this file, None where it is ambiguous.
     """
-    missing = distinct.isin(MISSING_NUMBERS)
-    stripped = _strip_if_needed(distinct, missing)
+    distinct = distinct.with_missing(distinct.isin(MISSING_NUMBERS))
+    stripped = _strip_if_needed(distinct)
     known = reading.form or here or "."
     first = known if here is None or needs(stripped.distinct, known).any() else here
     for sign in (first, _other(first)):
-        plain, grouped = _masks(stripped.distinct, missing, sign)
-        if not (plain | grouped | missing).all() or (sign not in (first, known) and grouped.any()):
+        plain, grouped = _masks(stripped.distinct, sign)
+        if not distinct.all_known(plain | grouped) or (sign not in (first, known) and grouped.any()):
             continue
         unit = _unit(stripped)
         notes = []
-        if sign != known and not distinct.match(_INTEGER)[~missing].all():
-            notes.append(f"column {name!r} has the decimal sign {sign!r}, in the table of the model it was {known!r}")
-        if unit != reading.unit and ((unit and reading.unit) or "%" in (unit, reading.unit)) and not missing.all():
+        if sign != known and not distinct.all_known(distinct.match(_INTEGER)):
+            notes.append(f"has the decimal sign {sign!r}, in the table of the model it was {known!r}")
+        differs = unit != reading.unit and ((unit and reading.unit) or "%" in (unit, reading.unit))
+        if differs and distinct.known.any():
             was = f"written with {reading.unit}" if reading.unit else "bare numbers"
-            now = f"cells such as {distinct.first(~missing)!r}"
-            notes.append(f"column {name!r} has {now}, in the table of the model they were {was}")
-        return _numbers(name, distinct, stripped, missing, sign, bool(grouped.any()), notes), 0
-    plain, grouped = _masks(stripped.distinct, missing, known)
-    return None, int(np.argmin(plain | grouped | missing))
+            cell = distinct.first(distinct.known)
+            notes.append(f"has cells such as {cell!r}, in the table of the model they were {was}")
+        return _numbers(distinct, stripped, sign, bool(grouped.any()), notes)
+    plain, grouped = _masks(stripped.distinct, known)
+    return int(np.argmin(plain | grouped | distinct.missing))
 
 
 def _other(sign: str) -> str:
     return "," if sign == "." else "."
 
 
-def _strip_if_needed(distinct: DistinctValues, missing: np.ndarray) -> Stripped:
-    """`strip`, skipped where all values are plain numbers."""
+def _are_plain(distinct: DistinctValues) -> bool:
+    """Whether Arrow reads all values as numbers, which is faster than patterns."""
     try:
-        distinct.null_where(missing).cast(pa.float64())
+        distinct.nulls().cast(pa.float64())
     except pa.ArrowInvalid:
-        return strip(distinct)
-    return Stripped(distinct, np.zeros_like(missing), [], [])
+        return False
+    return True
 
 
-def _masks(distinct: DistinctValues, missing: np.ndarray, decimal: str) -> tuple[np.ndarray, np.ndarray]:
+def _strip_if_needed(distinct: DistinctValues) -> Stripped:
+    """`strip`, skipped where all values are plain numbers."""
+    return Stripped(distinct, np.zeros_like(distinct.missing), [], []) if _are_plain(distinct) else strip(distinct)
+
+
+def _masks(distinct: DistinctValues, decimal: str) -> tuple[np.ndarray, np.ndarray]:
     """`number_mask`, faster where all values are plain numbers."""
-    if decimal == ".":
-        try:
-            distinct.null_where(missing).cast(pa.float64())
-        except pa.ArrowInvalid:
-            return number_mask(distinct, decimal)
-        return ~missing, np.zeros_like(missing)
+    if decimal == "." and _are_plain(distinct):
+        return distinct.known, np.zeros_like(distinct.missing)
     return number_mask(distinct, decimal)
 
 
-def _not_numbers(stripped: Stripped, missing: np.ndarray) -> str:
+def _not_numbers(stripped: Stripped) -> str:
     """Why cells that look like numbers cannot be compared; empty where they can."""
-    if stripped.distinct.match(r"^0\d+$").any():
+    distinct, percent = stripped.distinct, stripped.percent
+    if distinct.match(r"^0\d+$").any():
         return "has leading zeros, so it is read as text"
     if len(stripped.money) > 1:
         return f"mixes {stripped.money[0]} and {stripped.money[1]}, so it is read as text"
-    if stripped.percent.any() and not (stripped.percent | missing | stripped.distinct.match("^0*[.,]?0*$")).all():
+    if percent.any() and not distinct.all_known(percent | distinct.match("^0*[.,]?0*$")):
         return "has a percent sign in some cells and none in others, so it is read as text"
     return ""
 
@@ -187,35 +184,25 @@ def _unit(stripped: Stripped) -> str:
     return "%" if stripped.percent.any() else stripped.money[0] if stripped.money else ""
 
 
-def _numbers(
-    name: str,
-    distinct: DistinctValues,
-    stripped: Stripped,
-    missing: np.ndarray,
-    sign: str,
-    grouped: bool,
-    notes: list[str],
-) -> ParsedColumn:
-    values = _parse(stripped.distinct, missing, sign, grouped)
+def _numbers(distinct: DistinctValues, stripped: Stripped, sign: str, grouped: bool, notes: list[str]) -> ParsedColumn:
+    values = _parse(stripped.distinct, sign, grouped)
     if stripped.percent.any():
         values = np.where(stripped.percent, values / 100, values)
     for example in stripped.examples:
-        if not missing[example]:
-            notes.append(
-                f"column {name!r} has cells such as {distinct.value(example)!r}, read as {values[example]:.10g}"
-            )
+        if distinct.known[example]:
+            notes.append(f"has cells such as {distinct.value(example)!r}, read as {values[example]:.10g}")
     return ParsedColumn(values[distinct.codes], Reading("number", sign, _unit(stripped)), notes)
 
 
-def _parse(distinct: DistinctValues, missing: np.ndarray, decimal: str, grouped: bool) -> np.ndarray:
+def _parse(distinct: DistinctValues, decimal: str, grouped: bool) -> np.ndarray:
     """A number for every value: int64 if all fit and none is missing, else float64."""
-    text = distinct.null_where(missing)
+    text = distinct.nulls()
     if grouped:
         text = pc.replace_substring_regex(text, "[" + re.escape("".join(_GROUPS[decimal])) + "]", "")
     if decimal != ".":
         text = pc.replace_substring(text, decimal, ".")
     text = pc.utf8_ltrim(text, "+")
-    if not missing.any() and distinct.match(_INTEGER).all():
+    if distinct.known.all() and distinct.match(_INTEGER).all():
         try:
             return np.asarray(text.cast(pa.int64()))
         except pa.ArrowInvalid:  # more than 64 bits

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
+import gzip
+import io
+import os
+import select
+import stat
+import sys
+import zlib
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, check_count, did_you_mean
 from otprop.files._columnar import ColumnarTable
 from otprop.files._delimited import DelimitedTable
-from otprop.files._dialect import find_dialect
 from otprop.files._encoding import to_utf8
+from otprop.files._errors import TableError, file_error, one_line
 from otprop.files._excel import ExcelTable
-from otprop.files._input_file import read_input
+from otprop.files._formats import (
+    FORMATS,
+    check_format,
+    codec_of_name,
+    format_of_bytes,
+    format_of_name,
+    refuse_document,
+    refuse_url,
+)
 from otprop.files._json import JsonTable
 from otprop.files._label_studio import LabelStudioTable, is_label_studio
+from otprop.files._layout import find_dialect
+from otprop.files._limits import check_zip_size, size_limit, too_large
 from otprop.files._npz import NpzTable
-from otprop.files._optional import import_optional
-from otprop.files._table import Table
+from otprop.files._optional import import_optional, pa
+from otprop.files._table import InputFile, Table
+
+CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by the first bytes
+_WAIT = 0.5  # seconds until a signal is handled
+_BLOCK = 1 << 20
 
 
 def check_reading(*, delimiter: str | None = None, quote: str | None = None, encoding: str | None = None) -> None:
@@ -123,3 +144,121 @@ def read_table(
     if file.format in ("json", "jsonl"):
         return LabelStudioTable(file, encoding) if is_label_studio(file) else JsonTable(file, encoding)
     return DelimitedTable(file, delimiter, encoding, decimal, quote)
+
+
+def read_input(
+    source: str | Path | BinaryIO, format: str | None, max_bytes: int | None = None, origin: str | None = None
+) -> InputFile:
+    """Read and decompress everything; refuse content that contradicts the name or the argument `format`."""
+    check_count("max_bytes", max_bytes, words=[None])
+    expected = check_format(format)
+    if str(source) == "-":
+        source = sys.stdin.buffer
+    if isinstance(source, (str, Path)):
+        origin, path, data = origin or str(source), Path(source), _read_file(source)
+        expected = expected or format_of_name(path)
+    else:
+        origin, path, data = origin or "standard input", None, _read_stream(source, origin or "standard input")
+    data = _decompressed(data, path, origin, max_bytes)
+    if not data:
+        raise file_error(origin, "is empty: it has no column names and no rows")
+    found = format_of_bytes(data, origin)
+    if found is None and expected is None and path is not None:
+        refuse_document(path)
+    if found in ("npz", "xlsx"):
+        check_zip_size(data, origin, max_bytes)
+    if found == "jsonl" and expected == "json":  # many files of JSON lines are called .json
+        expected = found
+    file = InputFile(origin, path, data, found, expected, max_bytes)
+    _check_expected(file, format is not None)
+    return file
+
+
+def _decompressed(data: bytes, path: Path | None, origin: str, max_bytes: int | None) -> bytes:
+    """The content of a file that may be compressed; TableError as soon as it is larger than the limit."""
+    expected = codec_of_name(path) if path else None
+    codec = next((name for magic, name in CODECS.items() if data.startswith(magic)), None)
+    if codec is None:
+        if expected and data:
+            raise file_error(origin, f"is not packed with {expected}, as its name says", "rename it")
+        return data
+    limit, size, blocks = size_limit(len(data), max_bytes), 0, []
+    try:
+        stream: Any
+        if codec == "gzip":
+            stream = gzip.GzipFile(fileobj=io.BytesIO(data))
+        else:
+            stream = pa.CompressedInputStream(pa.BufferReader(data), "zstd")
+        while block := stream.read(_BLOCK):
+            blocks.append(block)
+            size += len(block)
+            if size > limit:
+                raise too_large(origin, limit)
+    except (EOFError, OSError, zlib.error) as error:
+        problem = f"is cut short or damaged: unpacking it with {codec} failed ({one_line(error)})"
+        raise file_error(origin, problem) from error
+    return b"".join(blocks)
+
+
+def _read_file(name: str | Path) -> bytes:
+    refuse_url(name)
+    path = Path(name)
+    try:
+        with path.open("rb") as file:
+            return _read_stream(file, str(path))
+    except IsADirectoryError:
+        raise file_error(path, "is a folder", "name one file in it") from None
+    except (FileNotFoundError, NotADirectoryError):
+        raise TableError(f"there is no file {path}{_near(path)}", file=path) from None
+    except OSError as error:
+        raise TableError(f"cannot read {path}: {one_line(error)}", file=path) from error
+    except ValueError as error:  # a NUL in the name
+        raise TableError(f"cannot read {str(path)!r}: {one_line(error)}", file=path) from error
+
+
+def _read_stream(file: BinaryIO, origin: str) -> bytes:
+    """Everything in a file; from a pipe in blocks, since a signal just before a blocking read would wait for data."""
+    try:
+        number = file.fileno()
+        mode = os.fstat(number).st_mode
+        waits = not stat.S_ISREG(mode) and os.name == "posix" and hasattr(file, "read1")
+        endless = stat.S_ISCHR(mode) and not os.isatty(number)  # /dev/zero, but also /dev/null
+    except (AttributeError, OSError, ValueError):  # not a file of the operating system
+        waits = endless = False
+    if endless and file.read(1):
+        raise file_error(origin, "is a device, not a file")
+    if not waits:
+        return file.read()
+    blocks: list[bytes] = []
+    while not blocks or blocks[-1]:
+        while not select.select([number], [], [], _WAIT)[0]:
+            pass
+        blocks.append(file.read1(_BLOCK))  # type: ignore[attr-defined]
+    return b"".join(blocks)
+
+
+def _near(path: Path) -> str:
+    """The end of a sentence on a file that does not exist: files with similar names."""
+    if not path.parent.is_dir():
+        return f", nor a folder {path.parent}"
+    try:
+        names = [name for name in os.listdir(path.parent) if not name.startswith(".")]
+    except OSError:
+        return ""
+    stem = path.name.partition(".")[0]
+    alike = [name for name in names if did_you_mean(stem, [name.partition(".")[0]])]  # a common ending does not count
+    return did_you_mean(path.name, alike, most=3)
+
+
+def _check_expected(file: InputFile, by_argument: bool) -> None:
+    found, expected = file.format or "csv", file.expected
+    if expected is None or found == expected or {found, expected} <= {"csv", "tsv"}:
+        return
+    why = "as the argument format says" if by_argument else "as its name says"
+    looks = "delimited text" if file.format is None else f"{FORMATS[found]} file"
+    advice = "pass {}" if by_argument else "rename it or pass {}"
+    if file.format is None and any(byte < 9 for byte in file.data[:4096]):  # not text
+        problem = f"is not {FORMATS[expected]} file, {why}: it is damaged or something else"
+        raise file_error(file.origin, problem, "check where it comes from")
+    problem = f"is not {FORMATS[expected]} file, {why}: it is {looks}"
+    raise file_error(file.origin, problem, advice, format=found)

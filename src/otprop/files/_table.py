@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import sys
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
 from pathlib import Path
@@ -15,15 +17,25 @@ import numpy as np
 
 from otprop.files._arrow import Column, fill_column, to_arrow, with_columns
 from otprop.files._distinct import Reading
-from otprop.files._errors import TableError, listed
+from otprop.files._errors import TableError, file_error, listed
 from otprop.files._formats import check_ending, check_format, format_of_name, refuse_url, same_ending
-from otprop.files._input_file import InputFile
 from otprop.files._optional import pandas
-from otprop.files._output import write_output
 from otprop.files._parse import parse, parse_like, reading_of
-from otprop.files._writers import Writer, arrow_writer
+from otprop.files._writers import Writer, arrow_writer, write_output
 
 _LIMITED = ("xlsx", "npz")  # formats that do not hold every value
+
+
+@dataclass(frozen=True)
+class InputFile:
+    """What a table is made from."""
+
+    origin: str  # the path as given, "standard input", or what the caller calls it
+    path: Path | None
+    data: bytes  # decompressed
+    format: str | None  # by content; None for text
+    expected: str | None  # by the argument `format` or by the name
+    max_bytes: int | None = None
 
 
 class Table(ABC):
@@ -218,32 +230,29 @@ class Table(ABC):
         path = Path(out) if isinstance(out, (str, Path)) else None
         if path is not None:
             refuse_url(path)
-        write = self._output(path, self._check_added(added), self._check_fill(fill), format, excel_safe)
-        inputs = [] if self.path is None else [self.path]
-        write_output(out, write, force, inputs, mode_like=self.path)
+        new = self._check_added(added)
+        if fill is not None:
+            self._position(fill[0])
+            self._check_length(*fill)
+        kind = self._kind_of_output(path, format)
+        excel_safe = excel_safe and kind in ("csv", "tsv")
+        if kind == self.kind:
+            write = self._writer(new, fill, excel_safe)
+        else:
+            whole = self._arrow_text() if kind in ("csv", "tsv") else self._arrow()
+            whole = whole if fill is None else fill_column(whole, fill, self.origin)
+            write = arrow_writer(with_columns(whole, new), kind, excel_safe, self.decimal)
+        write_output(out, write, force, [] if self.path is None else [self.path], mode_like=self.path)
 
-    def _output(
-        self,
-        path: Path | None,
-        added: dict[str, Any],
-        fill: tuple[str, Column] | None,
-        format: str | None,
-        excel_safe: bool,
-    ) -> Writer:
-        """A function that writes the table; what cannot be written is refused before it is returned."""
+    def _kind_of_output(self, path: Path | None, format: str | None) -> str:
+        """The format to write: the one asked for, that of the name, or that of the input, with a note."""
         usual = self.written_as or self.kind
         if path is not None and format is None:
             check_ending(path, self.path)
             if format_of_name(path) is None and not same_ending(path, self.path):
                 as_input = "" if self.written_as else ", as the input is"
                 self._note(f"{path} is written as {usual}{as_input}: its name does not say what it is")
-        kind = check_format(format) or (format_of_name(path) if path else None) or usual
-        excel_safe = excel_safe and kind in ("csv", "tsv")
-        if kind == self.kind:
-            return self._writer(added, fill, excel_safe)
-        whole = self._arrow_text() if kind in ("csv", "tsv") else self._arrow()
-        whole = whole if fill is None else fill_column(whole, fill, self.origin)
-        return arrow_writer(with_columns(whole, added), kind, excel_safe, self.decimal)
+        return check_format(format) or (format_of_name(path) if path else None) or usual
 
     @abstractmethod
     def _typed(self, position: int) -> Any:
@@ -276,11 +285,8 @@ class Table(ABC):
         try:
             return self._places[name]
         except KeyError:
-            raise TableError(
-                f"{self.origin} has no column {name!r}; its columns: {listed(self.names)}",
-                file=self.origin,
-                column=name,
-            ) from None
+            problem = f"has no column {name!r}; its columns: {listed(self.names)}"
+            raise file_error(self.origin, problem, column=name) from None
 
     def _parsed(self, position: int, text: Any) -> Any:
         """Text as the values of a pandas column."""
@@ -311,19 +317,11 @@ class Table(ABC):
     def _check_added(self, added: Mapping[str, Column]) -> dict[str, Any]:
         known = [name for name in added if name in self.names]
         if known:
-            raise TableError(
-                f"{self.origin} already has a column {listed(known)}, which would be added",
-                "rename or remove it in the file, or choose other names for the added columns",
-                file=self.origin,
-                column=known[0],
+            advice = "rename or remove it in the file, or choose other names for the added columns"
+            raise file_error(
+                self.origin, f"already has a column {listed(known)}, which would be added", advice, known[0]
             )
         return {name: to_arrow(self._check_length(name, column)) for name, column in added.items()}
-
-    def _check_fill(self, fill: tuple[str, Column] | None) -> tuple[str, Column] | None:
-        if fill is not None:
-            self._position(fill[0])
-            self._check_length(*fill)
-        return fill
 
     def _check_length(self, name: str, column: Column) -> Column:
         if len(column) != self.n_rows:
@@ -333,12 +331,6 @@ class Table(ABC):
 
 def check_names(names: Sequence[str], origin: str) -> None:
     """Refuse names that occur twice."""
-    seen: set[str] = set()
-    twice = [name for name in names if name in seen or seen.add(name)]  # type: ignore[func-returns-value]
+    twice = [name for name, count in Counter(names).items() if count > 1]
     if twice:
-        raise TableError(
-            f"{origin} has more than one column named {listed(dict.fromkeys(twice))}",
-            "rename them",
-            file=origin,
-            column=twice[0],
-        )
+        raise file_error(origin, f"has more than one column named {listed(twice)}", "rename them", twice[0])

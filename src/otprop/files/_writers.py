@@ -1,22 +1,30 @@
-"""An Arrow table written in each of the formats."""
+"""An Arrow table written in each of the formats, to a file, compressed where its name says so, or to a stream."""
 
 from __future__ import annotations
 
+import datetime as dt
+import gzip
+import io
 import zipfile
-from collections.abc import Callable
-from typing import Any, BinaryIO
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, BinaryIO, cast
 
 import numpy as np
 
-from otprop.files._arrow import as_json
+from otprop.files._arrow import as_json, as_text, guard, lines, plain_text, to_cells
 from otprop.files._errors import TableError
+from otprop.files._formats import codec_of_name, format_of_name
 from otprop.files._layout import Dialect
-from otprop.files._optional import ipc, pa, parquet
-from otprop.files._text import as_text, guard, lines, to_cells
-from otprop.files._workbook import write_workbook
+from otprop.files._limits import MAX_COLUMNS, MAX_ROWS
+from otprop.files._optional import import_optional, ipc, openpyxl, pa, parquet
+from otprop.files.atomic import write_atomic
 
 Writer = Callable[[BinaryIO], None]
-_BLOCK = 10_000  # rows of JSON at once
+MAX_CHARACTERS = 32_767  # of a cell of Excel's
+_EXACT = 2**53  # Excel keeps numbers as floats
+_JSON_ROWS = 10_000  # rows of JSON at once
 
 
 def arrow_writer(whole: Any, format: str, excel_safe: bool = False, decimal: str = ".") -> Writer:
@@ -85,8 +93,8 @@ def json_writer(whole: Any, format: str) -> Writer:
 
     def write(stream: BinaryIO) -> None:
         stream.write(start.encode())
-        for at in range(0, whole.num_rows, _BLOCK):
-            columns = [list(map(as_json, column.slice(at, _BLOCK).to_pylist())) for column in whole.columns]
+        for at in range(0, whole.num_rows, _JSON_ROWS):
+            columns = [list(map(as_json, column.slice(at, _JSON_ROWS).to_pylist())) for column in whole.columns]
             rows = [
                 "{" + ", ".join(f"{name}: {cell}" for name, cell in zip(names, cells, strict=True)) + "}"
                 for cells in zip(*columns, strict=True)
@@ -120,9 +128,8 @@ def to_array(column: Any, name: str) -> np.ndarray:
         if flat.null_count == 0 and flat.type.bit_width >= 8:
             return np.asarray(flat).reshape(len(column), column.type.list_size)
     if pa.types.is_nested(column.type):
-        raise TableError(
-            f"column {name!r} of type {column.type} cannot be written to NPZ", "write to .parquet", column=name
-        )
+        problem = f"column {name!r} of type {column.type} cannot be written to NPZ"
+        raise TableError(problem, "write to .parquet", column=name)
     if pa.types.is_dictionary(column.type):
         return to_array(column.cast(column.type.value_type), name)
     values = np.asarray(column.to_numpy(zero_copy_only=False) if isinstance(column, pa.Array) else column.to_numpy())
@@ -137,3 +144,157 @@ def write_array(archive: zipfile.ZipFile, name: str, array: np.ndarray, compress
     entry.compress_type = compression
     with archive.open(entry, "w", force_zip64=True) as member:
         np.lib.format.write_array(member, np.ascontiguousarray(array), allow_pickle=False)
+
+
+def write_workbook(whole: Any) -> Writer:
+    """A function that writes an Arrow table as a workbook of one sheet."""
+    import_optional("openpyxl", "excel")
+    check_sheet_size(whole.num_rows, whole.num_columns)
+    columns = [
+        [to_cell(value, name) for value in [name, *column.to_pylist()]]
+        for name, column in zip(whole.column_names, whole.columns, strict=True)
+    ]
+
+    def write(stream: BinaryIO) -> None:
+        book = openpyxl.Workbook(write_only=True)
+        sheet = book.create_sheet("Sheet1")
+        for row in zip(*columns, strict=True):
+            sheet.append([_typed_cell(sheet, value) for value in row])
+        book.save(stream)
+
+    return write
+
+
+def check_sheet_size(n_rows: int, n_columns: int) -> None:
+    """Refuse a table that is too large for a sheet."""
+    if n_rows + 1 > MAX_ROWS or n_columns > MAX_COLUMNS:
+        sheet = f"an Excel sheet, which holds {MAX_ROWS - 1} rows and {MAX_COLUMNS} columns"
+        problem = f"{n_rows} rows and {n_columns} columns do not fit into {sheet}"
+        raise TableError(problem, "write to .csv or .parquet")
+
+
+def to_cell(value: Any, column: str) -> Any:
+    """A value that Excel can hold: text for what it has no type for."""
+    if value is None or isinstance(value, bool):
+        return value
+    if isinstance(value, (int, float)):
+        return None if value != value else value if abs(value) <= _EXACT else str(value)
+    if isinstance(value, dt.datetime) and value.tzinfo is None and value.year >= 1900:
+        return value.to_pydatetime() if hasattr(value, "to_pydatetime") else value
+    if isinstance(value, dt.time) or (type(value) is dt.date and value.year >= 1900):
+        return value
+    if not isinstance(value, str):
+        value = value.isoformat(" ") if isinstance(value, dt.datetime) else plain_text(value)
+    illegal = import_optional("openpyxl.cell.cell", "excel").ILLEGAL_CHARACTERS_RE
+    if len(value) > MAX_CHARACTERS or illegal.search(value):
+        cell = f"an Excel cell, which holds {MAX_CHARACTERS} characters and no control characters"
+        problem = f"column {column!r}: {value[:40]!r} cannot be in {cell}"
+        raise TableError(problem, "write to .csv or .parquet", column=column)
+    return value
+
+
+def set_cell(cell: Any, value: Any) -> None:
+    """Write a value; text that begins with = stays text."""
+    cell.value = value
+    if isinstance(value, str):
+        cell.data_type = "s"
+
+
+def _typed_cell(sheet: Any, value: Any) -> Any:
+    if not isinstance(value, str) or not value.startswith("="):
+        return value
+    cell = import_optional("openpyxl.cell", "excel").WriteOnlyCell(sheet)
+    set_cell(cell, value)
+    return cell
+
+
+def write_output(
+    out: str | Path | BinaryIO,
+    write: Writer,
+    force: bool = False,
+    inputs: Iterable[str | Path] = (),
+    *,
+    mode_like: str | Path | None = None,
+) -> None:
+    """Write to a stream, or to a file in one step; the other arguments are those of `write_atomic`."""
+    if not isinstance(out, (str, Path)):
+        write(out)
+        out.flush()
+        return
+    codec = codec_of_name(Path(out))
+
+    def packed(handle: BinaryIO) -> None:
+        with compressed_stream(handle, codec) as stream:
+            write(stream)
+
+    write_atomic(out, packed, force, inputs, mode_like=mode_like)
+
+
+def write_arrow(
+    whole: Any,
+    out: str | Path | BinaryIO,
+    *,
+    force: bool = False,
+    excel_safe: bool = False,
+    mode_like: str | Path | None = None,
+) -> None:
+    """Write an Arrow table, which may have no rows, in the format of the name; else and to a stream as CSV.
+
+    Parameters
+    ----------
+    whole : pyarrow.Table
+        What to write.
+    out : str, path or binary stream
+        Where to write; a file appears in one step, compressed if its name ends in `.gz` or `.zst`.
+    force : bool
+        Whether an existing file may be replaced.
+    excel_safe : bool
+        In CSV and TSV, no text cell starts a formula, as in `Table.write`.
+    mode_like : str, path or None
+        A file whose permissions a new output does not exceed: the one that the rows are from.
+    """
+    format = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
+    write = arrow_writer(whole, format or "csv", excel_safe)
+    write_output(out, write, force, mode_like=mode_like)
+
+
+@contextmanager
+def compressed_stream(handle: BinaryIO, codec: str | None) -> Iterator[BinaryIO]:
+    """A stream whose bytes go to the handle, compressed if there is a codec; the handle stays open."""
+    if codec == "gzip":
+        with gzip.GzipFile(filename="", mode="wb", fileobj=handle, mtime=0, compresslevel=6) as stream:
+            yield cast(BinaryIO, CountingStream(cast(BinaryIO, stream)))
+    elif codec == "zstd":
+        sink = pa.PythonFile(CountingStream(handle), mode="w")
+        with pa.CompressedOutputStream(sink, "zstd") as stream:
+            yield stream
+    else:
+        yield cast(BinaryIO, CountingStream(handle))
+
+
+class CountingStream(io.RawIOBase):
+    """A writable stream that counts its bytes, since a pipe cannot tell them; closing leaves the handle open."""
+
+    def __init__(self, handle: BinaryIO) -> None:
+        self.handle = handle
+        self.position = 0
+
+    def write(self, data: Any) -> int:
+        """Write all of the data."""
+        self.handle.write(data)
+        size = memoryview(data).nbytes
+        self.position += size
+        return size
+
+    def tell(self) -> int:
+        """The number of bytes written so far."""
+        return self.position
+
+    def flush(self) -> None:
+        """Flush the handle."""
+        if not self.handle.closed:
+            self.handle.flush()
+
+    def writable(self) -> bool:
+        """True."""
+        return True

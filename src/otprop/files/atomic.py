@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from otprop.files._errors import TableError, one_line
+from otprop.files._errors import TableError, file_error, one_line
 from otprop.files._formats import refuse_url
 
 Content = bytes | str | Callable[[BinaryIO], object]
@@ -153,9 +153,7 @@ def _refuse_inputs(path: str | Path, target: Path, inputs: Iterable[str | Path])
     for given in inputs:
         with contextlib.suppress(OSError):
             if target == _resolve(given) or os.path.samefile(target, given):
-                raise TableError(
-                    f"{path} is the input {given}, which is never written", "choose another output", file=path
-                )
+                raise file_error(path, f"is the input {given}, which is never written", "choose another output")
 
 
 def _is_special(target: Path) -> bool:
@@ -171,16 +169,11 @@ def _refuse_existing(path: str | Path, target: Path, force: bool) -> None:
     with contextlib.suppress(FileNotFoundError):
         os.stat(target)  # fails for a name that is too long, a loop of links, a file in place of a folder
     if target.is_dir():
-        raise TableError(f"{path} is a folder", "name a file in it", file=path)
+        raise file_error(path, "is a folder", "name a file in it")
     if not target.parent.exists():
         raise TableError(f"cannot write {path}: there is no folder {Path(path).parent}", "create it first", file=path)
     if not force and os.path.lexists(target):
-        raise TableError(
-            f"{path} exists already",
-            "pass {} to replace it, or choose another output",
-            file=path,
-            arguments=[("force", True)],
-        )
+        raise file_error(path, "exists already", "pass {} to replace it, or choose another output", force=True)
 
 
 @contextmanager
@@ -245,11 +238,8 @@ def _move(part: Path, target: Path, path: str | Path, force: bool) -> None:
     try:
         os.link(part, target)  # unlike a rename, fails if the file exists by now
     except FileExistsError:
-        raise TableError(
-            f"{path} was created by another process in the meantime",
-            "pass {} to replace it",
-            file=path,
-            arguments=[("force", True)],
+        raise file_error(
+            path, "was created by another process in the meantime", "pass {} to replace it", force=True
         ) from None
     except OSError:  # a file system without links
         _refuse_existing(path, target, force)

@@ -12,10 +12,10 @@ import numpy as np
 
 from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
+from otprop.table.columns import shown
 from otprop.table.errors import Hint, RequestError
 from otprop.table.frame import is_frame, is_polars, table_of_frame
 from otprop.table.target import ClassNames, holds_no_label
-from otprop.table.values import shown
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"

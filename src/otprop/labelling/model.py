@@ -24,11 +24,11 @@ from otprop.files import Reading, Table, write_atomic
 from otprop.labelling.archive import TEXT, ArchiveError, read_header, read_root, write_archive
 from otprop.labelling.outcome import RowLabels
 from otprop.propagation.rounds import certainty
+from otprop.table.columns import pandas
 from otprop.table.errors import ColumnError
 from otprop.table.features import Features
 from otprop.table.images import with_folder
-from otprop.table.text_model import LocalTextModel
-from otprop.table.values import pandas
+from otprop.table.text import LocalTextModel
 
 if TYPE_CHECKING:
     from otprop.labelling.job import Job

@@ -9,8 +9,8 @@ import numpy as np
 
 from otprop.files import Table, listed
 from otprop.labelling.outcome import counted
+from otprop.table.columns import is_missing, shown
 from otprop.table.errors import RequestError, unknown_name
-from otprop.table.values import is_missing, shown
 
 LISTED = 6
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}

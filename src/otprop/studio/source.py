@@ -13,10 +13,10 @@ import numpy as np
 from otprop.files import Table, TableError
 from otprop.labelling.job import Job, Request, prepare
 from otprop.studio.row_votes import MAX_CLASSES, vote_columns
+from otprop.table.columns import is_missing
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_frame, take_rows
 from otprop.table.opening import open_table
-from otprop.table.values import is_missing
 
 MAX_ROWS = 2_000_000  # of more, a sample is opened
 BYTES_A_ROW = 4_000  # of memory, server and worker together, without the class probabilities

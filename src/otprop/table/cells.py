@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -34,28 +35,19 @@ def is_anndata(data: Any) -> bool:
 def read_cells(path: str | os.PathLike[str], use_rep: str | None = None, graph: str | None = None) -> CellsTable:
     """The cells of an `.h5ad` file; of its matrices, only those that are used are read.
 
-    Parameters
-    ----------
-    path : path
-    use_rep : str or None
-        The matrix of `obsm` with the vectors, or "X"; None for "X_pca" where there is one, else "X".
-    graph : str or None
-        The matrix of `obsp` with the affinities between the cells.
-
-    Returns
-    -------
-    CellsTable
+    `use_rep` is the matrix of `obsm` with the vectors, or "X"; None for "X_pca" where there is one, else "X".
+    `graph` is the matrix of `obsp` with the affinities between the cells, if one is to be used.
     """
     with CellsFile(Path(path)) as file:
         table = file.table()
-        _choose(table, use_rep, file.representations(), file.representation, file.expression)
-        _choose_graph(table, graph, file.graphs(), file.graph)
+        _choose(table, use_rep, file.representations(), partial(file.matrix, "obsm"), partial(file.matrix, "X"))
+        _choose_graph(table, graph, file.graphs(), partial(file.matrix, "obsp"))
     return table
 
 
 def table_of_cells(adata: Any, use_rep: str | None = None, graph: str | None = None) -> CellsTable:
     """The cells of an AnnData object; `use_rep` and `graph` as in `read_cells`."""
-    whole = arrow_of_frame(adata.obs)
+    whole = arrow_of_frame(adata.obs, [])
     columns = dict(zip(whole.column_names, whole.columns, strict=True))
     table = CellsTable("the AnnData object", [str(name) for name in adata.obs_names], columns, adata=adata)
     known = [name for name, matrix in adata.obsm.items() if getattr(matrix, "ndim", 0) == 2]
@@ -131,10 +123,6 @@ def _checked(matrix: Any, name: str, table: CellsTable) -> np.ndarray:
     return vectors
 
 
-def _dense(matrix: Any) -> np.ndarray:
-    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix, dtype=np.float32)
-
-
 def _reduced(X: Any, table: CellsTable) -> np.ndarray:
     """The main directions of the most variable genes; counts are normalised per cell, and their logarithms taken."""
     import scipy.sparse as sp
@@ -155,7 +143,8 @@ def _reduced(X: Any, table: CellsTable) -> np.ndarray:
     if largest > _FAR or 0 < largest < 1 / _FAR:  # squares of single precision must stay finite
         X = X * np.float32(1 / largest) if largest > _FAR else X / np.float32(largest)
         values = X.data if sparse else X.ravel()
-    if _are_counts(values[:: max(1, len(values) // _LOOKED_AT)]):
+    some = values[:: max(1, len(values) // _LOOKED_AT)]
+    if len(some) and (some >= 0).all() and (some == np.floor(some)).all() and some.max() > 1:
         X, done = _normalised(X), "counts, normalised per cell, as logarithms"
     mean = np.asarray(X.mean(axis=0)).ravel()
     variance = np.asarray((X.multiply(X) if sparse else X**2).mean(axis=0)).ravel() - mean**2
@@ -163,13 +152,9 @@ def _reduced(X: Any, table: CellsTable) -> np.ndarray:
     width = min(MAX_PARTS, X.shape[0] - 1, len(genes) - 1)
     table.notes.append(f"X ({done}): {len(genes)} genes in {max(width, 1)} dimensions")
     if width < 1 or not variance.any():
-        return _dense(X[:, genes[:1]] if sparse else X[:, genes])
+        return X[:, genes[:1]].toarray() if sparse else X[:, genes]
     solver = {"svd_solver": "arpack"} if sparse else {}
     return np.asarray(PCA(width, random_state=0, **solver).fit_transform(X[:, genes]), dtype=np.float32)
-
-
-def _are_counts(values: np.ndarray) -> bool:
-    return bool(len(values) and (values >= 0).all() and (values == np.floor(values)).all() and values.max() > 1)
 
 
 def _normalised(X: Any) -> Any:

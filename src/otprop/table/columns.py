@@ -15,9 +15,60 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.table.errors import CellError
-from otprop.table.values import example, pandas, spread_out, texts_of
 
+FIT_ROWS = 100_000  # quantiles and means come from this many rows, evenly spread
 FLAG = "missing"
+FLAG_ALONE = "one value only, or missing: the flag alone"
+NUMBERS_AT_ONCE = 2**23  # of a block
+
+
+def pandas() -> Any:
+    """The package, imported when it is needed: `import otprop` works without it."""
+    import pandas
+
+    return pandas
+
+
+def texts_of(column: Any) -> Any:
+    """The column as text, whole numbers without a point; blank cells are missing."""
+    pd = pandas()
+    if isinstance(column.dtype, pd.CategoricalDtype):
+        column = column.astype(object)
+    if pd.api.types.is_float_dtype(column.dtype):
+        whole = column.dropna()
+        if len(whole) and bool(((whole % 1 == 0) & (whole.abs() < 2**53)).all()):
+            column = column.astype("Int64")
+    text = column
+    if not isinstance(column.dtype, pd.StringDtype):
+        text = column.astype(object).map(str, na_action="ignore").astype("str")
+    return text.mask(text.str.strip() == "")
+
+
+def has_blanks(texts: Any) -> Any:
+    """Which texts are more than one word."""
+    return texts.str.strip().str.contains(r"\s", regex=True)
+
+
+def spread_out(values: np.ndarray, most: int = FIT_ROWS) -> np.ndarray:
+    """At most `most` of the rows, evenly spread."""
+    return values[:: max(1, -(-len(values) // most))]
+
+
+def is_missing(cell: Any) -> bool:
+    """Whether a cell is a null of any kind."""
+    return cell is None or (np.ndim(cell) == 0 and bool(pandas().isna(cell)))
+
+
+def example(column: Any, wrong: np.ndarray) -> str:
+    """The first wrong cell, and its row."""
+    row = int(np.argmax(wrong))
+    return f"{shown(column.iloc[row])} in row {row + 1}"
+
+
+def shown(value: Any) -> str:
+    """A value for a message, cut short."""
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."
 
 
 class Encoder:
@@ -79,6 +130,26 @@ class Encoder:
         raise NotImplementedError
 
 
+class BlockEncoder(Encoder):
+    """Base of encoders whose features are scaled together, by a `Block`."""
+
+    block: Block | None
+
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        """The numbers of rows that have a value, before they are scaled."""
+        return values
+
+    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
+        found = np.zeros((len(values), len(self.parts)), dtype=np.float32)
+        if self.parts and self.block is not None:
+            known = np.flatnonzero(~missing)
+            at_once = max(1, NUMBERS_AT_ONCE // max(len(self.parts), np.size(values[:1])))
+            for start in range(0, len(known), at_once):
+                rows = known[start : start + at_once]
+                found[rows] = self.block(self.vectors(values[rows]))
+        return found
+
+
 @saved_as("table.boolean")
 class BooleanEncoder(Encoder):
     """Booleans in one column."""
@@ -104,7 +175,7 @@ class BooleanEncoder(Encoder):
         return np.where(missing, 0.0, np.sqrt(2.0) * (values - 0.5))[:, None]
 
     def describe(self) -> str:
-        return "true or false" if self.parts else "one value only, or missing: the flag alone"
+        return "true or false" if self.parts else FLAG_ALONE
 
 
 @saved_as("table.category")
@@ -133,13 +204,11 @@ class CategoryEncoder(Encoder):
         return int((values.notna() & ~values.isin(self.parts)).sum()) if self.parts else 0
 
     def describe(self) -> str:
-        if not self.parts:
-            return "one value only, or missing: the flag alone"
-        return f"{len(self.parts)} categories, one column each"
+        return f"{len(self.parts)} categories, one column each" if self.parts else FLAG_ALONE
 
 
 @saved_as("table.date")
-class DateEncoder(Encoder):
+class DateEncoder(BlockEncoder):
     """Time as a line, and as places in the year, the week and the day where the rows differ in them."""
 
     role = "date"
@@ -170,19 +239,12 @@ class DateEncoder(Encoder):
         ]
         self.parts = ["time"] * (self.line > 0)
         self.parts += [f"{wave} of the {name}" for name in self.cycles for wave in ("sine", "cosine")]
-        self.block = Block(self._waves(known)) if self.parts else None
-
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        if self.block is None:
-            return np.empty((len(values), 0))
-        found = np.zeros((len(values), len(self.parts)))
-        found[~missing] = self.block(self._waves(values[~missing]))
-        return found
+        self.block = Block(self.vectors(known)) if self.parts else None
 
     def _days(self, values: np.ndarray) -> np.ndarray:
         return np.asarray((values.astype(np.int64) - float(self.start)) / 86_400e6)
 
-    def _waves(self, values: np.ndarray) -> np.ndarray:
+    def vectors(self, values: np.ndarray) -> np.ndarray:
         days = self._days(values)
         found = [days / self.line] if self.line > 0 else []
         for name in self.cycles:
@@ -198,7 +260,7 @@ class DateEncoder(Encoder):
 
 
 @saved_as("table.time")
-class TimeEncoder(Encoder):
+class TimeEncoder(BlockEncoder):
     """Times of day as places on the clock: midnight is near to both of its sides."""
 
     role = "date"
@@ -217,17 +279,10 @@ class TimeEncoder(Encoder):
         known = spread_out(values[~missing])
         varies = len(known) > 0 and known.min() < known.max()
         self.parts = [f"{wave} of the day" for wave in ("sine", "cosine")] if varies else []
-        self.block = Block(self._waves(known)) if varies else None
+        self.block = Block(self.vectors(known)) if varies else None
 
-    def transform_values(self, values: np.ndarray, missing: np.ndarray) -> np.ndarray:
-        found = np.zeros((len(values), len(self.parts)))
-        if self.block is not None:
-            found[~missing] = self.block(self._waves(values[~missing]))
-        return found
-
-    @staticmethod
-    def _waves(hours: np.ndarray) -> np.ndarray:
-        angles = 2 * np.pi * hours / 24
+    def vectors(self, values: np.ndarray) -> np.ndarray:
+        angles = 2 * np.pi * values / 24
         return np.stack([np.sin(angles), np.cos(angles)], axis=1)
 
     def describe(self) -> str:

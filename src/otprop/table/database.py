@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop.files import Table, TableError, listed
-from otprop.files._errors import one_line
+from otprop.files._errors import file_error, one_line
 from otprop.table.frame import table_of_frame
 
 MARK = "::"
@@ -43,16 +43,7 @@ def default_output(source: str) -> str:
 
 
 def read_database(source: str | os.PathLike[str]) -> Table:
-    """The rows of a table or a view, in the order of the database; raises TableError, which lists the tables.
-
-    Parameters
-    ----------
-    source : str or path, such as "lots.db::lots"
-
-    Returns
-    -------
-    Table
-    """
+    """The rows of a table or a view ("lots.db::lots"), in the order of the database; TableError lists the tables."""
     import pandas as pd
 
     path, name = database_parts(source)
@@ -67,16 +58,14 @@ def read_database(source: str | os.PathLike[str]) -> Table:
             known = [row[0] for row in connection.execute(_TABLES)]
             if name not in known:
                 there = f"; there are {listed(known)}" if known else "; it is empty"
-                raise TableError(f"{path} has no table {name!r}{there}", f"name one, as {path}{MARK}TABLE", file=path)
+                raise file_error(path, f"has no table {name!r}{there}", f"name one, as {path}{MARK}TABLE")
             quoted = '"' + name.replace('"', '""') + '"'
             found = connection.execute(f"SELECT * FROM {quoted}")
             columns = [column[0] for column in found.description]
             frame = pd.DataFrame(_rows(found, limit, source), columns=columns, dtype=object).infer_objects()
-    except sqlite3.OperationalError as error:
-        if "interrupted" not in str(error):
-            raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
-        raise TableError(f"{source} takes too long to compute", _OTHER, file=path) from None
     except sqlite3.Error as error:
+        if isinstance(error, sqlite3.OperationalError) and "interrupted" in str(error):
+            raise TableError(f"{source} takes too long to compute", _OTHER, file=path) from None
         raise TableError(f"{source} cannot be read ({one_line(error)})", file=path) from None
     table = table_of_frame(frame, os.fspath(source), parse_text=True)
     table.path, table.written_as = path, "csv"
@@ -107,7 +96,7 @@ def _may_be_in_use(path: Path) -> bool:
         with path.open("rb") as file:
             head = file.read(len(_HEADER) + 4)
     except OSError as error:
-        raise TableError(f"{path} cannot be read ({one_line(error)})", file=path) from None
+        raise file_error(path, f"cannot be read ({one_line(error)})") from None
     if not head.startswith(_HEADER):
-        raise TableError(f"{path} is not an SQLite database", _OTHER, file=path)
+        raise file_error(path, "is not an SQLite database", _OTHER)
     return head[_WRITE_VERSION] != _WITH_LOG or os.path.exists(f"{os.path.realpath(path)}-wal")

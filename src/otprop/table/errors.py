@@ -33,14 +33,7 @@ class Hint(str):
 
 
 class RequestError(ParameterError):
-    """A parameter of a request cannot be used with this table.
-
-    Attributes
-    ----------
-    parameter : str
-    reason : str or Hint
-    value : object, what came; `has_value` is False where the sentence does not name it
-    """
+    """A parameter of a request cannot be used with this table; `has_value` where the sentence names the `value`."""
 
     def __init__(self, parameter: str, reason: str, value: Any = _NOT_GIVEN) -> None:
         super().__init__(parameter, reason)
@@ -59,14 +52,7 @@ class CellError(OtpropError, ValueError):
 
 
 class ColumnError(OtpropError, ValueError):
-    """A column cannot be used.
-
-    Attributes
-    ----------
-    column : str
-    statement : str, a sentence that names it
-    hint : Hint or None, how to go on
-    """
+    """A column cannot be used: `statement` is a sentence that names it, `hint` says how to go on."""
 
     hint: Hint | None
 
@@ -80,14 +66,7 @@ class ColumnError(OtpropError, ValueError):
 
 
 class NoFeaturesError(OtpropError, ValueError):
-    """No column of a table can be used.
-
-    Attributes
-    ----------
-    reasons : list of str, each column with why
-    statement : str, a sentence that names them
-    hint : Hint or None, how to go on
-    """
+    """No column of a table can be used: `reasons` has each with why, `hint` says how to go on."""
 
     hint: Hint | None
 

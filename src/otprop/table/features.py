@@ -11,15 +11,12 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.files import listed
-from otprop.table.blocks import EmbeddingEncoder
 from otprop.table.columns import CategoryEncoder, Encoder
 from otprop.table.errors import MAX_NAMED, CellError, ColumnError, Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.image_model import LocalImageModel, open_image_model
-from otprop.table.images import ImageEncoder, ImageModelEncoder
+from otprop.table.images import ImageEncoder, ImageModelEncoder, LocalImageModel, open_image_model
 from otprop.table.kinds import IDENTIFIER, choose_encoder, follows_labels, holds_arrays, is_filler, is_plain
-from otprop.table.numbers import NumberEncoder, fit_numbers, transform_numbers
-from otprop.table.text import TextEncoder
-from otprop.table.text_model import LocalTextModel, TextModelEncoder, open_text_model
+from otprop.table.numbers import EmbeddingEncoder, NumberEncoder, fit_numbers, transform_numbers
+from otprop.table.text import LocalTextModel, TextEncoder, TextModelEncoder, open_text_model
 
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
@@ -30,20 +27,12 @@ WITH_LABEL = "filled only where the target is"
 @saved_as("table.column_use")
 @dataclass(frozen=True)
 class ColumnUse:
-    """What was done to a column.
+    """What was done to a column."""
 
-    Attributes
-    ----------
-    name : str, of the column; of an embedding in several columns, its prefix and a star
-    role : "number", "category", "boolean", "date", "text", "image", "embedding" or "left out"
-    why : str
-    width : int, how many features it became
-    """
-
-    name: str
-    role: str
+    name: str  # of an embedding in several columns, its prefix and a star
+    role: str  # "number", "category", "boolean", "date", "text", "image", "embedding" or "left out"
     why: str
-    width: int
+    width: int  # how many features it became
 
     @property
     def left_out(self) -> bool:
@@ -138,15 +127,8 @@ class Features:
     def fit(self, frame: Any, given: np.ndarray | None = None) -> Features:
         """Detect the kind of each column, and fit its encoder.
 
-        Parameters
-        ----------
-        frame : pandas.DataFrame, with the columns `wanted`
-        given : ndarray of bool of shape (n_rows,) or None, which rows have a label; columns that are filled only there
-            are skipped
-
-        Returns
-        -------
-        self
+        `frame` has the columns `wanted`. `given` says which rows have a label; columns that are filled only there are
+        skipped.
         """
         self.__dict__.pop("feature_names", None)
         self.check_frame(frame)
@@ -180,10 +162,9 @@ class Features:
         self._used = sorted((one for one in used if one.encoder.width), key=lambda one: place[one.names[0]])
         self.columns = [uses[name] for name in self.names if name in uses]
         self.notes = _notes_on(with_label) + _notes_on_infinite(used, frame) + _notes_on_pictures(used)
-        if self._text_model is not None and not any(use.role == "text" for use in self.columns):
-            self.notes.append(Hint("without effect: ", "text_model", after=", as no column holds text"))
-        if self._image_model is not None and not any(use.role == "image" for use in self.columns):
-            self.notes.append(Hint("without effect: ", "image_model", after=", as no column holds pictures"))
+        for model, role, held in ((self._text_model, "text", "text"), (self._image_model, "image", "pictures")):
+            if model is not None and not any(use.role == role for use in self.columns):
+                self.notes.append(Hint("without effect: ", f"{role}_model", after=f", as no column holds {held}"))
         if not self._used:
             why = [f"{use.name!r} ({use.why})" for use in self.columns]
             known = any(use.is_identifier for use in self.columns)
@@ -192,16 +173,7 @@ class Features:
         return self
 
     def transform(self, frame: Any) -> np.ndarray:
-        """The rows as vectors.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame, with the columns `wanted`, in any order, and any others
-
-        Returns
-        -------
-        ndarray of float32, shape (n_rows, n_features), finite
-        """
+        """The rows as vectors: finite float32 of shape (n_rows, n_features); the frame may have other columns, too."""
         self.check_frame(frame)
         found = np.empty((len(frame), len(self.feature_names)), dtype=np.float32)
         starts = np.cumsum([0, *(one.encoder.width for one in self._used)])
@@ -233,16 +205,7 @@ class Features:
         return [unseen, *pictures]
 
     def fit_transform(self, frame: Any) -> np.ndarray:
-        """`fit`, then `transform`: a row gets the same vector, now or later.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-
-        Returns
-        -------
-        ndarray of float32, shape (n_rows, n_features), finite
-        """
+        """`fit`, then `transform`: a row gets the same vector, now or later."""
         return self.fit(frame).transform(frame)
 
     @staticmethod
@@ -297,16 +260,9 @@ class Features:
             one.encoder.check_saved()
 
     def use_models(self, text_model: Any, image_model: Any) -> list[str]:
-        """Give features from a file their local models again; raises RequestError unless they are those of the fit.
+        """Give features from a file their local models again, by their paths; returns what a user should know.
 
-        Parameters
-        ----------
-        text_model : path or None
-        image_model : path or None
-
-        Returns
-        -------
-        list of str, what a user should know
+        Raises RequestError unless they are those of the fit.
         """
         wrong = "expected the path of the local model that this model was made with."
         notes: list[str] = []
@@ -314,7 +270,7 @@ class Features:
             ("text_model", text_model, TextModelEncoder, open_text_model, LocalTextModel),
             ("image_model", image_model, ImageModelEncoder, open_image_model, LocalImageModel),
         ):
-            encoders = self._with(kind)
+            encoders: list[Any] = [one.encoder for one in self._used if isinstance(one.encoder, kind)]
             if asked is not None and not encoders:
                 notes.append(Hint("without effect: ", parameter, after=", as the model was made without one"))
                 continue
@@ -325,17 +281,8 @@ class Features:
                 encoder.use(model)
         return notes
 
-    def _with(self, kind: type) -> list[Any]:
-        """The encoders of a kind."""
-        return [one.encoder for one in self._used if isinstance(one.encoder, kind)]
-
     def check_names(self, names: Sequence[str]) -> None:
-        """Refuse a table that lacks columns, naming all of them.
-
-        Parameters
-        ----------
-        names : sequence of str, the columns of the table
-        """
+        """Refuse a table that lacks columns, naming all of them."""
         there = set(names)
         lacking = [name for name in self.wanted if name not in there]
         if lacking:
@@ -346,12 +293,7 @@ class Features:
             )
 
     def check_frame(self, frame: Any) -> None:
-        """Refuse a frame that lacks columns or has several of one name.
-
-        Parameters
-        ----------
-        frame : pandas.DataFrame
-        """
+        """Refuse a frame that lacks columns or has several of one name."""
         counts = Counter(str(name) for name in frame.columns)
         twice = sorted(name for name, count in counts.items() if count > 1)
         if twice:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from pathlib import Path
 from typing import Any, BinaryIO, cast
 
 import numpy as np
@@ -32,7 +31,11 @@ def table_of_frame(data: Any, origin: str = "the DataFrame", *, parse_text: bool
     if is_polars(data) and not hasattr(data, "to_arrow"):
         raise RequestError("data", f"is a {type(data).__name__}; call collect() on it first.")
     notes: list[str] = []
-    table: Any = table_of_arrow(_from_polars(data) if is_polars(data) else _from_pandas(data, notes), origin)
+    if is_polars(data):
+        whole = data.to_arrow(compat_level=sys.modules["polars"].CompatLevel.oldest())
+    else:
+        whole = arrow_of_frame(data, notes)
+    table: Any = table_of_arrow(whole, origin)
     if parse_text:
         table.parse_text()
     table.notes += notes
@@ -49,36 +52,20 @@ def table_of_arrow(data: Any, origin: str = "the Arrow table") -> Table:
     return read_table(buffer, format="feather", origin=origin)
 
 
-def arrow_of_frame(data: Any) -> Any:
-    """A frame of pandas as an Arrow table; cells of several types in one column become text."""
-    return _from_pandas(data, [])
-
-
-def write_frame(
-    data: Any,
-    out: str | BinaryIO,
-    *,
-    force: bool = False,
-    excel_safe: bool = False,
-    mode_like: Path | None = None,
-) -> None:
-    """Write a frame of pandas, which may have no rows, in the format of the name, else and to a stream as CSV.
-
-    A new file can be read by no more people than `mode_like`, the file that the rows are from.
-    """
-    write_arrow(_from_pandas(data, []), out, force=force, excel_safe=excel_safe, mode_like=mode_like)
+def write_frame(data: Any, out: str | BinaryIO, **options: Any) -> None:
+    """Write a frame of pandas; the format and the options are those of `write_arrow`."""
+    write_arrow(arrow_of_frame(data, []), out, **options)
 
 
 def with_columns(data: Any, columns: Mapping[str, Any]) -> Any:
     """A copy of the frame with these columns added, or replaced; the index stays."""
     if is_polars(data):
-        polars = sys.modules["polars"]
-        return data.with_columns(
-            [
-                values.alias(name) if is_polars(values) else polars.Series(name, values.tolist(), strict=False)
-                for name, values in columns.items()
-            ]
-        )
+        make = sys.modules["polars"].Series
+        new = [
+            values.alias(name) if is_polars(values) else make(name, values.tolist(), strict=False)
+            for name, values in columns.items()
+        ]
+        return data.with_columns(new)
     data = data.copy()
     for name, values in columns.items():
         data[name] = values
@@ -108,11 +95,8 @@ def take_rows(data: Any, rows: list[int]) -> Any:
     return data[rows] if is_polars(data) else data.iloc[rows]
 
 
-def _from_polars(data: Any) -> Any:
-    return data.to_arrow(compat_level=sys.modules["polars"].CompatLevel.oldest())
-
-
-def _from_pandas(data: Any, notes: list[str]) -> Any:
+def arrow_of_frame(data: Any, notes: list[str]) -> Any:
+    """A frame of pandas as an Arrow table; cells of several types in one column become text, and `notes` say so."""
     import pyarrow as pa
 
     names = [str(name) for name in data.columns]

@@ -9,14 +9,20 @@ from numbers import Real
 from typing import Any
 
 import numpy as np
-from scipy.special import gammaln
 
-from otprop.table.blocks import EmbeddingEncoder
-from otprop.table.columns import BooleanEncoder, CategoryEncoder, DateEncoder, Encoder, TimeEncoder
+from otprop.table.columns import (
+    BooleanEncoder,
+    CategoryEncoder,
+    DateEncoder,
+    Encoder,
+    TimeEncoder,
+    has_blanks,
+    is_missing,
+    texts_of,
+)
 from otprop.table.images import recognise_pictures
-from otprop.table.numbers import NumberEncoder
+from otprop.table.numbers import EmbeddingEncoder, NumberEncoder
 from otprop.table.text import TextEncoder
-from otprop.table.values import has_blanks, is_missing, texts_of
 
 MAX_CATEGORIES = 40  # of different values; a column with more is read as text
 MIN_ROWS_IN_ORDER = 10  # from this many rows on, row numbers may have gaps
@@ -139,14 +145,9 @@ def is_filler(column: Any, given: np.ndarray) -> np.ndarray:
 
 def follows_labels(filled: np.ndarray, given: np.ndarray) -> bool:
     """Whether cells are filled only, or nearly only, in the given rows, more than chance explains."""
+    from scipy.stats import hypergeom
+
     n_rows, n_given, n_filled, both = len(filled), int(given.sum()), int(filled.sum()), int((filled & given).sum())
     if n_filled == n_rows or both == 0 or filled[~given].mean() > NEARLY_ONLY * filled[given].mean():
         return False
-    most = np.arange(both, min(n_given, n_filled) + 1)  # by chance: the upper tail of the hypergeometric distribution
-    logs = _log_choose(n_given, most) + _log_choose(n_rows - n_given, n_filled - most) - _log_choose(n_rows, n_filled)
-    return bool(np.exp(logs).sum() < UNLIKELY)
-
-
-def _log_choose(n: Any, k: Any) -> Any:
-    """The logarithm of a binomial coefficient."""
-    return gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
+    return bool(hypergeom.sf(both - 1, n_rows, n_given, n_filled) < UNLIKELY)

@@ -8,9 +8,18 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop.table.columns import Encoder
+from otprop.table.columns import (
+    FLAG_ALONE,
+    Block,
+    BlockEncoder,
+    Encoder,
+    example,
+    is_missing,
+    pandas,
+    shown,
+    spread_out,
+)
 from otprop.table.errors import CellError
-from otprop.table.values import example, pandas, spread_out
 
 LIMIT = 3.0  # of squashed numbers, in quartile ranges: outliers keep their side, not their distance
 MIN_SPREAD = 0.2  # of squashed numbers; what varies less, such as a rare event, is not scaled up further
@@ -48,7 +57,7 @@ class NumberEncoder(Encoder):
         return ((_squash(values, self.centre, self.spread) - self.mean) / self.scale)[:, None]
 
     def describe(self) -> str:
-        return "scaled by median and quartiles" if self.parts else "one value only, or missing: the flag alone"
+        return "scaled by median and quartiles" if self.parts else FLAG_ALONE
 
 
 def fit_numbers(values: np.ndarray) -> tuple[list[NumberEncoder], np.ndarray]:
@@ -99,3 +108,75 @@ def _squash(values: np.ndarray, centre: Any, spread: Any) -> np.ndarray:
     with np.errstate(over="ignore", under="ignore"):
         z = np.clip((values - centre) / spread, -1e100, 1e100)
     return np.asarray(z / np.hypot(1.0, z / LIMIT))
+
+
+@saved_as("table.embedding")
+class EmbeddingEncoder(BlockEncoder):
+    """Several columns of numbers, or one of arrays, that keep their proportions."""
+
+    role = "embedding"
+    unit = 1.0  # of models that were saved before there was one, too
+
+    def read(self, column: Any) -> np.ndarray:
+        values, sizes = self._read(column)
+        if not hasattr(self, "block"):  # it is fitted now
+            self.unit = _unit(sizes)
+            if self.unit != 1.0:
+                values, _ = self._read(column)
+        return values
+
+    def _read(self, column: Any) -> tuple[np.ndarray, list[float]]:
+        """The numbers in units of `unit`, and the largest finite one of each column or row before that."""
+        if hasattr(column, "columns"):
+            return self._read_columns(column)
+        cells = column.to_numpy(dtype=object)
+        known = [place for place, cell in enumerate(cells) if not is_missing(cell)]
+        sizes = {np.size(cells[place]) for place in known}
+        size = getattr(self, "size", max(sizes, default=0))
+        if sizes - {size}:
+            raise CellError(f"holds arrays of {min(sizes - {size})} numbers, where {size} are expected")
+        self.size = size
+        found, largest = np.full((len(cells), size), np.nan, dtype=np.float32), []
+        for place in known:
+            try:
+                with np.errstate(over="ignore"):  # of numbers beyond double precision
+                    numbers = np.asarray(cells[place], dtype=np.float64).ravel()
+            except (TypeError, ValueError):
+                raise CellError(f"holds {shown(cells[place])}, where arrays of numbers are expected") from None
+            found[place], most = self._bounded(numbers)
+            largest.append(most)
+        return found, largest
+
+    def _read_columns(self, frame: Any) -> tuple[np.ndarray, list[float]]:
+        found, largest = np.empty(frame.shape, dtype=np.float32), []
+        for place, name in enumerate(frame.columns):
+            try:
+                numbers = NumberEncoder().read(frame[name])
+            except CellError as error:
+                raise CellError(f"{error} (column {name!r})") from None
+            found[:, place], most = self._bounded(numbers)
+            largest.append(most)
+        return found, largest
+
+    def _bounded(self, values: np.ndarray) -> tuple[np.ndarray, float]:
+        """Numbers in units of `unit` whose squares single precision can nearly hold, and the largest finite one."""
+        with np.errstate(over="ignore"):
+            found = np.clip(values / self.unit, -1e30, 1e30)
+        return found, float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+
+    def missing(self, values: np.ndarray) -> np.ndarray:
+        return np.isnan(values).any(axis=1)
+
+    def fit_values(self, values: np.ndarray, missing: np.ndarray) -> None:
+        self.block = Block(spread_out(values[~missing]))
+        self.parts = [str(number) for number in range(values.shape[1])] if self.block.varies else []
+
+    def describe(self) -> str:
+        return f"{len(self.parts)} numbers, scaled together"
+
+
+def _unit(sizes: list[float]) -> float:
+    """The unit of numbers of these sizes: 1, unless single precision could hardly hold most of them."""
+    found = sorted(size for size in sizes if size) or [1.0]
+    usual = found[len(found) // 2]  # not the mean of two, which may be infinite
+    return 1.0 if 1e-15 < usual < 1e15 else usual

@@ -2,20 +2,23 @@
 
 from __future__ import annotations
 
+import os
 import re
+import stat
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from io import BytesIO
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 import numpy as np
 
-from otprop._errors import install_command
-from otprop.table.plain_files import UnreadableFileError
+from otprop._errors import OtpropError, install_command
 
+MAX_BYTES = 200_000_000
 PICTURE_SUFFIXES = (".png", ".jpg", ".jpeg", ".gif", ".webp", ".bmp", ".tif", ".tiff")
 MAX_PIXELS, MAX_SIDE = 100_000_000, 65_535  # of a picture once it is decoded
 LARGE_PIXELS = 10_000_000  # from which on pictures are decoded one at a time: each may need a gigabyte
@@ -26,6 +29,32 @@ _FORMATS = ("PNG", "JPEG", "GIF", "WEBP", "BMP", "TIFF")  # none that starts ano
 _JPEG, _SCAN, _END = b"\xff\xd8", b"\xff\xda", b"\xff\xd9"
 _MARKER = re.compile(rb"\xff[\x02-\xcf\xd9-\xfe]")  # of a JPEG file, except those within the data of a scan
 _large = Lock()
+
+
+class UnreadableFileError(OtpropError, ValueError):
+    """A file cannot be read; the message says why and continues after the name of the file."""
+
+
+def read_plain_file(path: Path) -> bytes:
+    """The bytes of a plain file that is not too large; raises UnreadableFileError."""
+    try:
+        number = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))  # a pipe must not be waited for
+        with os.fdopen(number, "rb") as file:
+            found = os.fstat(file.fileno())
+            if not stat.S_ISREG(found.st_mode):
+                raise UnreadableFileError("is not a plain file")
+            if found.st_size > MAX_BYTES:
+                raise UnreadableFileError(f"is larger than {MAX_BYTES // 1_000_000} MB")
+            data = file.read()
+    except FileNotFoundError:
+        raise UnreadableFileError("does not exist") from None
+    except (OSError, ValueError) as error:  # a NUL in the name is a ValueError
+        if isinstance(error, UnreadableFileError):
+            raise
+        raise UnreadableFileError(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
+    if not data:
+        raise UnreadableFileError("is empty")
+    return data
 
 
 class PictureError(UnreadableFileError):
@@ -45,10 +74,7 @@ def is_picture_name(name: str) -> bool:
 def decode_picture(data: bytes, small: int | None = None) -> Any:
     """The first frame as an upright RGB image of Pillow; transparent parts are white.
 
-    Parameters
-    ----------
-    data : bytes, of the file
-    small : int or None, a smaller image will do as long as its sides are not below this; JPEG files decode faster so
+    `small`: a smaller image will do as long as its sides are not below this; JPEG files decode faster so.
     """
     from PIL import Image, ImageOps, UnidentifiedImageError
 

@@ -13,11 +13,11 @@ from typing import Any
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, TableError, format_of_name, listed, read_table
 from otprop.files._encoding import to_utf8
+from otprop.files._errors import file_error
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_frame, table_of_frame
 from otprop.table.picture_vectors import picture_progress, picture_vectors
-from otprop.table.pictures import is_picture_name
-from otprop.table.plain_files import UnreadableFileError, read_plain_file
+from otprop.table.pictures import UnreadableFileError, is_picture_name, read_plain_file
 from otprop.table.text import LONGEST_TEXT
 
 PATH, TEXT, TARGET = "path", "text", "label"
@@ -27,18 +27,11 @@ _LABEL_NAMES = ("label", "class", "target", "category")
 
 @dataclass(frozen=True)
 class RowFiles:
-    """The files that are rows.
+    """The files that are rows."""
 
-    Attributes
-    ----------
-    plural : str, what messages call them
-    formats : str, which there are
-    matches : callable, whether a name is that of such a file
-    """
-
-    plural: str
-    formats: str
-    matches: Callable[[str], bool]
+    plural: str  # what messages call them
+    formats: str  # which there are
+    matches: Callable[[str], bool]  # whether a name is that of such a file
 
 
 PICTURES = RowFiles("pictures", "PNG, JPEG, GIF, WebP, BMP or TIFF", is_picture_name)
@@ -75,27 +68,15 @@ def read_row_folder(
 ) -> Table:
     """The files of a folder as a table with the columns `path`, of texts `text`, and the target.
 
-    Parameters
-    ----------
-    folder : path
-    labels : path, DataFrame, mapping of names to labels, or None
-        None for the names of the sub-folders that the files are in; those directly in the folder have no label.
-    target : str or None
-        The column of `labels` with the labels, and the name of the column in the table; None to find it.
-    progress : callable, called while the pictures are read
-    encoding : str or None, of the texts; None to find it
-
-    Returns
-    -------
-    Table
-        Its `folder` is where the paths start, its `default_target` the column with the labels. Files that cannot be
-        read are not in it; a note names them.
+    `labels` are a file, a DataFrame or a mapping of names; None for the names of the sub-folders that the files are in.
+    `target` is the column of `labels` with the labels, and its name in the table; None to find it. Files that cannot be
+    read are not in the table; a note names them.
     """
     place, kind = Path(folder), row_files(folder, labels)
     assert kind is not None
     names, notes = _names_in(place, kind)
     if labels is None:
-        known, target = _sub_folders(names), target or TARGET
+        known, target = {name: name.partition("/")[0] for name in names if "/" in name}, target or TARGET
     else:
         known, target, found = _read_labels(labels, target, names, place, kind)
         notes += found
@@ -104,14 +85,14 @@ def read_row_folder(
     texts: dict[str, str] = {}
     if kind is PICTURES:
         with picture_progress(progress):
-            problems = picture_vectors(names, place).problems
+            problems = picture_vectors(names, place)[1]
     else:
         texts, problems, found = _read_texts(names, place, encoding)
         notes += found
     if problems:
         shown = [f"{names[row]} {why}" for row, why in problems.items()]
         if len(problems) == len(names):
-            raise TableError(f"{place} has no {kind.plural[:-1]} that can be read: {_few(shown)}", file=place)
+            raise file_error(place, f"has no {kind.plural[:-1]} that can be read: {_few(shown)}")
         notes.append(f"{len(problems)} of {len(names)} {kind.plural} cannot be read and are skipped: {_few(shown)}")
     names = [name for row, name in enumerate(names) if row not in problems]
     columns = {PATH: names, TEXT: list(texts.values()), target: [known.get(name, "") for name in names]}
@@ -185,14 +166,9 @@ def _names_in(folder: Path, kind: RowFiles) -> tuple[list[str], list[str]]:
     plain = [name for name in names if name.isprintable() and name == name.strip()]  # no line break; UTF-8
     n_odd, names = len(names) - len(plain), plain
     if not names:
-        raise TableError(f"{folder} has no {kind.plural} ({kind.formats})", file=folder)
+        raise file_error(folder, f"has no {kind.plural} ({kind.formats})")
     why = "their names begin or end with a blank, or hold characters that cannot be printed"
     return names, [f"{n_odd} {kind.plural} are skipped: {why}"] if n_odd else []
-
-
-def _sub_folders(names: list[str]) -> dict[str, str]:
-    parts = {name: PurePosixPath(name).parts for name in names}
-    return {name: found[0] for name, found in parts.items() if len(found) > 1}
 
 
 def _as_table(columns: Mapping[str, list[str]], origin: str) -> Table:
@@ -210,32 +186,36 @@ def _read_labels(
     """The label of each file that has one, the name of the target, and notes."""
     if isinstance(labels, Mapping):
         pairs, target, origin = list(labels.items()), target or TARGET, "labels"
-        beside, others = Path(), []
+        lookup, others = _Lookup(names, folder, Path()), []
     else:
         if not is_frame(labels) and not isinstance(labels, (str, os.PathLike)):
             what = type(labels).__name__
             raise RequestError("labels", f"must be a file, a DataFrame or a dict of names and labels; got {what}.")
         table = table_of_frame(labels, "the DataFrame of labels") if is_frame(labels) else read_table(Path(labels))
-        origin, beside = table.origin, Path() if table.path is None else table.path.parent
-        path_column = _column_of_paths(table, names, folder, beside, kind)
+        origin = table.origin
+        lookup = _Lookup(names, folder, Path() if table.path is None else table.path.parent)
+        path_column = _column_of_paths(table, lookup, f"{kind.plural} in {folder}, such as {names[0]!r}")
         target = _column_of_labels(table, path_column, target)
         pairs = list(zip(table.cells(path_column).tolist(), table.cells(target).tolist(), strict=True))
         others = [name for name in table.names if name not in (path_column, target)]
-    found = _matched(pairs, _Lookup(names, folder, beside), origin, folder)
     notes = [f"{origin}: columns that are not used: {listed(others, MAX_NAMED)}"] if others else []
-    missing = [str(name) for name, label in pairs if _filled(name) and _filled(label) and found[str(name)] is None]
+    known: dict[str, str] = {}
+    missing: list[str] = []
+    for name, label in pairs:
+        if not _filled(name) or not _filled(label):
+            continue
+        choices = lookup(name)
+        if len(choices) > 1:
+            raise file_error(origin, f"names {name!r}, which can be {_few(choices)}", f"write the path below {folder}")
+        if not choices:
+            missing.append(str(name))
+        elif known.setdefault(choices[0], str(label)) != str(label):
+            problem = f"gives {choices[0]} two labels, {known[choices[0]]!r} and {str(label)!r}"
+            raise file_error(origin, problem, "leave one")
     if missing and len(missing) == len(pairs):
-        raise TableError(f"{origin} names none of the {kind.plural} in {folder}, but {_few(missing)}", file=origin)
+        raise file_error(origin, f"names none of the {kind.plural} in {folder}, but {_few(missing)}")
     if missing:
         notes.append(f"{origin} has labels for {len(missing)} {kind.plural} that are not in {folder}: {_few(missing)}")
-    known: dict[str, str] = {}
-    for name, label in pairs:
-        path = found.get(str(name))
-        if path is None or not _filled(label):
-            continue
-        if known.setdefault(path, str(label)) != str(label):
-            problem = f"{origin} gives {path} two labels, {known[path]!r} and {str(label)!r}"
-            raise TableError(problem, "leave one", file=origin)
     return known, target, notes
 
 
@@ -270,31 +250,12 @@ class _Lookup:
         return self._short.get(text, [])
 
 
-def _matched(pairs: Any, lookup: _Lookup, origin: str, folder: Path) -> dict[str, str | None]:
-    found: dict[str, str | None] = {}
-    for name, label in pairs:
-        if not _filled(name) or not _filled(label):
-            continue
-        choices = lookup(name)
-        if len(choices) > 1:
-            raise TableError(
-                f"{origin} names {name!r}, which can be {_few(choices)}", f"write the path below {folder}", file=origin
-            )
-        found[str(name)] = choices[0] if choices else None
-    return found
-
-
-def _column_of_paths(table: Table, names: list[str], folder: Path, beside: Path, kind: RowFiles) -> str:
+def _column_of_paths(table: Table, lookup: _Lookup, files: str) -> str:
     """The column that names most files of the folder."""
-    lookup = _Lookup(names, folder, beside)
     hits = {name: sum(bool(lookup(cell)) for cell in table.cells(name) if _filled(cell)) for name in table.names}
     best = max(hits, key=lambda name: hits[name])
     if not hits[best]:
-        raise TableError(
-            f"{table.origin} has no column with names of {kind.plural} in {folder}, such as {names[0]!r}; its columns: "
-            f"{listed(table.names)}",
-            file=table.origin,
-        )
+        raise file_error(table.origin, f"has no column with names of {files}; its columns: {listed(table.names)}")
     return best
 
 
@@ -308,7 +269,7 @@ def _column_of_labels(table: Table, paths: str, target: str | None) -> str:
     if len(others) == 1 or len(usual) == 1:
         return others[0] if len(others) == 1 else usual[0]
     if not others:
-        raise TableError(f"{table.origin} has no column of labels in addition to {paths!r}", file=table.origin)
+        raise file_error(table.origin, f"has no column of labels in addition to {paths!r}")
     raise RequestError("target", f"must name the column of {table.origin} with the labels: {listed(others)}.")
 
 

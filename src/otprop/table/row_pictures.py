@@ -22,6 +22,7 @@ import numpy as np
 from otprop._errors import OtpropError
 from otprop.files import Table
 from otprop.table.pictures import (
+    MAX_BYTES,
     PictureError,
     decode_picture,
     finite_range,
@@ -29,7 +30,6 @@ from otprop.table.pictures import (
     is_picture_name,
     scaled_to_bytes,
 )
-from otprop.table.plain_files import MAX_BYTES
 
 THUMBNAIL, LARGE = 192, 1280  # pixels of the longer side
 MAX_PLAIN_BYTES = 20_000_000  # of a file that is shown as it is, without Pillow
@@ -54,14 +54,9 @@ class NoPictureError(OtpropError, ValueError):
 
 
 class RowPictures:
-    """The picture of each row, if it has one.
+    """The picture of each row, if it has one: a file below `folder` by its name, or an entry of the array `images`.
 
-    Parameters
-    ----------
-    folder : path, below which the files are
-    name_of : callable or None, the name of the file of a row, None for none
-    images : ndarray or None, a picture for each row
-    column : str or None, the column that holds the pictures or their names
+    `column` is the one that holds the pictures or their names.
     """
 
     def __init__(
@@ -253,7 +248,7 @@ def png(image: np.ndarray) -> bytes:
     lines = np.concatenate([np.zeros((height, 1), dtype=np.uint8), pixels.reshape(height, -1)], axis=1)
     header = struct.pack(">IIBBBBB", width, height, 8, 2 if channels == 3 else 0, 0, 0, 0)
     parts = ((b"IHDR", header), (b"IDAT", zlib.compress(lines.tobytes(), 6)), (b"IEND", b""))
-    chunks = (
-        struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data)) for kind, data in parts
-    )
-    return b"\x89PNG\r\n\x1a\n" + b"".join(chunks)
+    found = b"\x89PNG\r\n\x1a\n"
+    for kind, data in parts:
+        found += struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
+    return found

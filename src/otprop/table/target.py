@@ -30,24 +30,14 @@ _TRUTH = {True: ("yes", "true", "y", "t"), False: ("no", "false", "n", "f")}
 
 @dataclass(frozen=True)
 class Target:
-    """The labels of a table.
+    """The labels of a table."""
 
-    Attributes
-    ----------
-    name : str, of the column
-    codes : ndarray of int, shape (n_rows,), the class number of each row; -1 where unlabelled
-    classes : list of str, in order
-    values : list, the classes as they stand in the file, for writing them back
-    given : ndarray of bool, shape (n_rows,), the row has a label
-    notes : list of str, what a user should know
-    """
-
-    name: str
-    codes: np.ndarray
-    classes: list[str]
-    values: list[Any]
-    given: np.ndarray
-    notes: list[str]
+    name: str  # of the column
+    codes: np.ndarray  # the class number of each row; -1 where unlabelled
+    classes: list[str]  # in order
+    values: list[Any]  # the classes as they stand in the file, for writing them back
+    given: np.ndarray  # which rows have a label
+    notes: list[str]  # what a user should know
 
 
 def read_target(
@@ -125,11 +115,9 @@ def _different(cells: list[Any], name: str) -> dict[Any, str]:
     try:
         keys = dict.fromkeys(_key(cell) for cell in cells)
     except TypeError:
-        example = next(cell for cell in cells if _key(cell).__hash__ is None)
-        kind = type(example).__name__
-        raise ColumnError(
-            name, f"the target {name!r} holds cells of type {kind}; labels are text or numbers."
-        ) from None
+        kind = next(type(cell).__name__ for cell in cells if _key(cell).__hash__ is None)
+        statement = f"the target {name!r} holds cells of type {kind}; labels are text or numbers."
+        raise ColumnError(name, statement) from None
     return {key: "" if key is None else str(key) for key in keys}
 
 
@@ -167,12 +155,7 @@ def as_number(word: str) -> float | None:
 
 
 class ClassNames:
-    """The classes that labels of a user are matched to; each is read once, however many labels there are.
-
-    Parameters
-    ----------
-    classes : iterable of str
-    """
+    """The classes that labels of a user are matched to; each is read once, however many labels there are."""
 
     def __init__(self, classes: Iterable[str]) -> None:
         self._names = dict.fromkeys(classes)
@@ -205,9 +188,8 @@ class ClassNames:
         for length in (len(folded), len(folded) - 1, len(folded) + 1):
             for other, name in self._by_length.get(length, []):
                 swapped = len(folded) >= MIN_SWAPPED and sorted(folded) == sorted(other)
-                one_more = len(folded) != len(
-                    other
-                )  # "Yess": a changed letter may make another word, as in cat and bat
+                # "Yess": a changed letter may make another word, as in cat and bat
+                one_more = len(folded) != len(other)
                 least = MIN_SWAPPED if swapped or one_more else MIN_IN_CORRECTION
                 if folded == other or _is_typing_error(folded, other, least):
                     return name
@@ -239,15 +221,11 @@ def _in_order(labels: dict[Any, str]) -> list[Any]:
 def _refuse_few(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> None:
     target = f"the target {name!r}"
     if not classes:
-        raise ColumnError(
-            name, f"{target} has no label in any of its {_rows(n_rows)}: label some of each class by hand first."
-        )
+        statement = f"{target} has no label in any of its {_rows(n_rows)}: label some of each class by hand first."
+        raise ColumnError(name, statement)
     if len(classes) == 1:
-        raise ColumnError(
-            name,
-            f"{target} has one class only ({classes[0]!r}, {_rows(counts[0])}): at least two are needed; label rows of "
-            "another.",
-        )
+        one = f"{target} has one class only ({classes[0]!r}, {_rows(counts[0])})"
+        raise ColumnError(name, f"{one}: at least two are needed; label rows of another.")
 
 
 def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> None:
@@ -310,10 +288,8 @@ def _notes(
         notes.append(f"labels of {name!r} with a single row: {listed(single, LISTED)}; more rows would help")
     for text, count in zip(classes, counts, strict=True):
         if _is_doubtful(text):
-            start = (
-                f"{text.strip()!r} ({_rows(count)}) is taken as a class of {name!r}; if it marks unlabelled rows, add "
-            )
-            notes.append(Hint(start, "unlabeled", text.strip()))
+            taken = f"{text.strip()!r} ({_rows(count)}) is taken as a class of {name!r}"
+            notes.append(Hint(f"{taken}; if it marks unlabelled rows, add ", "unlabeled", text.strip()))
     return notes
 
 

@@ -13,10 +13,9 @@ import pytest
 
 from otprop.files import TableError
 from otprop.labelling.model import ModelError, SavedModel, load_model, predict_table, save_model
-from otprop.table import text_model
 from otprop.table.errors import RequestError
 from otprop.table.features import Features
-from otprop.table.text_model import LocalTextModel, pooled
+from otprop.table.text import LocalTextModel, pooled
 
 pd = pytest.importorskip("pandas")
 
@@ -44,7 +43,7 @@ def local(tmp_path, cache, monkeypatch):
         calls.append(list(texts))
         return lengths(texts)
 
-    monkeypatch.setattr(text_model, "_load", lambda place: encode)
+    monkeypatch.setattr("otprop.table.text._load", lambda place: encode)
     return SimpleNamespace(folder=folder, calls=calls)
 
 
@@ -133,7 +132,7 @@ def test_a_cache_on_a_full_disk_is_done_without(local, monkeypatch):
     def full(*args, **options):
         raise TableError("cannot write it: No space left on device")
 
-    monkeypatch.setattr(text_model, "write_atomic", full)
+    monkeypatch.setattr("otprop.table.model_vectors.write_atomic", full)
     assert features(local.folder).transform(frame()).shape == (60, 5)
 
 

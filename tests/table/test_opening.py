@@ -152,7 +152,7 @@ def test_one_file_of_a_data_set_is_a_table_too(tmp_path, vectors):
 
 
 def test_a_small_data_set_does_not_grow_without_a_limit(tmp_path, vectors, monkeypatch):
-    monkeypatch.setattr("otprop.files._compression.MIN_LIMIT", 100_000)
+    monkeypatch.setattr("otprop.files._limits.MIN_LIMIT", 100_000)
     folder = write_dataset(tmp_path / "set", vectors, codes(), n_files=1)
     whole = pa.table({"v": np.zeros(1_000_000), "kind": np.zeros(1_000_000, dtype=np.int64)})
     options = ipc.IpcWriteOptions(compression="zstd")
