@@ -18,8 +18,8 @@ PRIVATE = {
     "otprop._validation": {"ParameterError", "check_choice", "check_count", "check_number", "did_you_mean"},
     "otprop.cli._bar": {"bar"},
     "otprop.geometry.parallel": {"row_blocks"},
-    "otprop.report._render": {"render_page"},
-    "otprop.report.svg": {"Chart", "Element", "Point", "line", "marker", "polyline", "text", "ticks"},
+    "otprop.report.charts": {"Chart", "Element", "Point", "line", "marker", "polyline", "text", "ticks"},
+    "otprop.report.page": {"render_page"},
 }
 
 

@@ -16,7 +16,7 @@ from otprop.labelling.next_rows import best_classes, label_name
 from otprop.labelling.outcome import counted, error_text
 from otprop.loop.label_issues import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
-from otprop.report.formatting import format_threshold
+from otprop.report.page import format_threshold
 
 try:  # rich, which only the commands need; `import otprop` works without it
     from rich.console import Console
