@@ -10,11 +10,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otprop.cli._bar import bar
-from otprop.cli._command import FAILED, UsageError
-from otprop.cli._flags import error_text
+from otprop.cli._command import FAILED, UsageError, error_text
 from otprop.cli._options import is_one_table, reading_options
-from otprop.cli._streams import write_error, write_json
+from otprop.cli._streams import bar, write_error, write_json
 
 if TYPE_CHECKING:
     from otprop.dask._folder import FolderRequest, FolderResult
@@ -171,7 +169,7 @@ def _report(result: FolderResult, options: argparse.Namespace) -> int:
 
 
 def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any]:
-    from otprop.cli._summaries import coverage_list
+    from otprop.cli.console import coverage_list
 
     tally = result.tally
     each = zip(result.classes, tally.given, tally.labeled, strict=True)
