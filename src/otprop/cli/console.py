@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
     from otprop.propagation.class_errors import ClassErrors
+    from otprop.propagation.error import ErrorEstimate
 
 MAX_CLASSES = 12  # lines of the table; the rest are summed up
 MAX_LEFT_OUT = 6
@@ -118,7 +119,7 @@ class Messages:
         self._line(_counts(np.array(tally.given) + np.array(tally.labeled), result.classes))
         if result.expected_error is not None:
             text = error_text(result.expected_error, result.error_range)
-            self._line(_expected_error(text, result.summary["n_held_out"]))
+            self._line(_expected_error(text, result.summary["n_held_out"], result.error))
         written = [f"{output} (the tables)", f"{result.state.folder} (the state of the run)", *others]
         self._line(f"written: {', '.join(written)}")
 
@@ -278,11 +279,13 @@ def _expectation(outcome: Outcome, expected: float) -> str:
     text = error_text(expected, outcome.error_range)
     if outcome.shifted:
         return f"Expected error of the new labels: {text}, a rough estimate: the labelled rows differ from the others."
-    return _expected_error(text, outcome.n_held_out)
+    return _expected_error(text, outcome.n_held_out, outcome.error)
 
 
-def _expected_error(text: str, n_held_out: int) -> str:
-    return f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}."
+def _expected_error(text: str, n_held_out: int, error: ErrorEstimate | None) -> str:
+    text = f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}"
+    counts_unseen = error is None or error.evidence is None or error.evidence.unseen > 0
+    return f"{text}." if counts_unseen else f"{text}, if every class has a label."
 
 
 def _cost(outcome: Outcome, expected: float) -> str:

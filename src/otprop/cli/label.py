@@ -91,7 +91,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     require_target(options)
     if names_folder(options):
         _check_map(options)
-        return run_folder(options, arguments, _request(options))
+        return run_folder(options, arguments, _request(options), _notes(options))
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label_result import LabelResult
@@ -104,6 +104,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)
+        table.notes += _notes(options)
         job = prepare(table, _request(options), output=output, call=shlex.join(["otprop", *arguments]))
         table.check_writable(paths.table)
         if options.dry_run:
@@ -140,6 +141,17 @@ def _check_map(options: argparse.Namespace) -> None:
         raise UsageError(f"--map {options.map} draws on the page; name one with --report.")
     if options.map == "umap" and find_spec("umap") is None:
         raise ImportError(f"--map umap needs umap-learn: {install_command('umap')}")
+
+
+def _notes(options: argparse.Namespace) -> list[str]:
+    """A note on options that work against each other."""
+    if options.abstain_below is None or (options.costs is None and options.objective in (None, "accuracy")):
+        return []
+    which = f"--objective {options.objective}" if options.costs is None else "--cost"
+    return [
+        f"{which} and --abstain-below work against each other: a label that was chosen because other errors cost more "
+        "has a low confidence, so that such rows stay unlabelled"
+    ]
 
 
 def _request(options: argparse.Namespace) -> Request:
