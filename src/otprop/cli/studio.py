@@ -72,7 +72,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
 
     messages = Messages(quiet=options.quiet)
     if options.rescue is not None:
-        from otprop.studio.rescue import rescue_labels
+        from otprop.studio.export import rescue_labels
 
         n_labels = rescue_labels(session, Path(options.rescue))
         messages.notes([f"labels rescued: {n_labels}, from {session} to {options.rescue}"])
