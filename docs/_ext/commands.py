@@ -6,7 +6,7 @@ from docutils import nodes
 from sphinx.application import Sphinx
 from sphinx.util.docutils import SphinxDirective
 
-from otprop.cli._main import build_parser
+from otprop.cli._command import build_parser
 
 
 class CommandHelp(SphinxDirective):

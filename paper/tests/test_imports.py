@@ -16,10 +16,10 @@ PRIVATE = {
     "otprop._labels": {"UNLABELED", "Labels"},
     "otprop._progress": {"ProgressCallback", "no_progress"},
     "otprop._validation": {"ParameterError", "check_choice", "check_count", "check_number", "did_you_mean"},
-    "otprop.cli._bar": {"bar"},
+    "otprop.cli._streams": {"bar"},
     "otprop.geometry.parallel": {"row_blocks"},
-    "otprop.report._render": {"render_page"},
-    "otprop.report.svg": {"Chart", "Element", "Point", "line", "marker", "polyline", "text", "ticks"},
+    "otprop.report.charts": {"Chart", "Element", "Point", "line", "marker", "polyline", "text", "ticks"},
+    "otprop.report.page": {"render_page"},
 }
 
 

@@ -27,7 +27,7 @@ from otprop.labelling.review import rows_to_review
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.class_errors import ClassErrors
-from otprop.report.formatting import display_text
+from otprop.report.page import display_text
 from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns

@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from otprop.cli._bar import bar
+from otprop.cli._streams import bar
 
 
 class Terminal(io.StringIO):

@@ -233,6 +233,19 @@ def test_predict_never_writes_its_model(lots: Path, tmp_path: Path) -> None:
     assert model.read_bytes() == before
 
 
+def test_the_expected_error_says_that_it_assumes_a_label_of_every_class(
+    lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert _label(lots) == 0
+    assert "held-out labels, if every class has a label." in capsys.readouterr().err
+    lines = lots.read_text().splitlines()
+    lots.write_text("\n".join([*lines[:-3], *(f"{line}once {n}" for n, line in enumerate(lines[-3:]))]) + "\n")
+    assert _label(lots, "-o", str(lots.with_name("again.csv"))) == 0
+    err = capsys.readouterr().err
+    assert "held-out labels." in err  # the error counts rows of classes without a label
+    assert "if every class has a label" not in err
+
+
 def test_what_was_written_before_a_failure_is_named(
     lots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

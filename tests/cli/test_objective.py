@@ -52,6 +52,23 @@ def test_objective_and_cost_find_more_of_the_rare_class(customers: Path, capsys:
     assert counts(customers, capsys, "--cost", "no:yes=20")["yes"] <= plain["yes"]
 
 
+def test_label_says_that_costs_and_abstaining_work_against_each_other(
+    customers: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    costs = ["--cost", "yes:no=20"]
+    assert counts(customers, capsys, *costs, "--abstain-below", "0.6")["yes"] < counts(customers, capsys, *costs)["yes"]
+    note = "and --abstain-below work against each other"
+    for words in (costs, ["--objective", "balanced"]):
+        assert label(customers, *words, "--abstain-below", "0.6", "--json") == 0
+        out, err = capsys.readouterr()
+        asked = words[0] if words == costs else " ".join(words)
+        assert f"note: {asked} {note}" in err
+        assert any(one.startswith(f"{asked} {note}") for one in json.loads(out)["notes"])
+    for words in (costs, ["--abstain-below", "0.6"], ["--objective", "accuracy", "--abstain-below", "0.6"]):
+        assert label(customers, *words) == 0
+        assert note not in capsys.readouterr().err
+
+
 def test_label_says_what_the_objective_expects(customers: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert label(customers, "--objective", "balanced") == 0
     assert "Expected macro-F1 (mean F1 of the classes): " in capsys.readouterr().err

@@ -16,8 +16,7 @@ import pytest
 
 import otprop.deep
 from otprop.cli import main
-from otprop.cli._command import COMMANDS
-from otprop.cli._main import build_parser
+from otprop.cli._command import COMMANDS, build_parser
 from tests.deep.bars import NO_TORCH
 from tests.docs.pages import DOCS, README, ROOT, Block, blocks, documents, guide_pages, name
 

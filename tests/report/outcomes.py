@@ -94,9 +94,8 @@ def made_page(
     shown: dict[str, Any] = {
         "points": map_rows(X, drawn),
         "drawn": drawn,
-        "cells": {name: [cell(int(row)) for row in drawn] for name, cell in columns.items()},
+        "cells": lambda rows: {name: [cell(int(row)) for row in rows] for name, cell in columns.items()},
         "review": review,
-        "review_cells": {name: [cell(row) for row in review] for name, cell in columns.items()},
         "columns": USES,
         "facts": {"file": "orchard.csv", "rows": str(len(X))},
         "notes": ["a label with a single row: Cox"],

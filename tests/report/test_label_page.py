@@ -19,10 +19,9 @@ from hypothesis import strategies as st
 from otprop.files import read_table
 from otprop.labelling.job import Request, prepare
 from otprop.propagation.calibration import Coverage
-from otprop.report.class_markers import class_markers
-from otprop.report.formatting import format_percent
-from otprop.report.label_charts import coverage_chart
+from otprop.report.charts import class_markers, coverage_chart
 from otprop.report.label_page import make_page, without_folders
+from otprop.report.page import format_percent
 from tests.report.checker import Checker
 from tests.report.outcomes import explained, made_outcome, made_page
 

@@ -15,7 +15,7 @@ from otprop._votes import Voter
 from otprop.files import read_table
 from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.outcome import Outcome
-from otprop.report import page_pictures
+from otprop.report import page_rows
 from otprop.report.label_page import make_page
 from otprop.report.page_rows import NovelRows, novel_rows, vote_sentences
 from tests.report.browser import BINARY, MISSING, Browser
@@ -55,8 +55,8 @@ def test_pictures_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
     (folder / "14.png").rename(folder / evil)
     names[14] = evil
     html, job = picture_page(folder, names)
-    pictures = page_pictures.job_pictures(job)
-    found = page_pictures.page_pictures(pictures, range(20))
+    pictures = page_rows.job_pictures(job)
+    found = page_rows.page_pictures(pictures, range(20))
     assert sorted(set(range(20)) - set(found)) == [10, 11, 12, 13]
     assert EVIL not in html
     assert "&lt;img src=x onerror=alert(1)&gt;" in html
@@ -64,12 +64,12 @@ def test_pictures_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
 
 def test_a_page_does_not_grow_without_limit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     _, job = picture_page(tmp_path, write_pictures(tmp_path, 20))
-    pictures = page_pictures.job_pictures(job)
-    one = len(pictures.of_row(0, page_pictures.SIDE)[0])
-    monkeypatch.setattr(page_pictures, "MAX_BYTES", 3 * one)
-    assert 1 <= len(page_pictures.page_pictures(pictures, range(20))) <= 5
-    monkeypatch.setattr(page_pictures, "MAX_PICTURES", 1)
-    assert list(page_pictures.page_pictures(pictures, [4, 4, 5])) == [4]
+    pictures = page_rows.job_pictures(job)
+    one = len(pictures.of_row(0, page_rows.SIDE)[0])
+    monkeypatch.setattr(page_rows, "MAX_BYTES", 3 * one)
+    assert 1 <= len(page_rows.page_pictures(pictures, range(20))) <= 5
+    monkeypatch.setattr(page_rows, "MAX_PICTURES", 1)
+    assert list(page_rows.page_pictures(pictures, [4, 4, 5])) == [4]
 
 
 def test_pictures_in_an_array_are_shown_and_not_spelled_out(tmp_path: Path) -> None:
@@ -93,9 +93,8 @@ def novel_page() -> tuple[str, Outcome]:
     novelty[free[:7]] = np.linspace(0.96, 1.0, 7)
     object.__setattr__(outcome, "novelty", novelty)
     rows = [int(row) for row in free[:7][::-1]]
-    cells = {"lot": [f"strange {EVIL} {row}" for row in rows]}
     novel = NovelRows(0.12, 0.03, 0.25, rows)
-    return made_page(outcome, X, novel=novel, novel_cells=cells), outcome
+    return made_page(outcome, X, {"lot": lambda row: f"strange {EVIL} {row}"}, novel=novel), outcome
 
 
 def test_rows_like_no_labelled_class_have_a_section() -> None:

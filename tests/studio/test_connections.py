@@ -10,7 +10,7 @@ import pytest
 
 from tests.studio.client import StudioClient
 
-connections = pytest.importorskip("otprop.studio.connections")
+security = pytest.importorskip("otprop.studio.security")
 BEGINNINGS = (b"", b"GET / HTTP/1.1\r\n", b"POST /api/goal HTTP/1.1\r\nHost: x\r\nContent-Length: 9\r\n\r\n{")
 
 
@@ -36,7 +36,7 @@ def test_an_unfinished_request_is_ended(
     quiet: tuple[Any, StudioClient], monkeypatch: pytest.MonkeyPatch, beginning: bytes
 ) -> None:
     _, client = quiet
-    monkeypatch.setattr(connections, "PATIENCE", 0.05)
+    monkeypatch.setattr(security, "PATIENCE", 0.05)
     with ExitStack() as stack:
         assert ended(unfinished(stack, client.port, beginning))
 
@@ -45,7 +45,7 @@ def test_many_unfinished_requests_lock_nobody_out(
     quiet: tuple[Any, StudioClient], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     studio, client = quiet
-    monkeypatch.setattr(connections, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(security, "MAX_CONNECTIONS", 20)
     with ExitStack() as stack:
         waiting = [unfinished(stack, client.port, BEGINNINGS[number % 2]) for number in range(100)]
         assert client.get("/api/state")["file"] == "quiet.csv"

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from otprop.studio.export_folder import ExportFolder
+from otprop.studio.export import ExportFolder
 
 KILLED = """
 import os, signal
-from otprop.studio.export_folder import ExportFolder
+from otprop.studio.export import ExportFolder
 folder = ExportFolder()
 (folder.path / "lots.labelled.csv").write_text("1")
 print(folder.path, flush=True)

@@ -8,15 +8,14 @@ from typing import Any
 
 import pytest
 
-from otprop.studio import hub
-from otprop.studio.hub import Hub
+server = pytest.importorskip("otprop.studio.server")
 
 
 class Page:
     """A hub whose state counts how often it was asked for."""
 
     def __init__(self) -> None:
-        self.hub, self.n_asked = Hub(), 0
+        self.hub, self.n_asked = server.Hub(), 0
 
     def state(self) -> dict[str, Any]:
         self.n_asked += 1
@@ -33,7 +32,7 @@ def parsed(event: bytes) -> tuple[str, Any]:
 
 
 def test_the_state_comes_at_once_and_a_result_does_not_wait_for_the_interval(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "MIN_INTERVAL", 3600.0)
+    monkeypatch.setattr(server, "MIN_INTERVAL", 3600.0)
 
     async def run() -> list[str]:
         page = Page()
@@ -49,7 +48,7 @@ def test_the_state_comes_at_once_and_a_result_does_not_wait_for_the_interval(mon
 
 
 def test_what_happens_in_between_comes_as_one_event(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "MIN_INTERVAL", 0.0)
+    monkeypatch.setattr(server, "MIN_INTERVAL", 0.0)
 
     async def run() -> int:
         page = Page()
@@ -65,8 +64,8 @@ def test_what_happens_in_between_comes_as_one_event(monkeypatch: pytest.MonkeyPa
 
 
 def test_a_quiet_stream_has_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(hub, "HEARTBEAT", 0.001)
-    monkeypatch.setattr(hub, "MIN_INTERVAL", 0.0)
+    monkeypatch.setattr(server, "HEARTBEAT", 0.001)
+    monkeypatch.setattr(server, "MIN_INTERVAL", 0.0)
 
     async def run() -> bytes:
         events = await Page().open()

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 from otprop.studio.propagator import NO_CLASS, Result
-from otprop.studio.queues import Queues
+from otprop.studio.rows import GIVEN, HERE, NONE, PILE, PROPAGATED, Queues, compose
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
-from otprop.studio.shown import GIVEN, HERE, NONE, PILE, PROPAGATED, compose
 
 N = 10
 

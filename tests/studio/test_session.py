@@ -19,7 +19,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.files import TableError
-from otprop.studio.rescue import rescue_labels
+from otprop.studio.export import rescue_labels
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN, Session
 from otprop.studio.session_file import NotSavedError, SessionError
 

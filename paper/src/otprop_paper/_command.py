@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from otprop import __version__
-from otprop.cli._bar import bar
+from otprop.cli._streams import bar
 from otprop_paper import datasets
 from otprop_paper._print import print_tables
 from otprop_paper.benchmark.estimate import estimate

@@ -27,7 +27,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with signals_raise():
             replace_closed_streams()
-            from otprop.cli._main import run_command  # takes a second, in which a user may change their mind
+            from otprop.cli._command import run_command  # takes a second, in which a user may change their mind
 
             return run_command(arguments)
     except KeyboardInterrupt as error:

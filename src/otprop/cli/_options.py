@@ -1,27 +1,32 @@
-"""Options that the commands that label a file share, and what they ask for."""
+"""Options that the commands that label a file share: what they ask for, what is read, and where the outputs go."""
 
 from __future__ import annotations
 
 import argparse
-from collections.abc import Callable
-from dataclasses import fields
+import os
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from otprop._progress import ProgressCallback, no_progress
-from otprop.cli._command import UsageError, add_command, unmarked
-from otprop.cli._flags import flag
-from otprop.cli._streams import standard_input
+from otprop.cli._command import UsageError, add_command, flag, unmarked
+from otprop.cli._streams import bar, standard_input, standard_output
 
 if TYPE_CHECKING:
     from otprop.files import Table
-    from otprop.labelling.job import Request
+    from otprop.labelling.job import Job, Request
 
 FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst; - for standard input"
 FILES_HELP = f"{FILE_HELP}; or a folder, or a quoted pattern"
 OUTPUT_HELP = "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE"
 INTERRUPTED = "interrupted. No file was written or changed."
+EXIT_STATUS = """\
+Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
+"""
 FORMATS = ("csv", "tsv", "parquet", "feather", "npz", "json", "jsonl", "xlsx")
+_INPUTS = ("votes_file", "labels", "vectors", "text_model", "image_model")  # files beside the table
 _OF_TEXT = ("delimiter", "quote", "encoding", "decimal")
 _PASSED_ON = (  # to the next command, so that it sees the same labels and columns
     *("unlabeled", "merge_labels", "numeric_classes", "new_classes", "chosen", "groups", "features", "ignore"),
@@ -45,7 +50,7 @@ def add_table_command(
 
     `target` is the help of that option; `files`: it takes a folder of files, too. The rest is as in `add_command`.
     """
-    parser = add_command(commands, name, run, usage=usage, text=text, interrupted=INTERRUPTED)
+    parser = add_command(commands, name, run, usage=usage, text=text + EXIT_STATUS, interrupted=INTERRUPTED)
     parser.add_argument("file", metavar="FILE", help=FILES_HELP if files else FILE_HELP)
     parser.add_argument("--target", metavar="COLUMN", help=target)
     return parser
@@ -54,10 +59,8 @@ def add_table_command(
 def add_table_options(parser: argparse.ArgumentParser) -> None:
     """The options that all commands about a table with a target have."""
     add_target_options(parser)
-    add_votes_option(parser)
     add_reading_options(parser)
-    add_writing_options(parser)
-    add_verbosity_options(parser)
+    add_output_options(parser)
 
 
 def add_reading_options(parser: argparse.ArgumentParser) -> None:
@@ -77,30 +80,16 @@ def add_reading_options(parser: argparse.ArgumentParser) -> None:
 
 
 def add_target_options(parser: argparse.ArgumentParser) -> None:
-    """Which labels and columns of the file are used."""
+    """Which labels, columns and votes of the file are used."""
     add = parser.add_argument_group("labels and columns").add_argument
-    add(
-        "--unlabeled",
-        action="append",
-        type=unmarked,
-        default=[],
-        metavar="WORD",
-        help="extra value that means unlabelled",
-    )
+    words: dict[str, Any] = {"action": "append", "type": unmarked, "default": [], "metavar": "WORD"}
+    add("--unlabeled", **words, help="extra value that means unlabelled")
     add("--merge-labels", action="store_true", help="merge labels that differ only by case, spaces or a typing error")
     add("--numeric-classes", action="store_true", help="accept numbers that look like measurements as classes")
-    add(
-        "--corrections",
-        nargs="+",
-        default=[],
-        metavar="FILE",
-        help="files with more labels: corrections from a report, or suggested rows filled in",
-    )
-    add(
-        "--new-classes",
-        action="store_true",
-        help="accept labels of corrections as new classes, even if they look like typing errors",
-    )
+    help_text = "files with more labels: corrections from a report, or suggested rows filled in"
+    add("--corrections", nargs="+", default=[], metavar="FILE", help=help_text)
+    help_text = "accept labels of corrections as new classes, even if they look like typing errors"
+    add("--new-classes", action="store_true", help=help_text)
     add("--chosen", metavar="COLUMN", help="column that marks labels of rows that were picked, not drawn at random")
     add("--groups", metavar="COLUMN", help="column of patients, sites, ... whose rows were labelled together")
     add("--features", nargs="+", metavar="COLUMN", help="use only these columns")
@@ -110,10 +99,6 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     add("--metric", metavar="NAME", help="distance between rows: euclidean, cosine, manhattan, ...")
     add("--seed", type=int, default=0, metavar="N", help="random seed; default: 0")
     add("--jobs", type=int, metavar="N", help="threads; default: all")
-
-
-def add_votes_option(parser: argparse.ArgumentParser) -> None:
-    """Columns with what voters say."""
     add = parser.add_argument_group("votes").add_argument
     help_text = "columns of noisy labels (language model, annotators, rules); or a prefix of class probabilities"
     add("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)
@@ -142,15 +127,11 @@ def same_input(options: argparse.Namespace) -> list[str]:
     return words
 
 
-def add_writing_options(parser: argparse.ArgumentParser) -> None:
-    """How the table is written."""
+def add_output_options(parser: argparse.ArgumentParser) -> None:
+    """How the table is written, and what is printed."""
     add = parser.add_argument_group("writing").add_argument
     add("--excel-safe", action="store_true", help="escape text cells that a spreadsheet would run as a formula")
     add("--force", action="store_true", help="overwrite existing output files")
-
-
-def add_verbosity_options(parser: argparse.ArgumentParser) -> None:
-    """What the command prints, and where."""
     add = parser.add_argument_group("messages").add_argument
     add("--json", action="store_true", help="print a JSON summary to standard output")
     add("--quiet", action="store_true", help="print only errors")
@@ -206,3 +187,97 @@ def require_target(options: argparse.Namespace) -> None:
     if file.is_dir() and not any(format_of_name(path) for path in file.iterdir()):
         raise UsageError(f"{options.file} has neither tables nor pictures nor texts.")
     raise UsageError("the following arguments are required: --target.")
+
+
+@dataclass(frozen=True)
+class OutputPaths:
+    """The outputs of a command."""
+
+    table: str  # "-" for standard output
+    report: Path | None = None
+    model: Path | None = None
+
+    @property
+    def files(self) -> list[Path]:
+        """All outputs that are files, in the order of writing."""
+        return [Path(path) for path in (self.model, self.report, self.table) if path not in (None, "-")]
+
+    def table_target(self) -> str | BinaryIO:
+        """What the table is written to."""
+        return standard_output() if self.table == "-" else self.table
+
+
+def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
+    """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
+    from otprop.files import TableError, check_ending, check_output, refuse_url
+    from otprop.files.atomic import record_writes
+    from otprop.table.database import database_parts, is_database
+    from otprop.table.opening import holds_row
+
+    if not options.file or options.output == "":
+        raise UsageError(f"{'-o' if options.file else 'FILE'} is empty; name a file, or - for the standard stream.")
+    refuse_url(options.file)
+    if Path(options.file).is_dir() and not is_one_table(options):
+        raise TableError(f"{options.file} is a folder", "name one file in it")
+    paths = OutputPaths(
+        options.output or default_output(options.file), getattr(options, "report", None), getattr(options, "save", None)
+    )
+    for option, path in (("--report", paths.report), ("--save", paths.model)):
+        if str(path) == "-":
+            raise UsageError(f"{option} -: only the table goes to standard output, with -o -; name a file.")
+    if options.json and paths.table == "-":
+        raise UsageError("--json writes to standard output, where the table goes with -o -. Give -o a file.")
+    if options.json or paths.table == "-":
+        standard_output()  # an error where it is closed
+    if len({os.path.realpath(path) for path in paths.files}) < len(paths.files):
+        raise UsageError("the output, --report and --save need different names.")
+    if paths.table != "-":
+        check_ending(paths.table, options.file)
+    file = database_parts(options.file)[0] if is_database(options.file) else options.file
+    others = [getattr(options, name, None) for name in _INPUTS]
+    read = [*inputs, *(other for other in (*others, file) if other not in (None, "-"))]
+    for path in paths.files:
+        if holds_row(options.file, path, getattr(options, "labels", None)):
+            problem = f"{path} is one of the files of the input {options.file}, which are never written"
+            raise TableError(problem, "choose another output")
+        check_output(path, options.force, read)
+    options.outputs, options.written = paths.files, record_writes()  # for the sentence on a command that fails half-way
+    return paths
+
+
+@contextmanager
+def prepared(options: argparse.Namespace, **more: Any) -> Iterator[tuple[Job, ProgressCallback]]:
+    """The job of a command about a table with a target, with a progress bar; `more` is for `prepare`."""
+    from otprop.labelling.job import prepare
+
+    with bar(quiet=options.quiet) as progress:
+        progress(0, 0, f"reading {options.file}")
+        yield prepare(read_input(options, progress), make_request(options), **more), progress
+
+
+def write_rows(data: Any, paths: OutputPaths, options: argparse.Namespace, table: Table) -> None:
+    """Write a DataFrame of rows of `table`, which may hold what only the readers of that may see."""
+    from otprop.table.frame import write_frame
+
+    more = {"force": options.force, "excel_safe": options.excel_safe}
+    write_frame(data, paths.table_target(), **more, mode_like=table.path)
+
+
+def default_output(file: str) -> str:
+    """The default output: next to the input, or standard output."""
+    if file == "-":
+        return "-"
+    from otprop.table.database import default_output as beside_database
+    from otprop.table.database import is_database
+
+    if is_database(file):
+        return beside_database(file)
+    path = Path(file)
+    if path.is_dir():
+        whole = path.resolve()  # . and .. have no name
+        return str((path if path.name not in ("", "..") else whole).with_name(f"{whole.name}.labelled.csv"))
+    endings = ""
+    while path.suffix.lower() in (".gz", ".zst"):
+        endings, path = path.suffix + endings, path.with_suffix("")
+    suffix = ".xlsx" if path.suffix.lower() in (".xls", ".xlsm") else path.suffix  # not written any more
+    return str(path.with_name(f"{path.stem}.labelled{suffix}{endings}"))

@@ -1,4 +1,4 @@
-"""Standard streams that are closed, full, or whose reader has left; signals; text that is safe on a terminal."""
+"""Standard streams that are closed, full, or whose reader has left; signals; text and progress on a terminal."""
 
 from __future__ import annotations
 
@@ -14,7 +14,10 @@ import unicodedata
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
-from typing import Any, BinaryIO, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, NoReturn
+
+if TYPE_CHECKING:
+    from otprop._progress import ProgressCallback
 
 _JOINERS = "\u200c\u200d"  # format characters that some scripts are written with
 
@@ -131,3 +134,36 @@ def discard_unwritable_output() -> None:
                 nowhere = os.open(os.devnull, os.O_WRONLY)
                 os.dup2(nowhere, stream.fileno())
                 os.close(nowhere)
+
+
+@contextmanager
+def bar(quiet: bool = False) -> Iterator[ProgressCallback]:
+    """Yield a progress callback; it shows nothing if `quiet`, or if standard error is not a terminal."""
+    if quiet or not sys.stderr.isatty():
+        yield lambda done, total, step: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TaskProgressColumn,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description:<32.32}", markup=False),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), speed_estimate_period=600) as progress:
+        task = progress.add_task("starting", total=None)
+
+        def show(done: float, total: float, step: str) -> None:
+            progress.update(task, completed=done, total=total or None, description=printable(step) or "starting")
+
+        yield show

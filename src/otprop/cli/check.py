@@ -5,10 +5,15 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from otprop.cli._bar import bar
-from otprop.cli._flags import hint_text
-from otprop.cli._options import add_table_command, add_table_options, make_request, read_input, require_target
-from otprop.cli._output_paths import check_output_paths, write_rows
+from otprop.cli._command import hint_text
+from otprop.cli._options import (
+    add_table_command,
+    add_table_options,
+    check_output_paths,
+    prepared,
+    require_target,
+    write_rows,
+)
 from otprop.cli._streams import write_json
 
 _EXAMPLE = """\
@@ -19,7 +24,6 @@ example:
 List the given labels that the other labels contradict, the most doubtful first. OUT has the columns row, label
 (empty: fill in the right label), given, suggested, and the probability that the given label is wrong. Unlabelled
 rows help, but are not needed.
-Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -37,18 +41,13 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     """Read, judge the labels, write and print the list; returns the exit status."""
     require_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
-    from otprop.cli._summaries import issue_list, voter_summary
-    from otprop.cli.console import Messages
+    from otprop.cli.console import Messages, issue_list, voter_summary
     from otprop.labelling.corrections import issues_to_correct
-    from otprop.labelling.job import prepare
 
-    with bar(quiet=options.quiet) as progress:
-        progress(0, 0, f"reading {options.file}")
-        table = read_input(options, progress)
-        job = prepare(table, make_request(options), allow_complete=True)
+    with prepared(options, allow_complete=True) as (job, progress):
         outcome = job.run(progress)
         if paths is not None:
-            write_rows(issues_to_correct(outcome.label_issues, table), paths, options, table)
+            write_rows(issues_to_correct(outcome.label_issues, job.table), paths, options, job.table)
     messages = Messages(quiet=options.quiet)
     messages.notes(job.notes)
     messages.issues(outcome, options.output)
@@ -58,5 +57,5 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
         found = {"target": options.target, **counts, "label_issues": issue_list(outcome), "notes": notes}
         if outcome.voters:
             found["voters"] = [voter_summary(voter) for voter in outcome.voters]
-        write_json({"input": table.origin, "output": options.output, **found})
+        write_json({"input": job.table.origin, "output": options.output, **found})
     return 0

@@ -1,22 +1,24 @@
-"""The messages of the commands on the terminal."""
+"""What the commands print: messages for a person, and summaries for scripts (`--json`) as dicts that JSON can hold."""
 
 from __future__ import annotations
 
+import os
 import shlex
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otprop import __version__
 from otprop._errors import install_command
-from otprop.cli._flags import flag, hint_text
+from otprop.cli._command import flag, hint_text
 from otprop.cli._streams import printable
 from otprop.labelling.next_rows import best_classes, label_name
 from otprop.labelling.outcome import counted, error_text
 from otprop.loop.label_issues import LOOKS_WRONG
 from otprop.propagation.calibration import Coverage
-from otprop.report.formatting import format_threshold
+from otprop.report.page import format_threshold
 
 try:  # rich, which only the commands need; `import otprop` works without it
     from rich.console import Console
@@ -27,13 +29,15 @@ except ImportError:
 
 if TYPE_CHECKING:
     from otprop._votes import Voter
-    from otprop.cli._output_paths import OutputPaths
+    from otprop.cli._options import OutputPaths
     from otprop.dask._folder import FolderResult
     from otprop.labelling.job import Job
     from otprop.labelling.model import SavedModel
     from otprop.labelling.outcome import Outcome
     from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
+    from otprop.propagation.class_errors import ClassErrors
+    from otprop.propagation.error import ErrorEstimate
 
 MAX_CLASSES = 12  # lines of the table; the rest are summed up
 MAX_LEFT_OUT = 6
@@ -99,9 +103,7 @@ class Messages:
     def predicted(self, model: SavedModel, codes: np.ndarray, paths: OutputPaths) -> None:
         """Print the predictions of a saved model."""
         counts = np.bincount(codes, minlength=len(model.classes))
-        order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
-        named = ", ".join(f"{counts[code]} {model.classes[code]}" for code in order)
-        self._line(f"{counted(len(codes), 'row')}: {named}.")
+        self._line(f"{counted(len(codes), 'row')}: {_counts(counts, model.classes)}")
         if paths.table != "-":
             self._line(f"written: {paths.table} (the table)")
 
@@ -114,13 +116,10 @@ class Messages:
         text += f"{sum(tally.labeled)} labelled" + (f", {tally.abstained} left unlabelled" if tally.abstained else "")
         text += f", by {landmarks} landmarks" if landmarks else ""
         self._line(f"{text}, {result.seconds:.1f} s.")
-        counts = np.array(tally.given) + np.array(tally.labeled)
-        order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
-        more = f" and {len(counts) - MAX_CLASSES} more classes" if len(counts) > MAX_CLASSES else ""
-        self._line(", ".join(f"{counts[code]} {result.classes[code]}" for code in order) + f"{more}.")
+        self._line(_counts(np.array(tally.given) + np.array(tally.labeled), result.classes))
         if result.expected_error is not None:
             text = error_text(result.expected_error, result.error_range)
-            self._line(_expected_error(text, result.summary["n_held_out"]))
+            self._line(_expected_error(text, result.summary["n_held_out"], result.error))
         written = [f"{output} (the tables)", f"{result.state.folder} (the state of the run)", *others]
         self._line(f"written: {', '.join(written)}")
 
@@ -128,12 +127,8 @@ class Messages:
         self, job: Job, suggestions: Sequence[Suggestion], output: str | None, next_command: Sequence[str]
     ) -> None:
         """The rows to label next, why, and the command that takes them once they are filled in."""
-        table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
-        table.add_column("row", justify="right")
-        table.add_column("reason")
         fitted = bool(suggestions) and bool(best_classes(job, suggestions[0].row))
-        if fitted:
-            table.add_column("most probable classes")
+        table = _table("reason", *(["most probable classes"] if fitted else []))
         for one in suggestions:
             classes = ", ".join(f"{name} {share:.2f}" for name, share in best_classes(job, one.row))
             table.add_row(str(one.row + 1), one.reason, *([Text(printable(classes))] if fitted else []))
@@ -175,11 +170,7 @@ class Messages:
             those = f"{len(issues)} {'is' if len(issues) == 1 else 'are'} contradicted"
             looks = f"{n_wrong or 'none'} of these with a probability of {LOOKS_WRONG:.0%} or more of being wrong"
             self._line(f"{text}; {those}, {looks}. The most doubtful first:")
-            table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
-            table.add_column("row", justify="right")
-            table.add_column("given", overflow="fold")
-            table.add_column("suggested", overflow="fold")
-            table.add_column("wrong with probability", justify="right")
+            table = _table("given", "suggested", numbers=["wrong with probability"])
             for issue in issues[:MAX_ISSUES]:
                 names = [Text(printable(str(name))) for name in (issue.given, issue.suggested)]
                 table.add_row(str(issue.row + 1), *names, f"{issue.probability:.3f}")
@@ -211,13 +202,29 @@ class Messages:
         self._console.print(Text(printable(text)))
 
 
-def _classes(outcome: Outcome) -> RichTable:
+def _table(*texts: str, numbers: Sequence[str] = (), by_row: bool = True) -> RichTable:
+    """An empty table with columns of texts, then of numbers, behind one of row numbers if `by_row`."""
     table = RichTable(box=None, padding=(0, 2, 0, 0), show_edge=False)
-    table.add_column(Text(printable(outcome.target)), overflow="fold")
+    if by_row:
+        table.add_column("row", justify="right")
+    for text in texts:
+        table.add_column(Text(printable(text)), overflow="fold")
+    for number in numbers:
+        table.add_column(number, justify="right")
+    return table
+
+
+def _counts(counts: np.ndarray, classes: Sequence[str]) -> str:
+    """How many rows each class has, the largest first, as the end of a sentence."""
+    order = np.argsort(-counts, kind="stable")[:MAX_CLASSES]
+    more = f" and {len(counts) - MAX_CLASSES} more classes" if len(counts) > MAX_CLASSES else ""
+    return ", ".join(f"{counts[code]} {classes[code]}" for code in order) + f"{more}."
+
+
+def _classes(outcome: Outcome) -> RichTable:
     heads = ["given", "labelled", "total", "share"] + (["confidence"] if outcome.confidence is not None else [])
     heads += ["precision", "recall"] if outcome.class_errors else []
-    for head in heads:
-        table.add_column(head, justify="right")
+    table = _table(outcome.target, numbers=heads, by_row=False)
     new = ~outcome.given & (outcome.codes >= 0)
     order = np.argsort(-np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes)), kind="stable")
     errors = {one.label: one for one in outcome.class_errors}
@@ -272,11 +279,13 @@ def _expectation(outcome: Outcome, expected: float) -> str:
     text = error_text(expected, outcome.error_range)
     if outcome.shifted:
         return f"Expected error of the new labels: {text}, a rough estimate: the labelled rows differ from the others."
-    return _expected_error(text, outcome.n_held_out)
+    return _expected_error(text, outcome.n_held_out, outcome.error)
 
 
-def _expected_error(text: str, n_held_out: int) -> str:
-    return f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}."
+def _expected_error(text: str, n_held_out: int, error: ErrorEstimate | None) -> str:
+    text = f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}"
+    counts_unseen = error is None or error.evidence is None or error.evidence.unseen > 0
+    return f"{text}." if counts_unseen else f"{text}, if every class has a label."
 
 
 def _cost(outcome: Outcome, expected: float) -> str:
@@ -290,3 +299,133 @@ def _offer(offer: Coverage) -> str:
         f"{flag('abstain_below', format_threshold(offer.confidence))} would label {offer.share:.0%} of the rows "
         f"at an expected error of {error_text(offer.expected_error, (offer.low, offer.high))}."
     )
+
+
+def planned(job: Job, paths: OutputPaths) -> dict[str, Any]:
+    """What would be done; the features of the job are fitted."""
+    target = job.target
+    counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
+    return {
+        **_setting(job, paths),
+        "dry_run": True,
+        "rows": job.table.n_rows,
+        "given": int(target.given.sum()),
+        "to_label": int((~target.given).sum()),
+        "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
+        "columns": _columns(job),
+        "notes": [hint_text(note) for note in job.notes],
+    }
+
+
+def _setting(job: Job, paths: OutputPaths) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "input": job.table.origin,
+        "output": str(paths.table),
+        "report": None if paths.report is None else os.fspath(paths.report),
+        "model": None if paths.model is None else os.fspath(paths.model),
+        "target": job.request.target,
+        "method": job.request.method,
+        "parameters": job.parameters,
+    }
+
+
+def _columns(job: Job) -> list[dict[str, Any]]:
+    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
+
+
+def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
+    """What was done to a file."""
+    new = ~outcome.given & (outcome.codes >= 0)
+    errors = {one.label: one for one in outcome.class_errors}
+    counts = {
+        name: {
+            "given": int((outcome.given & (outcome.codes == code)).sum()),
+            "labelled": int((new & (outcome.codes == code)).sum()),
+            **(_class_errors(errors[name]) if name in errors else {}),
+        }
+        for code, name in enumerate(outcome.classes)
+    }
+    return {
+        **_setting(job, paths),
+        "rows": job.table.n_rows,
+        "given": int(outcome.given.sum()),
+        "corrected": 0 if outcome.corrected is None else int(outcome.corrected.sum()),
+        "labelled": int(new.sum()),
+        "abstained": int((outcome.codes < 0).sum()),
+        "rounds": outcome.n_rounds,
+        "seconds": round(outcome.seconds, 3),
+        "expected_error": outcome.expected_error,
+        "expected_error_range": outcome.error_range,
+        "expected_cost": outcome.expected_cost,
+        "held_out_labels": outcome.n_held_out,
+        "classes": counts,
+        "columns": _columns(job),
+        "coverage": coverage_list(outcome.coverage),
+        "label_issues": issue_list(outcome),
+        "sources": [
+            {"name": name, "weight": weight, "accuracy": _or_none(accuracy)}
+            for name, weight, accuracy in outcome.sources
+        ],
+        "voters": [voter_summary(voter) for voter in outcome.voters],
+        "notes": [hint_text(note) for note in job.notes],
+    }
+
+
+def voter_summary(voter: Voter) -> dict[str, Any]:
+    """How often a voter is right."""
+    found: dict[str, Any] = {
+        "name": voter.name,
+        "accuracy": _or_none(voter.accuracy),
+        "low": voter.low,
+        "high": voter.high,
+        "judged": voter.n_judged,
+        "votes": voter.n_votes,
+    }
+    if voter.by_class:
+        found["classes"] = {name: voter_summary(one) for name, one in voter.by_class.items()}
+    return found
+
+
+def _class_errors(one: ClassErrors) -> dict[str, Any]:
+    """Precision and recall of a class."""
+    return {
+        "expected": one.n_expected,
+        "precision": _or_none(one.precision),
+        "recall": _or_none(one.recall),
+        "precision_range": one.precision_range,
+        "recall_range": one.recall_range,
+    }
+
+
+def _or_none(value: float) -> float | None:
+    """A number as JSON has it: None for NaN."""
+    return None if np.isnan(value) else value
+
+
+def coverage_list(coverage: Iterable[Coverage]) -> list[dict[str, Any]]:
+    """The expected error at each share of the rows."""
+    return [
+        {
+            "share": line.share,
+            "rows": line.n_rows,
+            "abstain_below": line.confidence,
+            "expected_error": line.expected_error,
+            "low": line.low,
+            "high": line.high,
+        }
+        for line in coverage
+    ]
+
+
+def issue_list(outcome: Outcome) -> list[dict[str, Any]]:
+    """The contradicted labels, rows counted from 1."""
+    return [
+        {
+            "row": issue.row + 1,
+            "given": str(issue.given),
+            "suggested": str(issue.suggested),
+            "probability": round(issue.probability, 6),
+        }
+        for issue in outcome.label_issues
+    ]

@@ -5,16 +5,14 @@ from __future__ import annotations
 import argparse
 import os
 import shlex
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from otprop.cli._bar import bar
-from otprop.cli._command import FAILED, UsageError
-from otprop.cli._flags import error_text
+from otprop.cli._command import FAILED, UsageError, error_text, hint_text
 from otprop.cli._options import is_one_table, reading_options
-from otprop.cli._streams import write_error, write_json
+from otprop.cli._streams import bar, write_error, write_json
 
 if TYPE_CHECKING:
     from otprop.dask._folder import FolderRequest, FolderResult
@@ -51,8 +49,8 @@ def names_folder(options: argparse.Namespace) -> bool:
     return False
 
 
-def run_label(options: argparse.Namespace, arguments: list[str], request: Request) -> int:
-    """Label the files of a folder; returns the exit status."""
+def run_label(options: argparse.Namespace, arguments: list[str], request: Request, notes: Sequence[str]) -> int:
+    """Label the files of a folder; returns the exit status. `notes` are printed with those of the result."""
     from otprop.dask._folder import LANDMARKS, label_folder, plan_folder
     from otprop.dask._inputs import find_files
     from otprop.dask._manifest import State
@@ -100,7 +98,7 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
         return 0
     if options.save is not None:
         _copy_model(result, options)
-    return _report(result, options)
+    return _report(result, options, notes)
 
 
 def run_predict(options: argparse.Namespace) -> int:
@@ -155,23 +153,24 @@ def _copy_model(result: FolderResult, options: argparse.Namespace) -> None:
         write_atomic(options.save, content, options.force, mode_like=result.state.model)
 
 
-def _report(result: FolderResult, options: argparse.Namespace) -> int:
+def _report(result: FolderResult, options: argparse.Namespace, notes: Sequence[str] = ()) -> int:
     """Say what was done; the exit status."""
     from otprop.cli.console import Messages
 
     messages = Messages(quiet=options.quiet)
-    messages.notes(result.notes)
+    notes = [hint_text(note) for note in (*notes, *result.notes)]
+    messages.notes(notes)
     more = [getattr(options, name, None) for name in ("report", "save")]
     messages.folder(result, options.output, [str(path) for path in more if path is not None])
     if options.json:
-        write_json(_summary(result, options))
+        write_json({**_summary(result, options), "notes": notes, "seconds": round(result.seconds, 3)})
     for name, reason in result.failures.items():
         write_error(f"otprop {options.command}: {name} was not labelled: {reason}.")
     return FAILED if result.failures else 0
 
 
 def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any]:
-    from otprop.cli._summaries import coverage_list
+    from otprop.cli.console import coverage_list
 
     tally = result.tally
     each = zip(result.classes, tally.given, tally.labeled, strict=True)
@@ -192,6 +191,4 @@ def _summary(result: FolderResult, options: argparse.Namespace) -> dict[str, Any
         "expected_error_range": result.error_range,
         "classes": {name: {"given": given, "labelled": found} for name, given, found in each},
         "coverage": coverage_list(result.coverage() if result.error is not None else []),
-        "notes": [str(note) for note in result.notes],
-        "seconds": round(result.seconds, 3),
     }

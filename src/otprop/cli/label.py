@@ -12,19 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
 from otprop._validation import ParameterError, did_you_mean
-from otprop.cli._bar import bar
 from otprop.cli._command import UsageError
 from otprop.cli._options import (
     OUTPUT_HELP,
     add_table_command,
     add_table_options,
+    check_output_paths,
     make_request,
     read_input,
     require_target,
     same_input,
 )
-from otprop.cli._output_paths import check_output_paths
-from otprop.cli._streams import write_json
+from otprop.cli._streams import bar, write_json
 from otprop.cli.folder import add_folder_options, names_folder
 from otprop.cli.folder import run_label as run_folder
 
@@ -45,7 +44,6 @@ TARGET_label, _certainty, _confidence, _novelty, _round and _source (given, corr
 For a folder or a pattern of files, the output is a folder with one file per input file; if the run is stopped,
 the same command continues it. A folder of pictures or .txt files is one table, labelled by --labels or by its
 sub-folders. FILE::TABLE is a table of an SQLite database, which is only read.
-Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -62,24 +60,13 @@ def add_parser(commands: Any) -> None:
     add("--prefix", metavar="NAME", help="prefix of the added columns; default: TARGET_")
     add("--text-model", metavar="PATH", help="local sentence-transformers folder or .onnx file for text columns")
     add("--method", default="otp", metavar="NAME", help="otp, or otp-paper: the paper's algorithm; default: otp")
-    add(
-        "--set",
-        action="append",
-        default=[],
-        dest="settings",
-        metavar="NAME=VALUE",
-        help="set a parameter of the method",
-    )
+    settings: dict[str, Any] = {"action": "append", "default": [], "dest": "settings", "metavar": "NAME=VALUE"}
+    add("--set", **settings, help="set a parameter of the method")
     add("--abstain-below", type=float, metavar="P", help="keep rows with a lower confidence unlabelled")
     add("--class-prior", nargs="+", metavar="CLASS=SHARE", help="known share of each class among all rows; or: uniform")
     add("--objective", metavar="NAME", help="accuracy (default), or balanced: find more of the rare classes")
-    add(
-        "--cost",
-        nargs="+",
-        dest="costs",
-        metavar="TRUE:LABEL=COST",
-        help="cost of errors, as in yes:no=10; default: 1 each",
-    )
+    help_text = "cost of errors, as in yes:no=10; default: 1 each"
+    add("--cost", nargs="+", dest="costs", metavar="TRUE:LABEL=COST", help=help_text)
     add("--map", choices=("pca", "umap"), help="layout of the map in the report; default: pca")
     add("--dry-run", action="store_true", help="print what would be done, and write nothing")
     add_folder_options(parser, landmarks=True)
@@ -104,12 +91,11 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     require_target(options)
     if names_folder(options):
         _check_map(options)
-        return run_folder(options, arguments, _request(options))
+        return run_folder(options, arguments, _request(options), _notes(options))
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label_result import LabelResult
-    from otprop.cli._summaries import planned, summary
-    from otprop.cli.console import Messages
+    from otprop.cli.console import Messages, planned, summary
     from otprop.labelling.job import prepare
     from otprop.labelling.output_columns import OutputColumns
 
@@ -118,6 +104,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     with bar(quiet=options.quiet) as progress:
         progress(0, 0, f"reading {options.file}")
         table = read_input(options, progress)
+        table.notes += _notes(options)
         job = prepare(table, _request(options), output=output, call=shlex.join(["otprop", *arguments]))
         table.check_writable(paths.table)
         if options.dry_run:
@@ -156,6 +143,17 @@ def _check_map(options: argparse.Namespace) -> None:
         raise ImportError(f"--map umap needs umap-learn: {install_command('umap')}")
 
 
+def _notes(options: argparse.Namespace) -> list[str]:
+    """A note on options that work against each other."""
+    if options.abstain_below is None or (options.costs is None and options.objective in (None, "accuracy")):
+        return []
+    which = f"--objective {options.objective}" if options.costs is None else "--cost"
+    return [
+        f"{which} and --abstain-below work against each other: a label that was chosen because other errors cost more "
+        "has a low confidence, so that such rows stay unlabelled"
+    ]
+
+
 def _request(options: argparse.Namespace) -> Request:
     prior = None if options.class_prior is None else read_prior(options.class_prior)
     return make_request(
@@ -187,12 +185,8 @@ def read_costs(words: Sequence[str]) -> dict[tuple[str, str], float]:
 
     costs: dict[tuple[str, str], float] = {}
     for word in words:
-        pair, _, number = word.rpartition("=")
+        pair, cost = _name_and_number(word)
         true, _, given = pair.partition(":")
-        try:
-            cost = float(number)
-        except ValueError:
-            cost = -1.0
         if not (true and given) or ":" in given or not 0 <= cost <= MAX_COST:
             raise UsageError(
                 f"--cost {word}: write TRUE:LABEL=COST with a cost from 0 to {MAX_COST:g}, as in yes:no=10; names that "
@@ -204,6 +198,32 @@ def read_costs(words: Sequence[str]) -> dict[tuple[str, str], float]:
     return costs
 
 
+def read_prior(words: Sequence[str]) -> str | dict[str, float]:
+    """The classes' shares from ["uniform"] or "class=share" for every class."""
+    if list(words) == ["uniform"]:
+        return "uniform"
+    shares: dict[str, float] = {}
+    for word in words:
+        name, share = _name_and_number(word)
+        if "=" not in word or not 0 <= share < float("inf"):
+            raise UsageError(
+                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8."
+            )
+        if name in shares:
+            raise UsageError(f"--class-prior {word}: the class {name!r} was given a share before.")
+        shares[name] = share
+    return shares
+
+
+def _name_and_number(word: str) -> tuple[str, float]:
+    """The parts of "name=number"; -1 where there is no number."""
+    name, _, number = word.rpartition("=")
+    try:
+        return name, float(number)
+    except ValueError:
+        return name, -1.0
+
+
 def read_setting(setting: str) -> tuple[str, Any]:
     """A name and a value from "name=value": a number, True, None, a list, or else the text itself."""
     name, equals, text = setting.partition("=")
@@ -213,24 +233,3 @@ def read_setting(setting: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return name.strip(), text.strip()
-
-
-def read_prior(words: Sequence[str]) -> str | dict[str, float]:
-    """The classes' shares from ["uniform"] or "class=share" for every class."""
-    if list(words) == ["uniform"]:
-        return "uniform"
-    shares: dict[str, float] = {}
-    for word in words:
-        name, equals, number = word.rpartition("=")
-        try:
-            share = float(number)
-        except ValueError:
-            share = -1.0
-        if not equals or not 0 <= share < float("inf"):
-            raise UsageError(
-                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8."
-            )
-        if name in shares:
-            raise UsageError(f"--class-prior {word}: the class {name!r} was given a share before.")
-        shares[name] = share
-    return shares

@@ -6,19 +6,18 @@ import argparse
 from pathlib import Path
 from typing import Any
 
-from otprop.cli._bar import bar
 from otprop.cli._command import UsageError, add_command
 from otprop.cli._options import (
+    EXIT_STATUS,
     FILES_HELP,
     INTERRUPTED,
     OUTPUT_HELP,
+    add_output_options,
     add_reading_options,
-    add_verbosity_options,
-    add_writing_options,
+    check_output_paths,
     read_input,
 )
-from otprop.cli._output_paths import check_output_paths
-from otprop.cli._streams import write_json
+from otprop.cli._streams import bar, write_json
 from otprop.cli.folder import add_folder_options, names_folder, run_predict
 
 _EXAMPLE = """\
@@ -29,7 +28,6 @@ example:
 
 Add the columns TARGET_label, _certainty, _confidence and, with --probabilities, TARGET_p_CLASS. FILE needs the
 columns that the model was trained on, in any order.
-Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -40,28 +38,23 @@ def add_parser(commands: Any) -> None:
         "predict",
         run_command,
         usage="predict MODEL FILE [-o OUT] [options]",
-        text=_EXAMPLE,
+        text=_EXAMPLE + EXIT_STATUS,
         interrupted=INTERRUPTED,
     )
     add = parser.add_argument
-    add(
-        "model", type=Path, metavar="MODEL", help="file written by otprop label --save; for a folder, OUT/_otprop/model"
-    )
+    help_text = "file written by otprop label --save; for a folder, OUT/_otprop/model"
+    add("model", type=Path, metavar="MODEL", help=help_text)
     add("file", metavar="FILE", help=FILES_HELP)
     add("-o", "--output", metavar="OUT", help=OUTPUT_HELP)
-    add(
-        "--text-model",
-        metavar="PATH",
-        help="text model that MODEL was trained with; a model file does not store its path",
-    )
+    help_text = "text model that MODEL was trained with; a model file does not store its path"
+    add("--text-model", metavar="PATH", help=help_text)
     add("--image-model", metavar="PATH", help="image model that MODEL was trained with, likewise")
     add("--probabilities", action="store_true", help="add TARGET_p_CLASS for every class")
     add("--prefix", metavar="NAME", help="prefix of the added columns; default: TARGET_")
     add_reading_options(parser)
-    add_writing_options(parser)
     add("--jobs", type=int, metavar="N", help="processes for a folder; default: one per processor")
     add_folder_options(parser, landmarks=False)
-    add_verbosity_options(parser)
+    add_output_options(parser)
 
 
 def run_command(options: argparse.Namespace, arguments: list[str]) -> int:

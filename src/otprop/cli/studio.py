@@ -10,12 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from otprop._errors import install_command
-from otprop.cli._command import UsageError, add_command
-from otprop.cli._flags import hint_text
+from otprop.cli._command import UsageError, add_command, hint_text
 from otprop.cli._options import (
     add_reading_options,
     add_target_options,
-    add_votes_option,
     door_options,
     make_request,
     reading_options,
@@ -56,7 +54,6 @@ def add_parser(commands: Any) -> None:
     add("--quiet", action="store_true", help="print only the address and errors")
     add("--debug", action="store_true", help="print the traceback of an error")
     add_target_options(parser)
-    add_votes_option(parser)
     add_reading_options(parser)
 
 
@@ -68,14 +65,14 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")  # threads that wait must not keep the cores busy
     require_target(options)
     source, session = _source(options), Path(options.session or f"{os.path.normpath(options.file)}.otprop")
-    from otprop.cli._bar import bar
+    from otprop.cli._streams import bar
     from otprop.cli.console import Messages
     from otprop.studio.run import Studio
     from otprop.table.pictures import quiet_pillow
 
     messages = Messages(quiet=options.quiet)
     if options.rescue is not None:
-        from otprop.studio.rescue import rescue_labels
+        from otprop.studio.export import rescue_labels
 
         n_labels = rescue_labels(session, Path(options.rescue))
         messages.notes([f"labels rescued: {n_labels}, from {session} to {options.rescue}"])

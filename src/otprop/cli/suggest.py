@@ -5,17 +5,16 @@ from __future__ import annotations
 import argparse
 from typing import Any
 
-from otprop.cli._bar import bar
-from otprop.cli._flags import hint_text
+from otprop.cli._command import hint_text
 from otprop.cli._options import (
     add_table_command,
     add_table_options,
-    make_request,
-    read_input,
+    check_output_paths,
+    prepared,
     require_target,
     same_input,
+    write_rows,
 )
-from otprop.cli._output_paths import check_output_paths, write_rows
 from otprop.cli._streams import write_json
 
 _EXAMPLE = """\
@@ -26,7 +25,6 @@ example:
 List the rows that are most useful to label next: typical rows of different regions and, once two classes have
 labels, uncertain rows. Some are drawn at random, to keep the expected error unbiased. OUT has these rows with all
 their columns. Fill in TARGET, which need not exist in FILE yet, and pass OUT to otprop label --corrections.
-Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
 """
 
 
@@ -40,9 +38,8 @@ def add_parser(commands: Any) -> None:
     output = "write the rows to a file to fill in: CSV, Excel, ...; - for standard output"
     add("-o", "--output", metavar="OUT", help=output)
     add("--random-share", type=float, default=0.2, metavar="P", help="share of the rows drawn at random; default: 0.2")
-    add(
-        "--goal", type=float, metavar="E", help="estimate how many more labels an expected error of E needs, as in 0.02"
-    )
+    goal = "estimate how many more labels an expected error of E needs, as in 0.02"
+    add("--goal", type=float, metavar="E", help=goal)
     add_table_options(parser)
 
 
@@ -52,20 +49,16 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     paths = None if options.output is None else check_output_paths(options, options.corrections)
     from otprop._validation import check_number
     from otprop.cli.console import Messages
-    from otprop.labelling.job import prepare
     from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in, suggest_next
 
-    with bar(quiet=options.quiet) as progress:
-        progress(0, 0, f"reading {options.file}")
-        table, share = read_input(options, progress), options.random_share
-        if options.goal is not None:
-            check_number("goal", options.goal, above=0, below=1)
-        job = prepare(table, make_request(options), allow_few=True, allow_complete=True)
-        found = suggest_next(job, options.n, random_share=share, progress=progress)
+    if options.goal is not None:
+        check_number("goal", options.goal, above=0, below=1)
+    with prepared(options, allow_few=True, allow_complete=True) as (job, progress):
+        found = suggest_next(job, options.n, random_share=options.random_share, progress=progress)
         fitted = len(job.target.classes) > 1
         needed = needed_for(job, options.goal) if options.goal is not None and fitted else None
         if paths is not None:
-            write_rows(rows_to_fill_in(job, found), paths, options, table)
+            write_rows(rows_to_fill_in(job, found), paths, options, job.table)
     messages = Messages(quiet=options.quiet)
     messages.notes(job.notes)
     if len(found) < options.n:
@@ -85,7 +78,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             }
             for one in found
         ]
-        summary: dict[str, Any] = {"input": table.origin, "output": options.output, "target": options.target}
+        summary: dict[str, Any] = {"input": job.table.origin, "output": options.output, "target": options.target}
         if needed is not None:
             summary["labels_needed"] = {"error": options.goal, **needed._asdict()}
         write_json({**summary, "suggestions": rows, "notes": [hint_text(note) for note in job.notes]})

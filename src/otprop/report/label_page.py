@@ -16,47 +16,33 @@ from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
 from otprop.labelling.review import rows_to_review
-from otprop.report._render import render_page
-from otprop.report.class_markers import SHARED_MARKER, ClassMarker, class_markers, marker_icon
-from otprop.report.formatting import display_text, format_count, format_percent
-from otprop.report.label_charts import color_scale, coverage_chart, histogram, share_bars
-from otprop.report.page_pictures import job_pictures, page_pictures
-from otprop.report.page_rows import NovelRows, novel_rows, vote_sentences
-from otprop.report.row_map import MAX_COLUMNS, color_scales, map_data, map_rows, rows_to_draw, top_two_classes
+from otprop.report import charts, page_rows
+from otprop.report.charts import ClassMarker
+from otprop.report.page import display_text, format_count, format_percent, render_page
+from otprop.report.page_rows import MAX_REVIEW_COLUMNS, CellsOf, NovelRows
+from otprop.report.row_map import MAX_COLUMNS, color_scales, map_data, map_rows, rows_to_draw
 from otprop.table.row_pictures import RowPictures
 
 N_REVIEW = 20
 MAX_CLASS_ROWS = 40  # the rest of the table opens on demand
-MAX_REVIEW_COLUMNS = 8
-MAX_EXPLAINED_CLASSES = 5
 MAX_CONFUSION_CLASSES = 20  # above it, a list of pairs instead of a matrix
 MAX_CONFUSED_PAIRS = 15
 NEW_CLASSES = 'result.add("corrections.csv", new_classes=True)'
-VOTES = "votes"  # the source of evidence, which without the votes of a row says nothing of it
 _PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
 def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> str:
     """The page as HTML, for a job that has run.
 
-    Parameters
-    ----------
-    job : Job
-    outcome : Outcome
-    command : str, what repeats the run
-    how : {"pca", "umap"}, how the rows are placed on the map
-
-    Returns
-    -------
-    str
+    `command` is what repeats the run, `how` ("pca" or "umap") places the rows on the map.
     """
-    table, pictures = job.table, job_pictures(job)
+    table, pictures = job.table, page_rows.job_pictures(job)
     columns = _columns_to_show(job, pictures)
     file_name = name_of_path(table.origin)
     review = rows_to_review(outcome, job.vectors, N_REVIEW)
     issues = [issue.row for issue in outcome.wrong_looking[:N_REVIEW]]
     outcome = replace(outcome, explanations=explain_rows(job, outcome, review))
-    novel = novel_rows(job, outcome, review)
+    novel = page_rows.novel_rows(job, outcome, review)
     strange = [] if novel is None else novel.rows
     nearest = [row for one in outcome.explanations.values() for row, _, _ in one["nearest"]]
     drawn = rows_to_draw(outcome.given, [*review, *issues, *strange], seed=job.request.seed)
@@ -64,14 +50,11 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
         outcome,
         points=map_rows(job.vectors, drawn, how, job.request.seed),
         drawn=drawn,
-        cells=_cells(job, columns, drawn),
+        cells=lambda rows: {name: table.cells(name)[np.asarray(rows, dtype=np.intp)].tolist() for name in columns},
         review=review,
-        review_cells=_cells(job, columns, np.asarray(review, dtype=np.intp)),
-        issue_cells=_cells(job, columns, np.asarray(issues, dtype=np.intp)),
         novel=novel,
-        novel_cells=_cells(job, columns, np.asarray(strange, dtype=np.intp)),
-        pictures=page_pictures(pictures, [*review, *strange, *issues, *nearest]) if pictures else {},
-        votes=vote_sentences(job, [*review, *strange]),
+        pictures=page_rows.page_pictures(pictures, [*review, *strange, *issues, *nearest]) if pictures else {},
+        votes=page_rows.vote_sentences(job, [*review, *strange]),
         columns=job.columns,
         facts={
             "file": file_name,
@@ -126,26 +109,19 @@ def _columns_to_show(job: Job, pictures: RowPictures) -> list[str]:
     return list(dict.fromkeys([*identifiers, *used]))[:MAX_COLUMNS]
 
 
-def _cells(job: Job, names: Sequence[str], rows: np.ndarray) -> dict[str, list[Any]]:
-    return {name: job.table.cells(name)[rows].tolist() for name in names}
-
-
 def render_label_page(
     outcome: Outcome,
     *,
     points: np.ndarray,
     drawn: np.ndarray,
-    cells: Mapping[str, Sequence[object]],
+    cells: CellsOf,
     review: Sequence[int],
-    review_cells: Mapping[str, Sequence[object]],
     columns: Sequence[Any],
     facts: Mapping[str, str],
     notes: Sequence[str],
     command: str,
     versions: Mapping[str, str],
-    issue_cells: Mapping[str, Sequence[object]] | None = None,
     novel: NovelRows | None = None,
-    novel_cells: Mapping[str, Sequence[object]] | None = None,
     pictures: Mapping[int, str] | None = None,
     votes: Mapping[int, str] | None = None,
     how: str = "pca",
@@ -154,14 +130,13 @@ def render_label_page(
 ) -> str:
     """The page from its parts.
 
-    `drawn` and `review` are row numbers from 0, `cells` and `review_cells` their cells; `issue_cells` are the cells of
-    the first label issues of the outcome that look wrong, `novel_cells` those of the rows of `novel`. `pictures` are
-    addresses of pictures by row, `votes` what voters say.
+    `drawn` and `review` are row numbers from 0; `cells` returns the cells of rows by column. `pictures` are addresses
+    of pictures by row, `votes` what voters say.
     """
     sizes = np.bincount(outcome.codes[outcome.codes >= 0], minlength=len(outcome.classes))
-    markers = class_markers(sizes)
+    markers = charts.class_markers(sizes)
     file_name = display_text(facts.get("file", ""))
-    data = map_data(outcome, points, drawn, cells, markers)
+    data = map_data(outcome, points, drawn, cells(drawn), markers)
     classes = _classes(outcome, markers, sizes)
     next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target, "--corrections"]
     next_step = 'result.add("corrections.csv")'
@@ -182,20 +157,20 @@ def render_label_page(
         n_given_drawn=int(outcome.given[drawn].sum()),
         n_abstained=int(outcome.abstained.sum()),
         measure="certainty" if outcome.confidence is None else "confidence",
-        scales=[(name, color_scale(low, name)) for name, low in color_scales(outcome).items()],
+        scales=[(name, charts.color_scale(low, name)) for name, low in color_scales(outcome).items()],
         classes=classes[:MAX_CLASS_ROWS],
         more_classes=classes[MAX_CLASS_ROWS:],
-        markers_run_out=SHARED_MARKER in markers,
+        markers_run_out=charts.SHARED_MARKER in markers,
         charts=_charts(outcome),
         all_rows=max(outcome.coverage, key=lambda one: one.share, default=None),
-        review=_review(outcome, review, review_cells, markers),
+        review=page_rows.rows_on_page(outcome, review, cells, markers),
         novel=novel,
-        novel_rows=_review(outcome, novel.rows, novel_cells or {}, markers) if novel is not None else [],
+        novel_rows=[] if novel is None else page_rows.rows_on_page(outcome, novel.rows, cells, markers),
         new_class_command=f"{next_step} --new-classes" if next_step.startswith("otprop") else NEW_CLASSES,
         pictures=pictures or {},
         votes=votes or {},
-        review_columns=list(review_cells)[:MAX_REVIEW_COLUMNS],
-        issues=_issues(outcome, issue_cells or {}, markers),
+        review_columns=list(cells(review))[:MAX_REVIEW_COLUMNS],
+        issues=page_rows.issues_on_page(outcome, cells, markers, N_REVIEW),
         confusion=_confusion(outcome),
         facts=facts,
         columns=columns,
@@ -238,13 +213,13 @@ def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) ->
         {
             "number": number,
             "name": name,
-            "icon": marker_icon(markers[number]),
+            "icon": charts.marker_icon(markers[number]),
             "given": int(given[number]),
             "before": before[number],
             "size": int(sizes[number]),
             "after": after[number],
             "estimated": None if outcome.shares is None else outcome.shares[name],
-            "bars": share_bars(before[number], after[number], markers[number][0], largest),
+            "bars": charts.share_bars(before[number], after[number], markers[number][0], largest),
             "errors": errors.get(name),
             "mean": f"{total[number] / added[number]:.3f}" if added[number] else "",
         }
@@ -258,70 +233,9 @@ def _charts(outcome: Outcome) -> dict[str, Any] | None:
     if not added.any():
         return None
     return {
-        "certainty": histogram(outcome.certainty[added], "certainty"),
-        "confidence": None if confidence is None else histogram(confidence[added], "confidence"),
-        "coverage": coverage_chart(outcome.coverage) if outcome.coverage else None,
-    }
-
-
-def _review(
-    outcome: Outcome, rows: Sequence[int], cells: Mapping[str, Sequence[object]], markers: list[ClassMarker]
-) -> list[dict[str, Any]]:
-    """The rows of the table of rows to review."""
-    names = list(cells)[:MAX_REVIEW_COLUMNS]
-    first, second = top_two_classes(outcome.distributions[np.asarray(rows, dtype=np.intp)])
-    found = []
-    for place, row in enumerate(rows):
-        code, likeliest, other = int(outcome.codes[row]), int(first[place]), int(second[place])
-        if code not in (-1, likeliest):  # later rounds made another class the likeliest
-            other = likeliest
-        found.append(
-            {
-                "number": row + 1,
-                "code": code,
-                "label": outcome.classes[code if code >= 0 else likeliest],
-                "icon": marker_icon(markers[code]) if code >= 0 else None,
-                "sureness": outcome.sureness[row],
-                "runner_up": outcome.classes[other],
-                "runner_up_share": outcome.distributions[row, other],
-                "cells": [cells[name][place] for name in names],
-                "why": _why(outcome, row, outcome.explanations.get(row)),
-            }
-        )
-    return found
-
-
-def _issues(
-    outcome: Outcome, cells: Mapping[str, Sequence[object]], markers: list[ClassMarker]
-) -> list[dict[str, Any]]:
-    """The rows of the table of labels that look wrong."""
-    names = list(cells)[:MAX_REVIEW_COLUMNS]
-    return [
-        {
-            "number": issue.row + 1,
-            "code": int(outcome.codes[issue.row]),
-            "given": outcome.classes[outcome.codes[issue.row]],
-            "icon": marker_icon(markers[outcome.codes[issue.row]]),
-            "suggested": str(issue.suggested),
-            "probability": issue.probability,
-            "cells": [cells[name][place] for name in names],
-        }
-        for place, issue in enumerate(outcome.wrong_looking[:N_REVIEW])
-    ]
-
-
-def _why(outcome: Outcome, row: int, explanation: Any) -> dict[str, Any]:
-    """Class probabilities of a row, by source where there is an explanation, and the nearest labelled rows."""
-    shares = dict(zip(outcome.classes, outcome.distributions[row].tolist(), strict=True))
-    sources = {name: one for name, one in explanation["sources"].items() if name != VOTES} if explanation else {}
-    leading = sorted(shares, key=lambda name: -shares[name])[:MAX_EXPLAINED_CLASSES]
-    leading += [max(found, key=lambda name: found[name]) for found in sources.values() if found]
-    classes = list(dict.fromkeys(leading))
-    table = [(source, [found.get(name, 0.0) for name in classes]) for source, found in sources.items()]
-    return {
-        "classes": classes,
-        "sources": [*table, ("result", [shares[name] for name in classes])],
-        "nearest": explanation["nearest"] if explanation else [],
+        "certainty": charts.histogram(outcome.certainty[added], "certainty"),
+        "confidence": None if confidence is None else charts.histogram(confidence[added], "confidence"),
+        "coverage": charts.coverage_chart(outcome.coverage) if outcome.coverage else None,
     }
 
 

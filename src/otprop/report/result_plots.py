@@ -10,7 +10,7 @@ from otprop._errors import install_command
 from otprop._validation import check_choice
 from otprop.labelling.job import Job
 from otprop.labelling.outcome import Outcome
-from otprop.report.class_markers import class_markers
+from otprop.report.charts import class_markers
 from otprop.report.row_map import map_rows, rows_to_draw
 from otprop.table.errors import RequestError
 

@@ -12,9 +12,8 @@ from sklearn.decomposition import PCA, TruncatedSVD
 from otprop._errors import install_command
 from otprop._validation import ParameterError
 from otprop.labelling.outcome import Outcome
-from otprop.report.class_markers import ClassMarker
-from otprop.report.formatting import display_text
-from otprop.report.label_charts import RAMP
+from otprop.report.charts import RAMP, ClassMarker
+from otprop.report.page import display_text
 
 MAX_DRAWN = 20_000
 MAX_LABELLED_DRAWN = 5_000

@@ -1,10 +1,17 @@
-"""What a person takes away: the table as `otprop label` writes it, the page, the model."""
+"""What a person takes away: the table as `otprop label` writes it, the page, the model, labels of a damaged session."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import os
+import shutil
+import sqlite3
+import stat
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing, suppress
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -14,15 +21,25 @@ from otprop.labelling.corrections import DIGEST, LABEL, RANDOM, REASON, ROW
 from otprop.labelling.outcome import RowLabels
 from otprop.labelling.output_columns import OutputColumns, free_prefix
 from otprop.studio.propagator import Labels, Propagator, class_ids, class_values
-from otprop.studio.source import Source
+from otprop.studio.session import FILE
+from otprop.studio.session_check import MAX_CLASS_IDS
+from otprop.studio.session_file import SessionError
+from otprop.studio.source import MAX_ROWS, Source
 from otprop.table.target import Target
 
+try:
+    import fcntl
+except ImportError:  # Windows, where no folder can be locked
+    fcntl = None  # type: ignore[assignment]
+
+PREFIX = "otprop-studio-"  # of the folder of exported files
 SPREADSHEET = "spreadsheet"  # CSV in which no cell starts a formula, as with `otprop label --excel-safe`
 FORMATS = {
     **{"csv": "labelled.csv", SPREADSHEET: "spreadsheet.csv", "parquet": "labelled.parquet"},
     **{"report": "report.html", "model": "model"},
 }
 MADE_HERE = "labels"  # the format that needs no propagation
+_MOST_STEPS = 2_000  # of a million instructions of SQLite: a hostile table must not be read for ever
 CHOSEN = "chosen"  # the reason of a row that was not drawn
 
 
@@ -104,3 +121,124 @@ def _write_labels(propagator: Propagator, labels: Labels, what: str, path: Path)
     found = RowLabels(codes=job.target.codes, given=job.target.given, corrected=job.corrected)
     columns, _ = replace(job, output=_columns(propagator)).added(found)
     job.table.write(path, columns, force=True, excel_safe=what == SPREADSHEET)
+
+
+class ExportFolder:
+    """A folder that is deleted by `close`, or by the next studio where this process is killed.
+
+    It is locked as long as the process lives, which is how others know that it is in use.
+    """
+
+    def __init__(self) -> None:
+        remove_left_folders()
+        while True:
+            self.path = Path(tempfile.mkdtemp(prefix=PREFIX))
+            self._lock = _locked(self.path)
+            if fcntl is None or self._lock is not None:  # else another studio took it for one that was left
+                return
+
+    def close(self) -> None:
+        """Delete the folder."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        if self._lock is not None:
+            os.close(self._lock)
+            self._lock = None
+
+
+def remove_left_folders() -> None:
+    """Delete the folders of this user whose studio is gone."""
+    if fcntl is None:
+        return
+    with suppress(OSError):
+        for path in Path(tempfile.gettempdir()).glob(f"{PREFIX}*"):
+            lock = _locked(path)
+            if lock is not None:
+                shutil.rmtree(path, ignore_errors=True)
+                os.close(lock)
+
+
+def _locked(path: Path) -> int | None:
+    """The descriptor of a folder of this user that is locked now; None where it is in use, or no such folder."""
+    if fcntl is None:
+        return None
+    try:
+        number = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        found = os.fstat(number)
+        if found.st_uid == os.getuid() and stat.S_ISDIR(found.st_mode):
+            fcntl.flock(number, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if os.path.samestat(found, os.lstat(path)):
+                return number
+    except OSError:
+        pass
+    os.close(number)
+    return None
+
+
+def rescue_labels(path: Path, out: Path) -> int:
+    """Write the labels that can be read, as the studio exports them; how many. The session file is left alone.
+
+    Parameters
+    ----------
+    path : path, of the session file
+    out : path, of a CSV for `otprop label --corrections`, which must not exist
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder) / "session"
+        try:
+            shutil.copyfile(path, copy)  # SQLite changes a file while it opens it
+            for ending in ("-journal", "-wal"):
+                with suppress(FileNotFoundError):
+                    shutil.copyfile(f"{path}{ending}", f"{copy}{ending}")
+        except OSError as error:
+            raise SessionError(f"cannot read the session file {path} ({error.strerror})") from error
+        with closing(sqlite3.connect(copy)) as connection:
+            labels, digest = _read_labels(connection)
+    if not labels:
+        raise SessionError(f"no label can be read from {path}", "")
+    rows = sorted(labels)
+    write_made_here(rows, [labels[row][0] for row in rows], [labels[row][1] for row in rows], digest, out, force=False)
+    return len(rows)
+
+
+def _read_labels(connection: sqlite3.Connection) -> tuple[dict[int, tuple[str, bool]], str]:
+    """The label of each row and whether it was drawn at random, and the digest of the file that they are of."""
+    steps = iter(range(_MOST_STEPS))
+    connection.text_factory = lambda data: data.decode("utf-8", "replace")
+    connection.set_progress_handler(lambda: next(steps, None) is None, 1_000_000)
+    with suppress(sqlite3.Error, UnicodeDecodeError):
+        connection.execute("PRAGMA trusted_schema = OFF")
+        connection.execute("PRAGMA cell_size_check = ON")
+    names = {
+        number: name for number, name in _rows(connection, "SELECT id, name FROM classes") if _is(name, str) and name
+    }
+    files = [
+        one for one, kind in _rows(connection, "SELECT revision, kind FROM events") if _is(one, int) and kind == FILE
+    ]
+    last = max(files, default=0)  # what came before is of another file
+    changes: dict[tuple[int, int], tuple[Any, Any]] = {}
+    for order in ("ASC", "DESC"):  # from both sides of a page that is damaged
+        query = f"SELECT revision, row, new, new_drawn FROM changes ORDER BY revision {order}, row {order}"
+        for revision, row, new, drawn in _rows(connection, query):
+            if _is(revision, int) and revision >= last and _is(row, int) and 0 <= row < MAX_ROWS:
+                changes[revision, row] = new, drawn
+    states = {row: changes[revision, row] for revision, row in sorted(changes)}
+    labels = {
+        row: (names[new], drawn == 1)
+        for row, (new, drawn) in states.items()
+        if _is(new, int) and 0 <= new < MAX_CLASS_IDS and new in names
+    }
+    digest = dict(_rows(connection, "SELECT key, value FROM meta WHERE typeof(key) = 'text'")).get("digest")
+    return labels, digest if isinstance(digest, str) else ""
+
+
+def _is(value: Any, kind: type) -> bool:
+    return isinstance(value, kind)
+
+
+def _rows(connection: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:
+    """The rows of a query until one cannot be read."""
+    with suppress(sqlite3.Error, UnicodeDecodeError, OverflowError, MemoryError):
+        yield from connection.execute(query)

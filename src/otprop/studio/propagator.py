@@ -19,9 +19,8 @@ from otprop.labelling.next_rows import suggest_next, typicality
 from otprop.labelling.outcome import Outcome
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
-from otprop.studio.row_votes import read_row_votes
 from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
-from otprop.studio.source import Source, prepare_source, read_source
+from otprop.studio.source import Source, prepare_source, read_row_votes, read_source
 from otprop.table.target import Target, read_target
 
 MAX_NAMED = 5  # classes in a note

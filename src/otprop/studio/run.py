@@ -12,13 +12,10 @@ from typing import Any
 import uvicorn
 
 from otprop.studio.cells import Cells
-from otprop.studio.connections import LimitedProtocol
-from otprop.studio.hub import Hub
-from otprop.studio.kept_options import with_kept_options
-from otprop.studio.row_votes import read_row_votes
-from otprop.studio.server import make_app
+from otprop.studio.security import LimitedProtocol
+from otprop.studio.server import Hub, make_app
 from otprop.studio.session import Session
-from otprop.studio.source import Source, prepare_source, read_source
+from otprop.studio.source import Source, prepare_source, read_row_votes, read_source, with_kept_options
 from otprop.studio.workspace import Workspace
 from otprop.table.opening import target_of
 

@@ -1,13 +1,25 @@
-"""Who may ask the server, and what: deny unless allowed."""
+"""What stands between a request and the studio: limits of connections, who may ask and what, checks of bodies.
+
+Deny unless allowed.
+"""
 
 from __future__ import annotations
 
+import asyncio
 import hmac
 import json
+import math
 import secrets
-from collections.abc import Awaitable, Callable, MutableMapping
+import unicodedata
+from collections.abc import Awaitable, Callable, MutableMapping, Sequence
 from typing import Any
 from urllib.parse import parse_qs
+
+import h11
+from starlette.requests import Request
+from uvicorn.protocols.http.h11_impl import H11Protocol
+
+from otprop.files import MISSING_MARKERS
 
 Scope = MutableMapping[str, Any]
 Message = MutableMapping[str, Any]
@@ -15,6 +27,9 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 App = Callable[[Scope, Receive, Send], Awaitable[None]]
 
+MAX_CONNECTIONS = 256  # browsers open six to a server
+PATIENCE = 20.0  # seconds for a request to arrive whole
+MAX_NAME = 200  # characters of the name of a class
 OWN_HEADER = "x-otprop-studio"
 SMALL_BODY, LARGE_BODY = 16_384, 32_000_000  # bytes; large: the rows of a region
 MAX_QUERY = 8_192  # bytes of a query string
@@ -38,6 +53,54 @@ HEADERS = {
     "cache-control": "no-store",
 }
 KEPT_BY_BROWSER = "private, max-age=300"  # of pictures, the only answers that are kept
+
+
+class LimitedProtocol(H11Protocol):
+    """A connection that is closed where a request takes too long to arrive, or where it is the oldest of too many.
+
+    A new connection is not refused for the sake of idle ones, so that strangers cannot lock the page out.
+    """
+
+    _timer: asyncio.TimerHandle | None = None
+    _since = 0.0
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether the server waits for a request, or for the rest of one."""
+        return self.conn.their_state in (h11.IDLE, h11.SEND_BODY)
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        super().connection_made(transport)
+        self._since = self.loop.time()
+        self._watch()
+        if len(self.connections) > MAX_CONNECTIONS:
+            others: list[Any] = [one for one in self.connections if one is not self]
+            idle = [one for one in others if isinstance(one, LimitedProtocol) and one.is_waiting]
+            min(idle, key=lambda one: one._since, default=self)._drop()
+
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        self._watch()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._unwatch()
+        super().connection_lost(exc)
+
+    def _watch(self) -> None:
+        if not self.is_waiting:
+            self._unwatch()
+        elif self._timer is None:
+            self._timer = self.loop.call_later(PATIENCE, self._drop)
+
+    def _unwatch(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+            self._timer = None
+
+    def _drop(self) -> None:
+        self._unwatch()
+        self.connections.discard(self)  # at once: the next connection counts them before this one is gone
+        self.transport.abort()
 
 
 class Refusal(Exception):  # noqa: N818 - an answer, not an error of the program
@@ -179,3 +242,68 @@ async def _answer(send: Send, status: int, body: Any, more: list[tuple[str, str]
         }
     )
     await send({"type": "http.response.body", "body": data})
+
+
+async def body_of(request: Request) -> dict[str, Any]:
+    """The JSON object of a request."""
+    data = await request.body()
+    try:
+        body = json.loads(data or b"{}")
+    except (ValueError, RecursionError) as error:
+        raise ValueError("the body must be JSON.") from error
+    if not isinstance(body, dict):
+        raise ValueError("the body must be a JSON object.")
+    return body
+
+
+def row_of(value: Any, n_rows: int) -> int:
+    """A row by its number from 0."""
+    if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value < n_rows:
+        raise ValueError(f"a row is a number from 0 to {n_rows - 1}.")
+    return value
+
+
+def rows_of(body: dict[str, Any], n_rows: int) -> list[int]:
+    """The rows of a body."""
+    rows = body.get("rows")
+    if not isinstance(rows, list) or not rows:
+        raise ValueError("rows must be a list of numbers.")
+    return [row_of(row, n_rows) for row in rows]
+
+
+def class_of(body: dict[str, Any]) -> int | None:
+    """The class of a body; None for none."""
+    number = body.get("class")
+    if number is not None and (isinstance(number, bool) or not isinstance(number, int) or not 0 <= number < 65535):
+        raise ValueError("class must be the id of a class, or null.")
+    return number
+
+
+def share_of(value: Any) -> float | None:
+    """An expected error; None for no goal."""
+    if value is None:
+        return None
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not math.isfinite(value) or not 0 < value < 1:
+        raise ValueError("error must be a share between 0 and 1, or null.")
+    return float(value)
+
+
+def query_number(text: str, least: int, most: int) -> int:
+    """A whole number of a query, cut to its limits."""
+    if not text.isdecimal() or len(text) > 9:
+        raise ValueError("a whole number was expected.")
+    return max(least, min(int(text), most))
+
+
+def check_class_name(name: Any, unlabeled: Sequence[str] = ()) -> str:
+    """The name of a class without blanks around it."""
+    if not isinstance(name, str) or not name.strip():
+        raise ValueError("the name of a class must be text.")
+    name = name.strip()
+    if len(name) > MAX_NAME:
+        raise ValueError(f"the name of a class may have {MAX_NAME} characters.")
+    if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
+        raise ValueError("the name of a class may not hold control characters.")
+    if name in MISSING_MARKERS or name in unlabeled:
+        raise ValueError(f"{name!r} marks rows without a label: choose another name.")
+    return name

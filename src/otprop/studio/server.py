@@ -1,11 +1,11 @@
-"""The routes of the studio, and the server that runs them on this machine alone."""
+"""The routes of the studio, and the events that tell open pages what happened."""
 
 from __future__ import annotations
 
 import asyncio
 import json
 import re
-from collections.abc import Callable
+from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import suppress
 from importlib.resources import files
@@ -19,12 +19,23 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, Response, StreamingResponse
 from starlette.routing import Route
 
-from otprop.studio.bodies import body_of, check_class_name, class_of, query_number, row_of, rows_of, share_of
 from otprop.studio.cells import MAX_FOUND, SHORT
 from otprop.studio.client import WorkerGoneError
-from otprop.studio.hub import Hub
-from otprop.studio.queues import ORDERS
-from otprop.studio.security import KEPT_BY_BROWSER, LARGE_BODY, SMALL_BODY, Guard, Refusal
+from otprop.studio.rows import ORDERS
+from otprop.studio.security import (
+    KEPT_BY_BROWSER,
+    LARGE_BODY,
+    SMALL_BODY,
+    Guard,
+    Refusal,
+    body_of,
+    check_class_name,
+    class_of,
+    query_number,
+    row_of,
+    rows_of,
+    share_of,
+)
 from otprop.studio.session_file import NotSavedError
 from otprop.studio.workspace import Workspace
 from otprop.table.row_pictures import LARGE, THUMBNAIL, NoPictureError
@@ -32,10 +43,73 @@ from otprop.table.row_pictures import LARGE, THUMBNAIL, NoPictureError
 MAX_CELLS = 200  # rows of one request for cells, and of a queue
 QUICK = 0.03  # seconds that a row waits for its explanation
 PATIENT = 10.0  # the same, where the page says that it waits
+HEARTBEAT = 15.0  # seconds between two events
+MIN_INTERVAL = 0.2  # seconds between two states of a page, except for a result
 MEDIA_TYPES = {
     **{".html": "text/html; charset=utf-8", ".css": "text/css; charset=utf-8", ".svg": "image/svg+xml"},
     **{".js": "text/javascript; charset=utf-8", ".png": "image/png", ".woff2": "font/woff2"},
 }
+
+
+class Hub:
+    """Wakes every open page after a change; what happens in between comes as one event."""
+
+    def __init__(self) -> None:
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._pages: set[tuple[asyncio.Event, asyncio.Event]] = set()  # something happened, a result is there
+        self._n_results = 0
+        self._closed = False
+
+    def start(self) -> None:
+        """Remember the event loop of this thread."""
+        self._loop = asyncio.get_running_loop()
+
+    def notify(self, is_result: bool = False) -> None:
+        """Wake the pages, from any thread."""
+        if is_result:
+            self._n_results += 1
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._wake, is_result or self._closed)
+
+    def close(self) -> None:
+        """End the streams, from any thread."""
+        self._closed = True
+        self.notify()
+
+    def _wake(self, is_urgent: bool) -> None:
+        for news, urgent in self._pages:
+            news.set()
+            if is_urgent:
+                urgent.set()
+
+    async def events(self, state: Callable[[], dict[str, Any]]) -> AsyncIterator[bytes]:
+        """The stream of one page: the state at once, then after every change."""
+        news, urgent = page = asyncio.Event(), asyncio.Event()
+        news.set()
+        self._pages.add(page)
+        seen = self._n_results
+        try:
+            while not self._closed:
+                try:
+                    await asyncio.wait_for(news.wait(), HEARTBEAT)
+                except TimeoutError:
+                    yield b": still here\n\n"
+                    continue
+                news.clear()
+                urgent.clear()
+                now, results = await asyncio.to_thread(state), self._n_results
+                yield _event("state", now)
+                if results != seen:
+                    seen = results
+                    yield _event("result", {"revision": now["propagation"]["revision"], "changed": now["changed"]})
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(urgent.wait(), MIN_INTERVAL)
+        finally:
+            self._pages.discard(page)
+
+
+def _event(name: str, data: dict[str, Any]) -> bytes:
+    return f"event: {name}\ndata: {json.dumps(data, allow_nan=False)}\n\n".encode()
 
 
 def as_json(data: Any, status: int = 200) -> Response:

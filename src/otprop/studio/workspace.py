@@ -18,13 +18,20 @@ from otprop._votes import Voter
 from otprop.labelling.job import Job
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.studio.cells import SHORT, Cells
-from otprop.studio.client import WorkerClient, WorkerGoneError
-from otprop.studio.export import FORMATS, MADE_HERE, export_made_here
-from otprop.studio.export_folder import ExportFolder
-from otprop.studio.news import WorkerNews
+from otprop.studio.client import WorkerClient, WorkerGoneError, WorkerNews
+from otprop.studio.export import FORMATS, MADE_HERE, ExportFolder, export_made_here
 from otprop.studio.propagator import NO_CLASS, Labels, Result
-from otprop.studio.queues import Queues
-from otprop.studio.row_votes import MAX_CLASSES, RowVotes
+from otprop.studio.rows import (
+    GIVEN,
+    HERE,
+    PILE,
+    PROPAGATED,
+    Queues,
+    Shown,
+    best_classes,
+    compose,
+    probability_of,
+)
 from otprop.studio.session import (
     ACCEPT,
     AS_IN_FILE,
@@ -41,17 +48,7 @@ from otprop.studio.session import (
     Session,
 )
 from otprop.studio.session_file import NotSavedError
-from otprop.studio.shown import (
-    GIVEN,
-    HERE,
-    PILE,
-    PROPAGATED,
-    Shown,
-    best_classes,
-    compose,
-    probability_of,
-)
-from otprop.studio.source import Source
+from otprop.studio.source import MAX_CLASSES, RowVotes, Source
 from otprop.studio.worker import Changes, NotReadyError
 from otprop.table.pictures import has_pillow
 

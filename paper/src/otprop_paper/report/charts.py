@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import ceil, floor, isnan, log10
 
-from otprop.report.svg import Chart, Element, Point, line, marker, polyline, text, ticks
+from otprop.report.charts import Chart, Element, Point, line, marker, polyline, text, ticks
 from otprop_paper.benchmark.methods import METHODS
 from otprop_paper.benchmark.ranks import Ranks
 from otprop_paper.benchmark.reliability import SHARES, Reliability

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from math import isnan
 from typing import Any
 
-from otprop.report._render import render_page
+from otprop.report.page import render_page
 from otprop_paper.benchmark.methods import METHODS
 from otprop_paper.benchmark.output import Origin
 from otprop_paper.benchmark.ranks import mean_ranks

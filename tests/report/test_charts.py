@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from otprop.report.svg import ticks
+from otprop.report.charts import ticks
 
 
 def test_ticks_cover_the_range_with_round_numbers() -> None:
