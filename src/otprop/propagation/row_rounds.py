@@ -10,11 +10,13 @@ import numpy as np
 from otprop._saving import saved_as
 from otprop.geometry.cost import RowCost
 from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
+from otprop.transport.kernel import DenseKernel
 from otprop.transport.result import TransportResult
 from otprop.transport.sinkhorn import solve
 from otprop.transport.stage import f_from_g
 
 SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are skipped
+MAX_NEW_SHARE = 0.25  # of the labelled rows; with more new ones the kernel of the round before is not reused
 EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
 
 
@@ -70,6 +72,7 @@ class RowLevelRounds(Rounds):
         self.max_rounds, self.min_round_share = max_rounds, min_round_share
         self.snapshots: list[Snapshot] = []
         self._potentials: np.ndarray | None = None
+        self._kernel: DenseKernel | None = None  # for the next round
         self._rows_since_snapshot = 0  # rows labelled since the last snapshot
 
     @property
@@ -83,8 +86,9 @@ class RowLevelRounds(Rounds):
         n_unlabeled, n_labeled = self.cost.shape
         plan = self._solve()
         shares, scores, threshold, lowered = self._decide(plan)
-        plan = plan.without_kernel()
         chosen = scores > threshold if not lowered else scores >= threshold - TIE
+        self._kernel = _reusable_kernel(plan, np.count_nonzero(chosen))
+        plan = plan.without_kernel()
         others = scores[~chosen]
         rows = self.cost.unlabeled[chosen]
         self.distributions[self.cost.unlabeled] = shares
@@ -121,7 +125,12 @@ class RowLevelRounds(Rounds):
             tol=self.tol,
             max_iter=self.max_iter,
             f=self._potentials,
+            kernel=self._take_kernel(),
         )
+
+    def _take_kernel(self) -> DenseKernel | None:
+        kernel, self._kernel = self._kernel, None
+        return kernel
 
     def _source_marginal(self) -> np.ndarray:
         """The marginal a: the weights of the current labelled rows, scaled to a mass of one."""
@@ -153,6 +162,10 @@ class RowLevelRounds(Rounds):
         new = slice(len(self.cost.labeled) - n_new, None)
         f_new = f_from_g(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
+        if not self.cost.stored:
+            self._kernel = None
+        elif self._kernel is not None:
+            self._kernel.advance(self.cost, ~chosen, f_new)
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
         """Keep the round for prediction: every round at first, later one per hundredth of the rows."""
@@ -163,3 +176,12 @@ class RowLevelRounds(Rounds):
             sources = self.cost.labeled.copy()
             self.snapshots.append(Snapshot(sources, self.codes[sources], plan.f, threshold))
             self._rows_since_snapshot = 0
+
+
+def _reusable_kernel(plan: TransportResult, n_new: int) -> DenseKernel | None:
+    """The kernel of the plan, if it is worth keeping: most columns stay, and their scalings may still grow."""
+    kernel = plan.kernel
+    if not isinstance(kernel, DenseKernel) or n_new > MAX_NEW_SHARE * len(plan.f):
+        return None
+    log_scaling = (plan.f - kernel.f) / plan.epsilon
+    return kernel if np.ptp(log_scaling) <= kernel.max_log_scaling / 2 else None

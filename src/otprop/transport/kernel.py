@@ -6,7 +6,7 @@ A row of the kernel belongs to an entry of the marginal b, a column to an entry 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
@@ -15,16 +15,20 @@ import scipy.sparse as sp
 from joblib import cpu_count
 
 from otprop.geometry.cost import MEMORY_LIMIT, Cost
-from otprop.geometry.parallel import row_blocks
+from otprop.geometry.parallel import row_blocks, rows_per_block
 
-DENSITY_LIMIT = 0.2  # share of entries above which a dense product is faster than a sparse one
+DENSITY_LIMIT = 0.1  # share of entries above which a dense product is faster than a sparse one
 SINGLE_PRECISION_SIZE = 2**18  # entries; smaller kernels gain nothing from float32
 SINGLE_PRECISION_TOL = 5e-7  # float32 products have an error of about 1e-7 of the mass
 PARALLEL_SIZE = 2**20  # entries from which blocks are filled by several threads
+FILL_SIZE = 2**16  # entries filled at a time: their float64 temporary array stays in the cache
+PRODUCT_SIZE = 2**18  # entries multiplied at a time
 SUM_LENGTH = 512  # rows added in float32 before the sum continues in float64
 MAX_LOG_SCALING = 12.0
 # Logarithms below these become exactly 0: denormal numbers would make every product several times slower.
 UNDERFLOW = {np.float32: -69.0, np.float64: -690.0}
+
+Weigh = Callable[[np.ndarray, slice], np.ndarray]  # weights of a block of rows, from its products and its place
 
 
 class Kernel:
@@ -39,7 +43,7 @@ class Kernel:
 
     Attributes
     ----------
-    g : ndarray, potentials of the rows
+    f, g : ndarray, absorbed potentials of the columns and the rows
     max_log_scaling : float
     noise : float, L1 rounding error of a marginal computed with the kernel
     products : int, number of products with the kernel or its transpose
@@ -47,29 +51,36 @@ class Kernel:
 
     max_log_scaling = MAX_LOG_SCALING
     noise = 1e-14
+    dtype: type = np.float64
 
     def __init__(self, cost: Cost, f: np.ndarray, epsilon: float) -> None:
         self.products = 0
-        self.g = np.empty(cost.shape[0])
-        self._cost, self._f, self._epsilon = cost, f, epsilon
+        self.f, self.g = f, np.empty(cost.shape[0])
+        self._cost, self._epsilon = cost, epsilon
         self._fill()
 
     def dot(self, scaling: np.ndarray) -> np.ndarray:
         """``K @ scaling``."""
         self.products += 1
-        return np.concatenate([entries @ scaling for _, entries in self._blocks()])
+        scaling = scaling.astype(self.dtype, copy=False)
+        return np.concatenate([entries @ scaling for _, entries in self._blocks()], dtype=np.float64)
 
-    def transpose_dot(self, scaling: np.ndarray) -> np.ndarray:
-        """``K.T @ scaling``."""
-        self.products += 1
-        return np.sum([scaling[rows] @ entries for rows, entries in self._blocks()], axis=0)
+    def dot_and_back(self, scaling: np.ndarray, weigh: Weigh) -> tuple[np.ndarray, np.ndarray]:
+        """``p = K @ scaling`` and ``K.T @ weigh(p, all rows)``, block by block while a block is in the cache."""
+        self.products += 2
+        scaling = scaling.astype(self.dtype, copy=False)
+        forth, back = np.empty(len(self.g)), np.zeros(len(self.f))
+        for rows, entries in self._blocks():
+            forth[rows] = entries @ scaling
+            back += entries.T @ weigh(forth[rows], rows).astype(self.dtype, copy=False)
+        return forth, back
 
     def _fill(self) -> None:
-        for rows, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+        for rows, logs, top in log_kernel(self._cost, self.f, self._epsilon):
             self.g[rows] = -top - self._epsilon * np.log(np.exp(logs, out=logs).sum(axis=1))
 
-    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
-        for rows, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        for rows, logs, top in log_kernel(self._cost, self.f, self._epsilon):
             logs += ((self.g[rows] + top) / self._epsilon)[:, None]
             yield rows, np.exp(logs, out=logs)
 
@@ -78,10 +89,23 @@ class DenseKernel(Kernel):
     """The kernel as an array, in float32 where that is good enough."""
 
     def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, dtype: type) -> None:
+        self.dtype = dtype
         self.matrix: np.ndarray = np.empty(cost.shape, dtype=dtype)
         self.max_log_scaling = 30.0 if dtype is np.float32 else 100.0  # all entries are kept that do not underflow
         self.noise = 1e-7 if dtype is np.float32 else 1e-14
         super().__init__(cost, f, epsilon)
+
+    def advance(self, cost: Cost, stay: np.ndarray, f_new: np.ndarray) -> None:
+        """Keep the rows `stay` and append columns at potentials `f_new`, for a `cost` that did the same."""
+        self._cost, self.f, self.g = cost, np.concatenate([self.f, f_new]), self.g[stay]
+        kept, n_old = np.flatnonzero(stay), self.matrix.shape[1]
+        matrix = np.empty(cost.shape, dtype=self.dtype)
+        for rows, block in cost.blocks():
+            matrix[rows, :n_old] = self.matrix[kept[rows]]
+            with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
+                logs = (f_new + self.g[rows, None] - block[:, n_old:]) / self._epsilon
+            matrix[rows, n_old:] = np.exp(np.where(logs < UNDERFLOW[self.dtype], -np.inf, logs))
+        self.matrix = matrix
 
     def _fill(self) -> None:
         if self.matrix.size < PARALLEL_SIZE or n_threads() == 1:
@@ -92,31 +116,23 @@ class DenseKernel(Kernel):
                 list(pool.map(lambda part: self._fill_block(*part), self._cost.blocks()))
 
     def _fill_block(self, rows: slice, block: np.ndarray) -> None:
-        gain = self._f - block
-        top = gain.max(axis=1)
-        gain -= top[:, None]
-        out = self.matrix[rows]
-        with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
-            np.divide(gain, self._epsilon, out=out, casting="same_kind")
-        np.putmask(out, out < UNDERFLOW[out.dtype.type], -np.inf)
-        np.exp(out, out=out)
-        total = out.sum(axis=1, dtype=np.float64)
-        out /= total.astype(out.dtype)[:, None]
-        self.g[rows] = -top - self._epsilon * np.log(total)
+        for part in row_blocks(len(block), rows_per_block(block.shape[1], FILL_SIZE)):
+            gain = self.f - block[part]
+            top = gain.max(axis=1)
+            gain -= top[:, None]
+            where = slice(rows.start + part.start, rows.start + part.stop)
+            out = self.matrix[where]
+            with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
+                np.divide(gain, self._epsilon, out=out, casting="same_kind")
+            np.putmask(out, out < UNDERFLOW[self.dtype], -np.inf)
+            np.exp(out, out=out)
+            total = out.sum(axis=1)
+            out /= total[:, None]
+            self.g[where] = -top - self._epsilon * np.log(total.astype(np.float64))
 
-    def dot(self, scaling: np.ndarray) -> np.ndarray:
-        self.products += 1
-        return np.asarray(self.matrix @ scaling.astype(self.matrix.dtype, copy=False), dtype=np.float64)
-
-    def transpose_dot(self, scaling: np.ndarray) -> np.ndarray:
-        self.products += 1
-        if self.matrix.dtype == np.float64:
-            return np.asarray(scaling @ self.matrix)
-        total = np.zeros(self.matrix.shape[1])
-        scaling = scaling.astype(np.float32)
-        for block in row_blocks(len(scaling), SUM_LENGTH):
-            total += scaling[block] @ self.matrix[block]
-        return total
+    def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
+        for rows in row_blocks(len(self.g), rows_per_block(len(self.f), PRODUCT_SIZE, most=SUM_LENGTH)):
+            yield rows, self.matrix[rows]
 
 
 class SparseKernel(Kernel):
@@ -132,7 +148,7 @@ class SparseKernel(Kernel):
         starts = np.zeros(n_rows + 1, dtype=np.int64)
         capacity = int(self._max_entries)  # pages that are never written take no memory
         data, columns = np.empty(capacity), np.empty(capacity, dtype=np.int32)
-        for rows, logs, top in log_kernel(self._cost, self._f, self._epsilon):
+        for rows, logs, top in log_kernel(self._cost, self.f, self._epsilon):
             kept = np.flatnonzero(logs.ravel() > -self._cutoff)
             first = int(starts[rows.start])
             last = first + len(kept)
@@ -148,13 +164,8 @@ class SparseKernel(Kernel):
         used = int(starts[-1])
         self.matrix = sp.csr_array((data[:used], columns[:used], starts), shape=self._cost.shape)
 
-    def dot(self, scaling: np.ndarray) -> np.ndarray:
-        self.products += 1
-        return np.asarray(self.matrix @ scaling)
-
-    def transpose_dot(self, scaling: np.ndarray) -> np.ndarray:
-        self.products += 1
-        return np.asarray(self.matrix.T @ scaling)
+    def _blocks(self) -> Iterator[tuple[slice, Any]]:
+        yield slice(0, len(self.g)), self.matrix
 
 
 def n_threads() -> int:

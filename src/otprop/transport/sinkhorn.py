@@ -13,6 +13,7 @@ import numpy as np
 
 from otprop._validation import check_count, check_number
 from otprop.geometry.cost import ArrayCost, Cost
+from otprop.transport.kernel import Kernel
 from otprop.transport.result import TransportResult
 from otprop.transport.stage import Stage
 
@@ -94,13 +95,18 @@ def solve(
     tol: float = 1e-6,
     max_iter: int = 20_000,
     f: np.ndarray | None = None,
+    kernel: Kernel | None = None,
 ) -> TransportResult:
-    """Solve Eq. 9 for a blocked cost of shape (len(b), len(a)) and weights that sum to one; see `sinkhorn`."""
+    """Solve Eq. 9 for a blocked cost of shape (len(b), len(a)) and weights that sum to one; see `sinkhorn`.
+
+    `kernel` is that of the previous round, advanced to this cost, if there is one that can be used with `f`.
+    """
     a, b = np.maximum(a, MIN_WEIGHT), np.maximum(b, MIN_WEIGHT)
     results: list[TransportResult] = []
     used = 0
     if f is not None:
-        stage = Stage(cost, a, b, epsilon, f, tol)
+        stage = Stage(cost, a, b, epsilon, f, tol, kernel)
+        del kernel  # freed if the schedule starts over
         if stage.error <= WARM_START_ERROR or len(_schedule(cost, epsilon, COARSE[0])) == 1:
             stage.run(tol, max_iter)
             results.append(stage.result(tol, stage.iterations))

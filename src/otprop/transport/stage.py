@@ -35,15 +35,25 @@ class Stage:
     iterations : int
     """
 
-    def __init__(self, cost: Cost, a: np.ndarray, b: np.ndarray, epsilon: float, f: np.ndarray, tol: float) -> None:
+    def __init__(
+        self,
+        cost: Cost,
+        a: np.ndarray,
+        b: np.ndarray,
+        epsilon: float,
+        f: np.ndarray,
+        tol: float,
+        kernel: Kernel | None = None,
+    ) -> None:
         self.cost, self.a, self.b, self.epsilon, self.tol = cost, a, b, epsilon, tol
-        self._products = 0  # of the kernels before the current one
-        self.kernel: Kernel
-        self._build(np.asarray(f, dtype=np.float64))
+        self._products = 0  # of earlier kernels
+        self.kernel = build_kernel(cost, f, epsilon, tol) if kernel is None else kernel
+        self.kernel.products = 0
+        self._move(*self._at((f - self.kernel.f) / epsilon))
 
     @property
     def f(self) -> np.ndarray:
-        return self._base + self.epsilon * self._x
+        return self.kernel.f + self.epsilon * self._x
 
     @property
     def g(self) -> np.ndarray:
@@ -89,28 +99,31 @@ class Stage:
             self.f, self.g, self.epsilon, source, target, iterations, converged, self.cost, self.kernel, self._scaling
         )
 
-    def _build(self, f: np.ndarray) -> None:
-        """Build the kernel at potentials `f` and reset the scalings to one."""
-        self._base = f
-        self.kernel = build_kernel(self.cost, f, self.epsilon, self.tol)
-        self._update(np.zeros(len(self.a)), np.ones(len(self.b)))
-
     def _absorb(self, f: np.ndarray) -> None:
         """Move to potentials `f`, freeing the old kernel before the new one is built."""
         self._products += self.kernel.products
         del self.kernel
-        self._build(f)
+        self.kernel = build_kernel(self.cost, f, self.epsilon, self.tol)
+        self._move(*self._at(np.zeros(len(self.a))))
 
-    def _update(self, x: np.ndarray, sums: np.ndarray) -> None:
-        """Move to log scalings `x`, where ``sums = K @ exp(x)``."""
-        self._x, self._sums = x, sums
+    def _at(self, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """The log scalings `x`, the sums ``K @ exp(x)`` and the marginal r that belong to them."""
+        scaling = np.exp(x)
+        sums, back = self.kernel.dot_and_back(scaling, lambda sums, rows: self.b[rows] / sums)
+        return x, sums, np.maximum(scaling * back, MIN_MARGINAL)
+
+    def _move(self, x: np.ndarray, sums: np.ndarray, r: np.ndarray) -> None:
+        self._x, self._sums, self.r = x, sums, r
         self._scaling = np.exp(x)
-        self.r = np.maximum(self._scaling * self.kernel.transpose_dot(self.b / sums), MIN_MARGINAL)
-        self.error = float(np.abs(self.a - self.r).sum())
+        self.error = float(np.abs(self.a - r).sum())
 
     def _sinkhorn_step(self) -> None:
-        """Meet the marginal a exactly, then b again, in the log domain."""
-        self._absorb(f_from_g(self.cost, self.a, self.g, self.epsilon))
+        """Meet the marginal a exactly, then b again; in the log domain where the scalings would become too large."""
+        x = self._x + np.log(self.a / self.r)
+        if np.ptp(x) <= self.kernel.max_log_scaling:
+            self._move(*self._at(x - x @ self.a))
+        else:
+            self._absorb(f_from_g(self.cost, self.a, self.g, self.epsilon))
 
     def _newton_step(self) -> bool:
         """Line search along the Newton direction; returns False if the dual does not increase."""
@@ -125,31 +138,22 @@ class Stage:
         if np.ptp(self._x + length * step) > self.kernel.max_log_scaling and self._x.any():
             self._absorb(self.f)
         for _ in range(12):
-            x = self._x + length * step
-            sums = self.kernel.dot(np.exp(x))
+            x, sums, r = self._at(self._x + length * step)
             gain = length * float(step @ self.a) - float(self.b @ np.log(sums / self._sums))
-            if gain >= 1e-4 * length * slope:
-                self._update(x, sums)
+            # near the maximum the gain is below rounding
+            near = length * slope < 10 * self.kernel.noise and float(np.abs(self.a - r).sum()) < self.error
+            if near or gain >= 1e-4 * length * slope:
+                self._move(x, sums, r)
                 return True
-            if length * slope < 10 * self.kernel.noise and self._lowers_error(x, sums):
-                return True  # near the maximum the gain is below rounding
             length *= 0.3
         return False
 
-    def _lowers_error(self, x: np.ndarray, sums: np.ndarray) -> bool:
-        before = self._x, self._sums
-        error = self.error
-        self._update(x, sums)
-        if self.error < error:
-            return True
-        self._update(*before)
-        return False
-
     def _direction(self, gradient: np.ndarray) -> np.ndarray:
+        weights = self.b / self._sums**2
+
         def hessian(direction: np.ndarray) -> np.ndarray:
-            flow = self.kernel.dot(self._scaling * direction)
-            flow *= self.b / self._sums**2
-            return self.r * direction - self._scaling * self.kernel.transpose_dot(flow)
+            _, back = self.kernel.dot_and_back(self._scaling * direction, lambda flow, rows: flow * weights[rows])
+            return self.r * direction - self._scaling * back
 
         rtol = min(0.1, max(0.03, self.error**0.5))
         step, good = conjugate_gradient(hessian, self.r, gradient, rtol)
