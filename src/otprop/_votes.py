@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.stats import beta
+from scipy.special import betaincinv
 
 from otprop._labels import class_list, class_numbers, encode_given_labels
 from otprop._saving import saved_as
@@ -253,8 +253,8 @@ def judge_voters(votes: Votes, codes: np.ndarray, classes: np.ndarray) -> list[V
 
 def _voter(name: str, right: np.ndarray, n_votes: int, by_class: dict[Any, Voter] | None = None) -> Voter:
     n, hits = len(right), int(right.sum())
-    low = float(beta.ppf(0.05, hits + 0.5, n - hits + 0.5)) if hits else 0.0
-    high = float(beta.ppf(0.95, hits + 0.5, n - hits + 0.5)) if hits < n else 1.0
+    low = float(betaincinv(hits + 0.5, n - hits + 0.5, 0.05)) if hits else 0.0
+    high = float(betaincinv(hits + 0.5, n - hits + 0.5, 0.95)) if hits < n else 1.0
     return Voter(name, hits / n if n else float("nan"), low, high, n, n_votes or n, by_class or {})
 
 

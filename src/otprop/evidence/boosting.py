@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from scipy.special import expit
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.extmath import softmax
 
 from otprop._saving import saved_as
@@ -64,6 +63,8 @@ class _ScaledBoosting(ScaledModel):
         return _ScaledBoosting(self._seed)
 
     def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        from sklearn.ensemble import HistGradientBoostingClassifier  # slow to import
+
         self._model = HistGradientBoostingClassifier(random_state=self._seed, **PARAMETERS)
         self._model.fit(X, y, sample_weight=sample_weight)
         self.classes_ = self._model.classes_

@@ -13,7 +13,7 @@ from otprop._saving import saved_as
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.mixture import Powers, fit_mixture
 from otprop.evidence.output import SourceOutput, powered
-from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, DiffusionGraph
+from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, DiffusionGraph, as_values
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 
 POWERS = Powers((0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0), start=1.4, penalty=0.5)
@@ -76,7 +76,10 @@ class DiffusionSource:
             setting.values = self._diffuse(setting, masses, n_jobs, tol=tol)
             mean_mass = masses.sum() / self._n_rows / (1.0 - setting.strength)
             setting.background = float(BACKGROUND * mean_mass / self._n_classes)
-            return self._held_out_values(setting, masses, held_out, n_jobs)
+            values = self._held_out_values(setting, masses, held_out, n_jobs)
+            if self._n_rows > MAX_INVERSE_ROWS:
+                setting.values = as_values(setting.values, np.float32)
+            return values
 
         values = self._of_each_setting(fit)
         self._measure_reach(values, held_out)
@@ -107,9 +110,11 @@ class DiffusionSource:
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the current labels; return log-probabilities of all rows."""
         masses = self._masses(codes, weights)
-        found = self._of_each_setting(lambda setting, n_jobs: self._diffuse(setting, masses, n_jobs))
-        for setting, values in zip(self.settings, found, strict=True):
-            setting.values = values
+
+        def update(setting: Setting, n_jobs: int | None) -> None:
+            setting.values = self._diffuse(setting, masses, n_jobs, overwrite_start=True)
+
+        self._of_each_setting(update)
         return self._mixture()
 
     def end_rounds(self) -> None:
@@ -118,7 +123,7 @@ class DiffusionSource:
             if setting.values is not None:
                 setting.values[self._unreached] = 0.0
 
-    def _of_each_setting(self, function: Callable[[Setting, int | None], np.ndarray]) -> list[np.ndarray]:
+    def _of_each_setting(self, function: Callable[[Setting, int | None], Any]) -> list[Any]:
         """Call a function of a setting and a number of threads: one thread per setting if there are enough settings."""
         jobs = Jobs(self._n_jobs)
         if self._n_rows > MAX_INVERSE_ROWS and len(self.settings) >= jobs.n:
@@ -170,12 +175,13 @@ class DiffusionSource:
             here = [np.flatnonzero(held_out.fold == fold) for fold in range(folds.start, folds.stop)]
             shown = [_without(masses, held_out.hidden_with(each)) for each in here]
             reached = [setting.graph.connected_to(each) for each in shown]
-            start = np.hstack([np.where(each[:, None], setting.values, 0.0) for each in reached])
-            found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown), start=start)
+            parts = [setting.values if each.all() else np.where(each[:, None], setting.values, 0) for each in reached]
+            start = parts[0] if len(parts) == 1 else np.hstack(parts)
+            found = self._diffuse(setting, sp.hstack(shown), n_jobs, len(shown), start=start, rows=held_out.rows)
             for number, each in enumerate(here):
                 columns = slice(number * self._n_classes, (number + 1) * self._n_classes)
                 kept = each[reached[number][held_out.rows[each]]]
-                values[kept] = found[held_out.rows[kept], columns]
+                values[kept] = found[kept, columns]
         return values * held_out.class_mass_correction()
 
     def _diffuse(
@@ -186,6 +192,7 @@ class DiffusionSource:
         n_groups: int = 1,
         tol: float | None = None,
         start: np.ndarray | None = None,
+        **options: Any,
     ) -> np.ndarray:
         """Solve for the diffused masses, starting from the setting's current values unless a start is given."""
         result = setting.graph.solve(
@@ -195,6 +202,8 @@ class DiffusionSource:
             tol=TOL if tol is None else tol,
             n_jobs=n_jobs,
             n_groups=n_groups,
+            dtype=np.float64 if tol == OWN_TOL else np.float32,  # differences are not accurate in single precision
+            **options,
         )
         self._check(result.converged)
         return result.values

@@ -8,8 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 import sklearn
-from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
-from sklearn.tree import DecisionTreeClassifier, ExtraTreeClassifier
 
 from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource
@@ -74,9 +72,13 @@ class ForestSource:
         return log_floored(spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
     def _make_forest(self) -> Any:
+        from sklearn.ensemble import ExtraTreesClassifier  # slow to import, here and below
+
         return ExtraTreesClassifier(N_TREES)
 
     def _make_tree(self, seed: int) -> Any:
+        from sklearn.tree import ExtraTreeClassifier
+
         return ExtraTreeClassifier(max_features=columns_per_split(self._X.shape[1]), random_state=seed)
 
     def _grow(
@@ -150,9 +152,13 @@ class RandomForestSource(ForestSource):
         return SourceOutput(self._predict_all(), out_of_bag)
 
     def _make_forest(self) -> Any:
+        from sklearn.ensemble import RandomForestClassifier
+
         return RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF)
 
     def _make_tree(self, seed: int) -> Any:
+        from sklearn.tree import DecisionTreeClassifier
+
         return DecisionTreeClassifier(
             max_features=columns_per_split(self._X.shape[1]), min_samples_leaf=MIN_LEAF, random_state=seed
         )

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.linear_model import LogisticRegression
 
 from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource
@@ -37,6 +36,8 @@ class _ScaledLogistic(ScaledModel):
         return _ScaledLogistic()
 
     def fit(self, X: Any, y: np.ndarray, sample_weight: np.ndarray | None = None) -> None:
+        from sklearn.linear_model import LogisticRegression  # slow to import
+
         length = float((X.multiply(X) if sp.issparse(X) else X * X).sum()) / X.shape[0]
         C = min(PENALTY / length, 1.0 if not sp.issparse(X) else np.inf) if length > 0 else 1.0
         self._model = LogisticRegression(C=C, max_iter=200, tol=1e-3)

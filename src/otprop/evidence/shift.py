@@ -14,8 +14,6 @@ import numpy as np
 import scipy.sparse as sp
 import sklearn
 from scipy.spatial.distance import cdist
-from scipy.stats import wasserstein_distance
-from sklearn.tree import DecisionTreeClassifier
 
 from otprop._saving import saved_as
 from otprop.evidence.forest import unseen_shares
@@ -70,6 +68,8 @@ def measure_shift(scaled: ScaledRows, codes: np.ndarray, weights: np.ndarray, se
     X = scaled.rows[rows]
     if sp.issparse(X):
         X = sp.csc_array(X)
+    from sklearn.tree import DecisionTreeClassifier  # slow to import
+
     trees: list[tuple[DecisionTreeClassifier, np.ndarray]] = []
     with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         for tree_seed in np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=N_TREES).tolist():
@@ -103,6 +103,9 @@ def matched_groups(scaled: ScaledRows, codes: np.ndarray, importance: np.ndarray
     -------
     ndarray of int of shape (n_rows,), -1 where unlabelled; None if single rows match best
     """
+    from scipy.cluster.hierarchy import fcluster, linkage  # few fits need it
+    from scipy.stats import wasserstein_distance
+
     rng = np.random.default_rng(seed)
     labeled, others = np.flatnonzero(codes >= 0), np.flatnonzero(codes < 0)
     kept = np.sort(rng.permutation(labeled)[:MAX_CLUSTERED])
@@ -118,8 +121,6 @@ def matched_groups(scaled: ScaledRows, codes: np.ndarray, importance: np.ndarray
     apart = cdist(here, here)
     np.fill_diagonal(apart, np.inf)
     best, distance = None, wasserstein_distance(apart.min(axis=1), wanted)
-    from scipy.cluster.hierarchy import fcluster, linkage  # few fits need it
-
     tree = linkage(here, "average")
     for n_clusters in np.unique(np.geomspace(3, max(0.9 * len(kept), 3), N_CUTS).round().astype(int))[::-1]:
         clusters = fcluster(tree, n_clusters, "maxclust")

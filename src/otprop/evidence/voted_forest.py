@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from sklearn.tree import DecisionTreeClassifier
 
 from otprop._saving import saved_as
 from otprop.evidence.classifier import PROBABILITY_FLOOR, spread_over_classes
@@ -77,6 +76,8 @@ class VotedForestSource(RandomForestSource):
         return super().predict_log_proba(rows)
 
     def _make_tree(self, seed: int) -> Any:
+        from sklearn.tree import DecisionTreeClassifier  # slow to import
+
         return DecisionTreeClassifier(
             max_features=columns_per_split(self._X.shape[1]), min_samples_leaf=MIN_LEAF, random_state=seed
         )

@@ -11,6 +11,7 @@ tiny. The solver therefore bounds errors relative to the row (see `diffusion_sol
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from typing import Any
 
@@ -44,6 +45,14 @@ REORDERED_ROWS = 5000  # larger graphs are reordered to have neighbours close in
 MAX_INVERSE_ROWS = 600  # up to here the inverse is computed once and kept
 MAX_DIRECT_STRENGTH = 1.0 - 1e-6
 MIN_DIRECT = 1e-200  # of the largest initial value; smaller values may have underflowed
+
+
+def as_values(values: np.ndarray, dtype: Any) -> np.ndarray:
+    """Values as `dtype`; positive ones stay positive, so that a row that is hardly reached does not become unreached."""
+    found = values.astype(dtype, copy=False)
+    if dtype != np.float64:
+        found[(found == 0) & (values > 0)] = np.finfo(dtype).tiny
+    return found
 
 
 @saved_as("geometry.diffusion_graph", drops=("_S", "_order", "_roots", "components", "degrees", "symmetric"))
@@ -120,6 +129,9 @@ class DiffusionGraph:
         max_iter: int = 2000,
         n_jobs: int | None = None,
         n_groups: int = 1,
+        rows: np.ndarray | None = None,
+        dtype: Any = np.float64,
+        overwrite_start: bool = False,
     ) -> DiffusionResult:
         """Solve (I - strength S) F = initial.
 
@@ -133,6 +145,9 @@ class DiffusionGraph:
         n_jobs : int or None, number of threads; None for all processors; results do not depend on it
         n_groups : int, independent problems side by side in the columns, as many columns in each: errors are relative
             to the sum of a row over the columns of its group
+        rows : ndarray of int or None, the rows whose values are returned (None: all)
+        dtype : float64, or float32 to save memory, see `as_values`
+        overwrite_start : bool, the values of all rows may replace those of `start`
 
         Returns
         -------
@@ -145,10 +160,16 @@ class DiffusionGraph:
             raise ParameterError("n_groups", f"={n_groups} takes at most {MAX_COLUMNS_OF_GROUPS} columns in all.")
         direct = self._solve_directly(columns, strength)
         if direct is not None:
-            return direct
+            return direct if rows is None else replace(direct, values=direct.values[rows])
         largest = float(columns.max()) if columns.nnz else 0.0
         largest = largest or 1.0
-        values, iterations, worst = np.empty(columns.shape), 0, 0.0
+        if overwrite_start and rows is None and start is not None and start.dtype == dtype:
+            values = start  # a block of columns is read before it is written
+        else:
+            values = np.empty((self.n_rows if rows is None else len(rows), columns.shape[1]), dtype=dtype)
+        places = np.argsort(self._order)
+        places = places if rows is None else places[rows]
+        iterations, worst = 0, 0.0
 
         def first(block: slice) -> np.ndarray:
             assert start is not None
@@ -165,7 +186,8 @@ class DiffusionGraph:
                 max_iter,
                 n_groups,
             ):
-                values[self._order, block] = result.values * largest
+                found = result.values * largest
+                values[:, block] = as_values(found[places], dtype)
                 iterations, worst = iterations + result.iterations, max(worst, result.residual)
         return DiffusionResult(values, iterations, worst, worst <= tol)
 

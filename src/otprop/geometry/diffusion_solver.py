@@ -26,6 +26,7 @@ MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a 
 CHECK_INTERVAL = 3  # iterations between two computations of the error
 ROWS_PER_BLOCK = 10_000  # of a product, per thread
 COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
+SINGLE_TOL = 1e-3  # from this tolerance on, single precision is enough, and takes half the time
 
 Columns = Callable[[slice], np.ndarray]  # the columns of a slice, with all rows
 
@@ -76,7 +77,7 @@ class DiffusionSystem:
         """``S @ values``."""
         if self.pool is None or len(self._blocks) == 1:
             return self.S @ values
-        out = np.empty(values.shape)
+        out = np.empty_like(values)
 
         def fill(block: tuple[slice, sp.csr_array]) -> None:
             out[block[0]] = block[1] @ values
@@ -102,10 +103,39 @@ class DiffusionSystem:
         reference: np.ndarray | None = None,
         n_groups: int = 1,
     ) -> tuple[np.ndarray, int, float]:
-        """Conjugate gradients for each column, starting from `values`; returns values, iterations and their `error`."""
+        """Solve for each column, starting from `values`; returns values, iterations and their `error`.
+
+        Single precision is tried first if it may be enough for the tolerance.
+        """
+        iterations = 0
+        if tol >= SINGLE_TOL:
+            single = rhs.astype(np.float32)
+            values, iterations, error = self._single.iterate(single, values, tol, floor, max_iter, reference, n_groups)
+            if error <= tol:
+                return values, iterations, error
+        values, more, error = self.iterate(rhs, values, tol, floor, max_iter, reference, n_groups)
+        return values, iterations + more, error
+
+    @cached_property
+    def _single(self) -> DiffusionSystem:
+        """The system in single precision."""
+        return replace(self, S=self.S.astype(np.float32), roots=self.roots.astype(np.float32))
+
+    def iterate(
+        self,
+        rhs: np.ndarray,
+        values: np.ndarray | None,
+        tol: float,
+        floor: float,
+        max_iter: int,
+        reference: np.ndarray | None,
+        n_groups: int,
+    ) -> tuple[np.ndarray, int, float]:
+        """Conjugate gradients for each column in the precision of `rhs`."""
+        values = None if values is None else values.astype(rhs.dtype, copy=False)
         residual, iterations = rhs if values is None else rhs - self.dot(values), int(values is not None)
         if values is None or np.abs(residual).max() >= rhs.max():  # no start, or one that is worse than 0
-            values, residual = np.zeros(rhs.shape), rhs.copy()
+            values, residual = np.zeros_like(rhs), rhs.copy()
         error = self.error(residual, values, floor, reference, n_groups)
         while error > tol and iterations < max_iter:
             direction = residual.copy()
@@ -282,7 +312,7 @@ def _solve_by_levels(
 def _group_sums(values: np.ndarray, n_groups: int) -> np.ndarray:
     """Sums over the columns of each group."""
     size = values.shape[1] // n_groups
-    return np.asarray((values.reshape(-1, size) @ np.ones(size)).reshape(len(values), n_groups))
+    return np.asarray((values.reshape(-1, size) @ np.ones(size, values.dtype)).reshape(len(values), n_groups))
 
 
 def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
@@ -291,7 +321,7 @@ def _column_dots(here: np.ndarray, there: np.ndarray) -> np.ndarray:
 
 def _safe_divide(numerator: np.ndarray, denominator: np.ndarray) -> np.ndarray:
     """The quotient, or 0 where the denominator is not positive because the column is solved."""
-    return np.divide(numerator, denominator, out=np.zeros(len(numerator)), where=denominator > 0)
+    return np.divide(numerator, denominator, out=np.zeros_like(numerator), where=denominator > 0)
 
 
 def relative_floor(wanted: float, tol: float, strength: float) -> float:

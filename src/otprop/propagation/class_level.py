@@ -164,6 +164,7 @@ class ClassLevelFit:
             tol=config.tol,
             max_iter=config.max_iter,
         )
+        del logits  # the rounds free it
         self.rounds.run(on_round, self.epsilon)
         self.evidence.iterative.end_rounds()
         self._judge(labels, reached, drawn_counts, classes_complete=prior is not None, named_groups=named_groups)

@@ -18,7 +18,7 @@ MIN_SHARE_LEFT = 0.15  # with alpha="auto", each round labels at least this shar
 MIN_SHARE_ALL = 0.03  # and at least this share of all rows that were unlabelled at the start
 SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of a random sample of this size
 MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
-BLOCK_ENTRIES = 2**22  # class shares computed at once
+BLOCK_ENTRIES = 2**20  # class shares computed at once
 
 
 def tempered(logits: np.ndarray, epsilon: float) -> np.ndarray:
@@ -91,6 +91,7 @@ class ClassLevelRounds(Rounds):
         if self.n_rounds > 1:
             self._logits = self._evidence.update(self.codes, self._weights)
         left, logits = self._left, self._logits[self._left]
+        del self._logits  # with many classes one of the largest arrays
         if self.epsilon != 1.0:
             logits = tempered(logits, self.epsilon)
         plan = self._solve(logits)
