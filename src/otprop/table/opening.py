@@ -1,4 +1,4 @@
-"""One door for everything that holds rows: a table file, a folder of pictures or texts, cells, a database."""
+"""One door for everything that holds rows: table files, folders, cells, databases; and vectors beside a table."""
 
 from __future__ import annotations
 
