@@ -1,4 +1,4 @@
-"""Arrow columns: from Python values, from text, and with cells filled."""
+"""Arrow columns: from Python values and text, with cells filled, and as the cells of delimited text."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from otprop.files._arrow import Column
 from otprop.files._columnar import ArrowTable
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._optional import import_optional, pa, pandas
-from otprop.files._table import InputFile
+from otprop.files._table import InputFile, free_name
 from otprop.files._writers import Writer
 
 SMALL = 2**28  # bytes that are read whatever the file says
@@ -103,13 +103,13 @@ class CellsTable(ArrowTable):
         if not len(names):
             raise NoRowsError(f"{origin} has no cells", file=origin)
         self.vectors = ""
-        self.names_column = _free("cell", annotations)
+        self.names_column = free_name("cell", annotations)
         cells = {self.names_column: pa.array(names, pa.large_string())}
         self._set_table(pa.table({**cells, **annotations} if adata is None else {**annotations, **cells}))
 
     def set_vectors(self, name: str, vectors: np.ndarray) -> None:
         """Add the vectors of the cells as a column, the only one to label by unless others are asked for."""
-        self.vectors = _free(name, self.table.column_names)
+        self.vectors = free_name(name, self.table.column_names)
         flat = pa.array(np.ascontiguousarray(vectors, dtype=np.float32).ravel())
         column = pa.FixedSizeListArray.from_arrays(flat, vectors.shape[1])
         self._set_table(self.table.append_column(self.vectors, column))
@@ -290,9 +290,3 @@ def _add_column(h5py: Any, obs: Any, name: str, cells: list[Any]) -> None:
 
 def _encoding(element: Any, kind: str) -> None:
     element.attrs["encoding-type"], element.attrs["encoding-version"] = kind, "0.2.0"
-
-
-def _free(name: str, taken: Any) -> str:
-    while name in taken:
-        name += "_"
-    return name

@@ -1,4 +1,4 @@
-"""Tables in Parquet and in Arrow's own file format (Feather)."""
+"""Tables that are held as Arrow columns; those of Parquet and of Arrow's own file format (Feather)."""
 
 from __future__ import annotations
 

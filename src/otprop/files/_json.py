@@ -1,4 +1,4 @@
-"""Tables in JSON: a list of objects, or one object a line."""
+"""Tables in JSON: a list of objects, or one object per line."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class JsonTable(ArrowTable):
             raise self._damaged(at, one_line(error)) from error
         if not isinstance(record, dict):
             found = f"line {self._line(at)} has {text[at - start :][:20]!r} where an object is expected"
-            advice = 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object a line'
+            advice = 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object per line'
             raise file_error(self.origin, f"is JSON, but no table: {found}", advice)
         return record, start + stop
 

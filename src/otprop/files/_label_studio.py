@@ -141,11 +141,8 @@ class LabelStudioTable(JsonTable):
             return who
         if isinstance(who, int) and not isinstance(who, bool):
             return f"annotator {who}"
-        raise self._bad(
-            row,
-            f"has an annotation whose 'completed_by' is {as_json(given)[:60]}",
-            "it must be the number of a person, or an object with 'email' or 'id'",
-        )
+        problem = f"has an annotation whose 'completed_by' is {as_json(given)[:60]}"
+        raise self._bad(row, problem, "it must be the number of a person, or an object with 'email' or 'id'")
 
     def _add_field(
         self, field: str, said: Sequence[tuple[int, str | None, str]], rows: list[dict[str, Any]]
@@ -173,7 +170,6 @@ class LabelStudioTable(JsonTable):
         return file_error(self.origin, problem, "annotate some of each class and export them again")
 
     def _bad(self, row: int, what: str, advice: str = "export the tasks again as JSON") -> TableError:
-        advice = advice.replace("{", "{{").replace("}", "}}")
         return file_error(self.origin, f": {self._task_names[row]} {what}", advice)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
@@ -208,15 +204,14 @@ class LabelStudioTable(JsonTable):
         elif isinstance(out, (str, Path)):
             refuse_url(out)
             check_ending(out, self.path)
-        texts = [self.text[: self.spans[0][0]]]
-        for row, (start, stop) in enumerate(self.spans):
-            label = labels[row]
-            score = None if scores is None else float(scores[row])
-            if label is None:
-                texts.append(self.text[start:stop])
-            else:
-                texts.append(self._with_prediction(row, self._prediction(field, label, score, model_version)))
-            texts.append(self.text[stop : self.spans[row + 1][0] if row + 1 < self.n_rows else len(self.text)])
+        texts, done = [], 0
+        for row, (label, (start, stop)) in enumerate(zip(labels, self.spans, strict=True)):
+            if label is not None:
+                score = None if scores is None else float(scores[row])
+                prediction = self._prediction(field, label, score, model_version)
+                texts += [self.text[done:start], self._with_prediction(row, prediction)]
+                done = stop
+        texts.append(self.text[done:])
 
         def write(stream: BinaryIO) -> None:
             stream.write(self.encoding.bom)

@@ -1,4 +1,4 @@
-"""Limits of what a small file may become: counted in its XML before anything is built from it."""
+"""Limits of what a small file may become: unpacked, as a table of empty cells, as a workbook built from its XML."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading a table from a file or a stream."""
+"""Reading a table from a file or a stream: its bytes, decompressed, and the class of its format."""
 
 from __future__ import annotations
 
@@ -86,7 +86,7 @@ def read_table(
         The file; "-" is standard input. The format of a stream is detected by its first bytes.
     format : str or None
         "csv", "tsv", "parquet", "feather" (also "arrow"), "npz", "json" (a list of objects, or Label Studio's tasks),
-        "jsonl" (one object a line) or "xlsx" (the first sheet; needs openpyxl); None to detect it by the name and the
+        "jsonl" (one object per line) or "xlsx" (the first sheet; needs openpyxl); None to detect it by the name and the
         first bytes.
     delimiter : str or None
         The delimiter of a text file; if None, detected among comma, semicolon, tab, bar and blank.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from hashlib import sha256
@@ -305,12 +305,10 @@ class Table(ABC):
     def _set_names(self, given: Sequence[str]) -> None:
         """Take the names of the columns, with new ones for empty names; refuse names that occur twice."""
         check_names([name for name in given if name], self.origin)
-        names, taken = list(given), set(given)
+        self.names = list(given)
         for j, name in enumerate(given):
-            while not name and (not names[j] or names[j] in taken):
-                names[j] = f"{names[j] or f'column {j + 1}'}{'_' if names[j] else ''}"
-        self.names = names
-        self.unnamed = [name for name, old in zip(names, given, strict=True) if not old]
+            self.names[j] = name or free_name(f"column {j + 1}", self.names)
+        self.unnamed = [name for name, old in zip(self.names, given, strict=True) if not old]
         if self.unnamed:
             self._note(f"columns without a name are called {', '.join(self.unnamed)}")
 
@@ -327,6 +325,13 @@ class Table(ABC):
         if len(column) != self.n_rows:
             raise ValueError(f"column {name!r} has {len(column)} values, the table has {self.n_rows} rows.")
         return column
+
+
+def free_name(name: str, taken: Collection[str]) -> str:
+    """The name, with underscores after it where it is taken."""
+    while name in taken:
+        name += "_"
+    return name
 
 
 def check_names(names: Sequence[str], origin: str) -> None:

@@ -87,7 +87,7 @@ def columnar_writer(whole: Any, format: str, options: dict[str, Any] | None = No
 
 
 def json_writer(whole: Any, format: str) -> Writer:
-    """A function that writes a list of JSON objects, or one object a line."""
+    """A function that writes a list of JSON objects, or one object per line."""
     names = [as_json(name) for name in whole.column_names]
     start, between, end = ("[\n", ",\n", "\n]\n") if format == "json" else ("", "\n", "\n")
 

@@ -158,12 +158,8 @@ def _reduced(X: Any, table: CellsTable) -> np.ndarray:
 
 
 def _normalised(X: Any) -> Any:
-    import scipy.sparse as sp
+    """Logarithms of counts, after each cell was given the same total."""
+    from sklearn.preprocessing import normalize
 
-    totals = np.asarray(X.sum(axis=1)).ravel()
-    factors = TOTAL / np.where(totals > 0, totals, 1.0)
-    if sp.issparse(X):
-        X = sp.csr_matrix(sp.diags(factors.astype(np.float32)) @ X)
-        X.data = np.log1p(X.data)
-        return X
-    return np.log1p(X * factors[:, None].astype(np.float32))
+    X = normalize(X, norm="l1") * np.float32(TOTAL)
+    return X.log1p() if hasattr(X, "log1p") else np.log1p(X)

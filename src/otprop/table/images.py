@@ -1,4 +1,4 @@
-"""Columns of paths of pictures: recognised by their values, and made into vectors."""
+"""Columns of paths of pictures: recognised by their values, made into vectors by descriptors or a user's model."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Columns of numbers, one by one or all of a table in one block."""
+"""Columns of numbers, one by one or all of a table in one block, and columns that are vectors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One door for everything that holds rows: a table file, a folder of pictures or texts, cells, a database."""
+"""One door for everything that holds rows: table files, folders, cells, databases; and vectors beside a table."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from otprop._progress import ProgressCallback, no_progress
 from otprop.files import Table, TableError, listed, read_table, refuse_url
 from otprop.files._errors import one_line
+from otprop.files._table import free_name
 from otprop.table.cells import is_anndata, is_cells_file, read_cells, table_of_cells
 from otprop.table.database import is_database, read_database
 from otprop.table.errors import RequestError
@@ -176,10 +177,7 @@ def add_vectors(table: Table, path: str | os.PathLike[str]) -> None:
         raise RequestError("vectors", "every row of it has infinity or NaN.", str(path))
     if n_missing:
         table.notes.append(f"{n_missing} of {len(vectors)} rows of {place.name} have infinity or NaN")
-    name = place.stem
-    while name in table.names:
-        name += "_"
-    table.beside = {name: vectors}
+    table.beside = {free_name(place.stem, table.names): vectors}
 
 
 def is_dataset_folder(source: Any) -> bool:

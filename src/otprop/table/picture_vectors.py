@@ -1,4 +1,4 @@
-"""Vectors of picture files: made in parallel, and kept by content between runs."""
+"""Vectors of picture files: without a trained network, made in parallel, kept by content between runs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures in files: read safely, upright and in colour."""
+"""Files that are rows, read within bounds: bytes of any, pictures upright and in colour."""
 
 from __future__ import annotations
 
