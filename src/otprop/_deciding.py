@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from otprop._errors import warn
 from otprop._labels import UNLABELED, Labels
 from otprop._transport_base import TransportPropagator
 from otprop._validation import ParameterError, check_number
-from otprop._warnings import warn
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.propagation.calibration import Coverage, coverage_table

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from otprop._label_result import LabelResult
-from otprop._notebook import shown_progress
-from otprop._progress import ProgressCallback
+from otprop._progress import ProgressCallback, shown_progress
 from otprop._validation import did_you_mean
 from otprop.files import Table
 from otprop.labelling.job import Request, prepare

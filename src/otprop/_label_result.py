@@ -10,20 +10,16 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from otprop._notebook import shown_progress
 from otprop._predict import Model
-from otprop._progress import ProgressCallback
+from otprop._progress import ProgressCallback, shown_progress
 from otprop.files import LabelStudioTable, format_of_name, write_atomic
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
-from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
-from otprop.labelling.label_types import LabelType
 from otprop.labelling.methods import is_class_level
 from otprop.labelling.model import SavedModel, save_model
-from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
+from otprop.labelling.next_rows import explain_rows, needed_for, rows_to_fill_in, rows_to_review, suggest_next
 from otprop.labelling.outcome import Outcome, counted, error_text
-from otprop.labelling.output_columns import OutputColumns, label_column
-from otprop.labelling.review import rows_to_review
+from otprop.labelling.output_columns import LabelType, OutputColumns, label_column
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.class_errors import ClassErrors

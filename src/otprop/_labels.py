@@ -10,7 +10,7 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from otprop._warnings import warn
+from otprop._errors import warn
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row

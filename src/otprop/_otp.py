@@ -16,13 +16,13 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop import _parameters
 from otprop._deciding import DecidingPropagator
+from otprop._errors import warn
 from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
 from otprop._paper_otp import PaperOTP
 from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
 from otprop._votes import Voter, Votes, classes_of_votes, is_missing, judge_voters, read_votes
-from otprop._warnings import warn
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
 from otprop.loop.label_issues import LabelIssue, find_label_issues, label_trust

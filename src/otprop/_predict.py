@@ -13,10 +13,9 @@ import numpy as np
 from otprop._validation import ParameterError
 from otprop.files import Table
 from otprop.labelling.job import Job
-from otprop.labelling.label_types import as_column
 from otprop.labelling.model import SavedModel, load_model, predict_table
 from otprop.labelling.outcome import RowLabels
-from otprop.labelling.output_columns import OutputColumns, refuse_taken
+from otprop.labelling.output_columns import OutputColumns, as_column, refuse_taken
 from otprop.table.frame import is_frame, is_polars, with_columns
 from otprop.table.opening import as_table
 

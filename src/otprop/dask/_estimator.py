@@ -14,10 +14,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from otprop._errors import warn
 from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count, did_you_mean, forget_fit
-from otprop._warnings import warn
 from otprop.dask._cluster import (
     SHORT_OF_MEMORY,
     check_client,
@@ -27,10 +27,9 @@ from otprop.dask._cluster import (
     local_client,
     threads_for_fit,
 )
-from otprop.dask._landmarks import FAN_IN, LandmarkRule, Sample, make_sample, merge_samples
-from otprop.dask._model import LandmarkModel, slim
+from otprop.dask._landmarks import FAN_IN, LandmarkModel, LandmarkRule, Sample, make_sample, merge_samples, slim
+from otprop.dask._manifest import Tally
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
-from otprop.dask._tally import Tally
 from otprop.labelling.outcome import RowLabels
 from otprop.propagation.calibration import Coverage
 

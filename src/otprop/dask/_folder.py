@@ -15,8 +15,7 @@ from otprop._progress import ProgressCallback, no_progress
 from otprop.dask._cluster import ClusterError, reason_of, run_each
 from otprop.dask._inputs import InputFile, changes, check_schemas, find_files, first_rows, inspect_file
 from otprop.dask._landmarks import FAN_IN, LandmarkRule, merge_samples
-from otprop.dask._manifest import Manifest, State, digest_of
-from otprop.dask._tally import Tally
+from otprop.dask._manifest import Manifest, State, Tally, digest_of
 from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
 from otprop.files import TableError, listed
 from otprop.labelling.job import Request

@@ -14,10 +14,8 @@ import numpy as np
 from otprop._label_result import LabelResult
 from otprop.dask._cluster import threads_for_fit
 from otprop.dask._inputs import InputFile
-from otprop.dask._landmarks import LandmarkRule, Sample, make_sample
-from otprop.dask._manifest import State, digest_of
-from otprop.dask._model import LandmarkModel, slim
-from otprop.dask._tally import Tally
+from otprop.dask._landmarks import LandmarkModel, LandmarkRule, Sample, make_sample, slim
+from otprop.dask._manifest import State, Tally, digest_of
 from otprop.files import Reading, Table, TableError, write_atomic
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
