@@ -13,7 +13,7 @@ from otprop._label_result import LabelResult
 from otprop._progress import ProgressCallback, shown_progress
 from otprop._validation import did_you_mean
 from otprop.files import Table
-from otprop.labelling.job import Request, prepare
+from otprop.labelling.job import Request, files_among, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
 from otprop.table.cells import is_anndata
@@ -186,6 +186,7 @@ def label(
         request = _with_target(request, table)
         call = _python_call(data, request, output, opening)
         job = prepare(table, request, output=output, frame=frame, call=call)
+        job.inputs += files_among(labels, vectors)
         return LabelResult(job, job.run(report))
 
 

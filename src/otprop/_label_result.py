@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -12,9 +13,9 @@ import numpy as np
 
 from otprop._predict import Model
 from otprop._progress import ProgressCallback, shown_progress
-from otprop.files import LabelStudioTable, format_of_name, write_atomic
+from otprop.files import LabelStudioTable, TableError, check_output, format_of_name, write_atomic
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
-from otprop.labelling.job import Job
+from otprop.labelling.job import Job, files_among
 from otprop.labelling.methods import is_class_level
 from otprop.labelling.model import SavedModel, save_model
 from otprop.labelling.next_rows import explain_rows, needed_for, rows_to_fill_in, rows_to_review, suggest_next
@@ -27,6 +28,7 @@ from otprop.report.page import display_text
 from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns
+from otprop.table.opening import holds_row
 
 MAX_CLASSES = 20  # rows of the summary in a notebook
 MAX_IN_REPR = 4  # classes
@@ -305,7 +307,8 @@ class LabelResult:
             raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
         if drawn:
             later = replace(later, drawn=frozenset(later.labels))
-        job = self.job.with_labels(later, "labels", new_classes=new_classes)
+        job = self.job.with_labels(later, new_classes=new_classes)
+        job.inputs += files_among(labels)
         with shown_progress(progress) as report:
             return LabelResult(job, job.run(report))
 
@@ -440,6 +443,7 @@ class LabelResult:
     ) -> None:
         """Write several files, the table last: its presence means success."""
         job, outcome = self.job, self.outcome
+        self._check_outputs(model, report, table, force=force)
         page = ""
         if report is not None:
             from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page
@@ -448,8 +452,7 @@ class LabelResult:
         if model is not None:
             save_model(model, SavedModel.of_job(job), force=force, made_from=job.table.path)
         if report is not None:
-            path = job.table.path
-            write_atomic(report, page, force, [] if path is None else [path], mode_like=path)
+            write_atomic(report, page, force, job.inputs, mode_like=job.table.path)
         if table is not None:
             kind = None if hasattr(table, "write") else format_of_name(Path(str(table)))
             if isinstance(job.table, LabelStudioTable) and kind in (None, job.table.kind):
@@ -471,7 +474,19 @@ class LabelResult:
         """
         if not isinstance(self.job.table, LabelStudioTable):
             raise RequestError("path", f"is for tasks of Label Studio; {self.job.table.origin} has none. Use `write`.")
+        self._check_outputs(path, force=force)
         self._write_predictions(self.job.table, path, model_version, force)
+
+    def _check_outputs(self, *outputs: Any, force: bool) -> None:
+        """Refuse what could not be written, before any work; what rows and labels were read from is never written."""
+        source = self.job.table.origin
+        for path in outputs:
+            if not isinstance(path, (str, PathLike)):
+                continue
+            if any(holds_row(source, path, labels) for labels in (None, ())):  # in a folder without labels, and with
+                what = f"{path} is one of the files of the input {source}, which are never written"
+                raise TableError(what, "choose another output")
+            check_output(Path(path), force, self.job.inputs)
 
     def _write_predictions(
         self, tasks: LabelStudioTable, out: str | Path | BinaryIO, model_version: str, force: bool

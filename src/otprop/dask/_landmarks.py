@@ -7,7 +7,7 @@ that number, the largest classes are cut to a common size by the same hash.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -33,20 +33,12 @@ ROWS_AT_ONCE = 2**17  # rows predicted at once: bounds the memory, and has no ef
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of some partitions that may be landmarks, in the order of their numbers.
+    """Rows of some partitions that may be landmarks, in the order of their numbers."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, their numbers among all rows
-    keys : list, the label of each row as something hashable, None where it is unlabelled
-    parts : tuple of arrays, frames or sparse matrices, with one entry per row
-    n_labeled, n_unlabeled : int, of all rows that were looked at
-    """
-
-    numbers: np.ndarray
-    keys: list[Hashable]
-    parts: tuple[Any, ...]
-    n_labeled: int
+    numbers: np.ndarray  # int64, their numbers among all rows
+    keys: list[Hashable]  # the label of each row as something hashable, None where it is unlabelled
+    parts: tuple[Any, ...]  # arrays, frames or sparse matrices, with one entry per row
+    n_labeled: int  # of all rows that were looked at
     n_unlabeled: int
 
     def take(self, places: np.ndarray) -> Sample:
@@ -61,18 +53,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class LandmarkRule:
-    """How landmarks are chosen.
+    """How landmarks are chosen."""
 
-    Attributes
-    ----------
-    landmarks : int, how many unlabelled rows at most, and how many labelled ones at most
-    seed : int
-    limit : int, unlabelled rows with a larger hash are not looked at
-    """
-
-    landmarks: int
+    landmarks: int  # how many unlabelled rows at most, and how many labelled ones at most
     seed: int
-    limit: int = MAX_HASH
+    limit: int = MAX_HASH  # unlabelled rows with a larger hash are not looked at
 
     def with_limit_for(self, n_rows: int) -> LandmarkRule:
         """Let pass a few more rows than are needed: a partition then sends its share, and not all it has."""
@@ -146,6 +131,13 @@ def merge_samples(samples: Sequence[Sample], choice: LandmarkRule) -> Sample:
     return merged.take(places)
 
 
+def merge_as_tree(samples: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
+    """One sample of several that are computed elsewhere; `merge` makes one of at most `FAN_IN`."""
+    while len(samples) > 1:
+        samples = [merge(samples[start : start + FAN_IN]) for start in range(0, len(samples), FAN_IN)]
+    return samples[0]
+
+
 def concatenate(parts: Sequence[Any]) -> Any:
     """Arrays, frames or sparse matrices, one below the other."""
     if hasattr(parts[0], "iloc"):
@@ -176,20 +168,12 @@ def _common_size(sizes: np.ndarray, total: int) -> int:
 
 @dataclass(frozen=True)
 class LandmarkModel:
-    """An estimator fitted on landmarks, and their numbers among all rows.
+    """An estimator fitted on landmarks, and their numbers among all rows."""
 
-    Attributes
-    ----------
-    estimator : OTP, fitted and frozen
-    numbers : ndarray of int64, ascending, of the rows it was fitted on
-    n_unlabeled : int, unlabelled rows of the whole table
-    marker : what stood for "unlabelled" in y
-    """
-
-    estimator: OTP
-    numbers: np.ndarray
-    n_unlabeled: int = 0
-    marker: Any = None
+    estimator: OTP  # fitted and frozen
+    numbers: np.ndarray  # int64, ascending, of the rows it was fitted on
+    n_unlabeled: int = 0  # unlabelled rows of the whole table
+    marker: Any = None  # what stood for "unlabelled" in y
 
     @cached_property
     def _codes(self) -> np.ndarray:
@@ -214,13 +198,8 @@ class LandmarkModel:
     def label(self, X: Any, given_codes: np.ndarray | None, first_row: int | None) -> RowLabels:
         """Label the rows of a partition.
 
-        Parameters
-        ----------
-        X : array, frame or sparse matrix of shape (n_rows, n_features)
-        given_codes : ndarray of int, the class number of each row, -1 where it is unlabelled; None for rows that come
-            later, all of which get a label
-        first_row : int or None, the number of its first row; None for rows that no landmark is among
-
+        `given_codes` are the class numbers of the rows, -1 where one is unlabelled; None for rows that come later, all
+        of which get a label. `first_row` is the number of its first row; None for rows that no landmark is among.
         Landmarks keep what the fit gave them, and given labels stay. The others are predicted, each alone: how rows
         are cut into partitions has no effect.
         """

@@ -29,21 +29,13 @@ UNIT = 2**30  # sums of fractions are sums of whole numbers of 1 / UNIT: their o
 
 @dataclass(frozen=True)
 class Tally:
-    """Counts of the rows of some partitions; they add up.
+    """Counts of the rows of some partitions; they add up."""
 
-    Attributes
-    ----------
-    given, labeled : list of int, rows of each class whose label was given, or found
-    abstained : int, rows without a label
-    bins : dict of int to int, unlabelled rows by their confidence in thousandths
-    doubts : dict of int to int, the sum of one minus their confidence, in units of 1 / UNIT
-    """
-
-    given: list[int]
-    labeled: list[int]
-    abstained: int
-    bins: dict[int, int]
-    doubts: dict[int, int]
+    given: list[int]  # rows of each class whose label was given
+    labeled: list[int]  # or found
+    abstained: int  # rows without a label
+    bins: dict[int, int]  # unlabelled rows by their confidence in thousandths
+    doubts: dict[int, int]  # the sum of one minus their confidence, in units of 1 / UNIT
 
     @classmethod
     def of(cls, labels: RowLabels, n_classes: int) -> Self:
@@ -131,27 +123,16 @@ def is_count(value: Any) -> bool:
 
 @dataclass(frozen=True)
 class Manifest:
-    """How the outputs of a folder were made.
+    """How the outputs of a folder were made."""
 
-    Attributes
-    ----------
-    version : str, of otprop
-    options : dict, what the result depends on
-    inputs : dict of name to [name, bytes, time of change]
-    starts : dict of name to the number of the first row; a file that could not be sampled has none
-    model_digest, landmarks_digest : str, SHA-256 of the files
-    codes : dict of label as text to class number
-    summary : dict, what the fit found, for messages
-    """
-
-    version: str
-    options: dict[str, Any]
-    inputs: dict[str, list[Any]]
-    starts: dict[str, int]
-    model_digest: str
+    version: str  # of otprop
+    options: dict[str, Any]  # what the result depends on
+    inputs: dict[str, list[Any]]  # by name [name, bytes, time of change]
+    starts: dict[str, int]  # by name the number of the first row; a file that could not be sampled has none
+    model_digest: str  # SHA-256 of the file
     landmarks_digest: str = ""
-    codes: dict[str, int] = field(default_factory=dict)
-    summary: dict[str, Any] = field(default_factory=dict)
+    codes: dict[str, int] = field(default_factory=dict)  # label as text to class number
+    summary: dict[str, Any] = field(default_factory=dict)  # what the fit found, for messages
 
     def write(self, state: State) -> None:
         """Write it in one step."""

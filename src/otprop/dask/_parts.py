@@ -31,20 +31,12 @@ def is_distributed(data: Any) -> bool:
 
 @dataclass(frozen=True)
 class Parts:
-    """The partitions of a collection.
+    """The partitions of a collection."""
 
-    Attributes
-    ----------
-    rows : list of Delayed, the rows of each partition
-    labels : list of Delayed, the labels of each; empty where there are none
-    lengths : list of int, the number of rows of each
-    frame : Dask frame or None, which results take their divisions and their index from
-    """
-
-    rows: list[Any]
-    labels: list[Any]
-    lengths: list[int]
-    frame: Any = field(default=None, repr=False)
+    rows: list[Any]  # Delayed, the rows of each partition
+    labels: list[Any]  # Delayed, the labels of each; empty where there are none
+    lengths: list[int]  # the number of rows of each
+    frame: Any = field(default=None, repr=False)  # Dask frame or None, which results take divisions and index from
 
     @property
     def n_rows(self) -> int:
