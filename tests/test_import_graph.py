@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "_validation": {"_errors"},
     "_saving": set(),
     "_progress": {"_errors"},
-    "_labels": {"_errors"},
+    "_labels": {"_errors", "_validation"},
     "_votes": {"_labels", "_saving", "_validation"},
     "geometry": {"_saving", "_validation"},
     "transport": {"_saving", "_validation", "geometry"},
@@ -66,7 +66,7 @@ ALLOWED: dict[str, set[str]] = {
         *("files", "geometry", "labelling", "propagation", "table"),
     },
     "studio": {
-        *("__init__", "_errors", "_label_result", "_progress", "_votes"),
+        *("__init__", "_errors", "_label_result", "_progress", "_validation", "_votes"),
         *("files", "labelling", "loop", "report", "table"),
     },
     "cli": {

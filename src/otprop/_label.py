@@ -343,13 +343,8 @@ def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by the names they have now; refuse those that never were."""
     for name in old_names:
         if name not in _OLD_NAMES:
-            known = [
-                *(_ARGUMENTS.get(one.name, one.name) for one in fields(Request)),
-                "prefix",
-                "fill",
-                "probabilities",
-                "progress",
-            ]
+            known = [_ARGUMENTS.get(one.name, one.name) for one in (*fields(Request), *fields(OutputColumns))]
+            known.append("progress")
             raise TypeError(f"unexpected argument {name!r}{did_you_mean(name, known) or '.'}")
         message = f"{name} is now called {_OLD_NAMES[name]}; the old name goes with version 0.4."
         warnings.warn(message, FutureWarning, stacklevel=4)
@@ -369,32 +364,21 @@ def _python_call(data: Any, request: Request, output: OutputColumns, opening: Ma
     """The call that repeats this, without what is as usual."""
     first = repr(Path(data).name) if isinstance(data, (str, PathLike)) else "data"
     usual = {**vars(Request(request.target)), **vars(OutputColumns())}
+    given = {name: _text(name, value) for name, value in {**vars(request), **vars(output), **opening}.items()}
     more = [
-        f"{_ARGUMENTS.get(name, name)}={_text(name, value)}"
-        for name, value in {**vars(request), **vars(output), **opening}.items()
-        if name != "target" and (_is_long(name, value) or value != usual.get(name))
+        f"{_ARGUMENTS.get(name, name)}={text}"
+        for name, text in given.items()
+        if name != "target" and text != _text(name, usual.get(name))
     ]
     return f"otprop.label({', '.join([first, repr(request.target), *more])})"
 
 
-def _is_long(name: str, value: Any) -> bool:
-    """Whether a value is data, not to be repeated."""
-    if name == "votes":
-        return not isinstance(value, (list, tuple))
-    if name in ("chosen", "groups"):
-        return value is not None and not isinstance(value, str)
-    if name in ("labels", "vectors", "votes_file"):
-        return value is not None and not isinstance(value, (str, PathLike))
-    return name == "corrections" and not isinstance(value, (str, PathLike, list, tuple))
-
-
 def _text(name: str, value: Any) -> str:
-    if _is_long(name, value):
-        return "..."
-    if name in ("labels", "vectors", "votes_file"):
-        return repr(Path(value).name)
-    if name == "corrections":
-        parts = value if isinstance(value, (list, tuple)) else [value]
-        names = [Path(part).name if isinstance(part, (str, PathLike)) else ... for part in parts]
-        return repr(names if isinstance(value, (list, tuple)) else names[0]).replace("Ellipsis", "...")
-    return repr(value)
+    """An argument of the call; of a file its name, and "..." for data, which is not repeated."""
+    in_list = isinstance(value, (list, tuple))
+    if name == "corrections" and in_list:
+        return f"[{', '.join(_text(name, part) for part in value)}]"
+    if name in ("labels", "vectors", "votes_file", "corrections") and value is not None:
+        return repr(Path(value).name) if isinstance(value, (str, PathLike)) else "..."
+    is_data = not in_list if name == "votes" else value is not None and not isinstance(value, str)
+    return "..." if name in ("votes", "chosen", "groups") and is_data else repr(value)

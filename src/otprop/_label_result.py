@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
@@ -137,8 +138,7 @@ class LabelResult:
 
     @cached_property
     def _label_type(self) -> LabelType:
-        job = self.job
-        return LabelType(job.table, job.target.name, job.target.values, job.in_table, self.frame)
+        return LabelType(self.job)
 
     def review(self, n: int = 20) -> Any:
         """The rows of `table` to look at first: the least certain ones that differ from each other.
@@ -315,10 +315,7 @@ class LabelResult:
     @property
     def class_errors(self) -> Any:
         """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence."""
-        import pandas as pd
-
-        names = [one.name for one in fields(ClassErrors)]
-        return pd.DataFrame([asdict(line) for line in self.outcome.class_errors], columns=names)
+        return _frame_of(ClassErrors, self.outcome.class_errors)
 
     def coverage(self) -> Any:
         """Expected error if only the most confident rows are labelled.
@@ -329,10 +326,7 @@ class LabelResult:
             For each `share` of the rows: `n_rows`, `confidence` (the value of ``abstain_below``), `expected_error`, and
             its 90 % interval `low` and `high`; empty for a method without confidence.
         """
-        import pandas as pd
-
-        names = [one.name for one in fields(Coverage)]
-        return pd.DataFrame([asdict(line) for line in self.outcome.coverage], columns=names)
+        return _frame_of(Coverage, self.outcome.coverage)
 
     def label_sets(self, coverage: float = 0.9) -> Any:
         """A set of classes per row that contains the true class with probability `coverage`.
@@ -527,6 +521,13 @@ class LabelResult:
         drawing = small_map(self.job, self.outcome)
         both = f'<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">{table}{drawing}</div>'
         return f"<p>{escape(_headline(self.outcome))}</p>{both}"
+
+
+def _frame_of(kind: Any, records: Sequence[Any]) -> Any:
+    """Records as a DataFrame, one per line."""
+    import pandas as pd
+
+    return pd.DataFrame([asdict(one) for one in records], columns=[one.name for one in fields(kind)])
 
 
 def _headline(outcome: Outcome) -> str:

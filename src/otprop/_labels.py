@@ -11,6 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
 from otprop._errors import warn
+from otprop._validation import ParameterError, is_missing
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
@@ -143,6 +144,43 @@ def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         )
     weights[labels.labeled] = given
     return weights
+
+
+def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
+    """The number of each row's group, -1 where unlabelled; None without groups, or with one row in each."""
+    if groups is None:
+        return None
+    values = np.asarray(groups, dtype=object)
+    if values.shape != labels.codes.shape:
+        raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
+    given = values[labels.labeled]
+    missing = [number for number, value in enumerate(given) if is_missing(value)]
+    if missing:
+        raise ParameterError(
+            "groups",
+            f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
+            "Fill them; a row that belongs to no group is its own group.",
+        )
+    names, number = np.unique([str(value) for value in given], return_inverse=True)
+    if len(names) == len(given):
+        return None
+    found = np.full(len(values), -1)
+    found[labels.labeled] = number
+    return found
+
+
+def chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
+    """Which labels were picked and not drawn at random; None if all were drawn at random."""
+    if chosen is None:
+        return None
+    picked = np.asarray(chosen)
+    if picked.shape != labels.codes.shape:
+        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
+    if picked.dtype != bool:
+        if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
+            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
+        picked = picked.astype(bool)
+    return picked if picked[labels.labeled].any() else None
 
 
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:

@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from otprop._labels import class_list, class_numbers, encode_given_labels
 from otprop._saving import saved_as
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, is_missing
 
 SILENT = -1  # the code of a voter that does not vote on a row
 MAX_VOTERS = 1000
@@ -275,13 +275,6 @@ def _objects(values: Any) -> np.ndarray:
 def _missing(column: np.ndarray, marker: Any = None) -> np.ndarray:
     """Where an entry is None, NaN, NaT, NA or the marker."""
     return np.array([is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
-
-
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return np.ndim(value) == 0 and bool(value != value)
 
 
 def _as_classes(values: np.ndarray, classes: np.ndarray) -> Sequence[Any]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +16,9 @@ from otprop.labelling.outcome import RowLabels
 from otprop.table.errors import ColumnError, Hint, RequestError
 from otprop.table.frame import in_type_of, is_polars
 from otprop.table.target import holds_no_label
+
+if TYPE_CHECKING:
+    from otprop.labelling.job import Job
 
 PARTS = ("certainty", "confidence", "novelty", "round", "source")  # after the label, in this order
 _OF_CONFIDENCE = ("confidence", "novelty")
@@ -27,18 +30,11 @@ _LARGEST = 2.0**63
 
 @dataclass(frozen=True)
 class OutputColumns:
-    """Which columns are added.
+    """Which columns are added."""
 
-    Attributes
-    ----------
-    prefix : str or None, of their names; None for the target and an underscore
-    fill : bool, the labels go into the target column itself
-    probabilities : bool, a column for every class
-    """
-
-    prefix: str | None = None
-    fill: bool = False
-    probabilities: bool = False
+    prefix: str | None = None  # of their names; None for the target and an underscore
+    fill: bool = False  # the labels go into the target column itself
+    probabilities: bool = False  # a column for every class
 
     def names(self, target: str, classes: Sequence[str], parts: Sequence[str]) -> list[str]:
         """The names of the columns in order: the label, these parts, and the probabilities of the classes."""
@@ -210,23 +206,14 @@ def _is_written(text: str, number: type) -> bool:
 
 
 class LabelType:
-    """The labels of a table by class number, and columns of them in the type of the target.
+    """The labels of a job by class number (`classes`), and columns of them in the type of the target.
 
-    Parameters
-    ----------
-    table : Table
-    target : str, the column with the labels; need not be in the table
-    values : sequence, the classes as the cells of the table have them, by number
-    in_table : ndarray of bool of shape (n_rows,), the rows whose label is in the table
-    frame : DataFrame that the table was made from, or None for a file
-
-    Attributes
-    ----------
-    classes : list, the labels by class number
-    column : Series of the frame, or of the cells of the file, with the labels that are there; None without a target
+    `column` is the Series of the frame, or of the cells of the file, with the labels that are there; None where the
+    table has no target yet.
     """
 
-    def __init__(self, table: Table, target: str, values: Sequence[Any], in_table: np.ndarray, frame: Any) -> None:
+    def __init__(self, job: Job) -> None:
+        table, frame, target, values = job.table, job.frame, job.target.name, job.target.values
         self.column: Any = None
         self.classes = list(values)
         if target not in table.names:
@@ -239,7 +226,7 @@ class LabelType:
             self.column = frame.to_series(table.names.index(target))
         else:
             self.column = frame.iloc[:, table.names.index(target)]
-            rows = np.flatnonzero(in_table)[::-1]
+            rows = np.flatnonzero(job.in_table)[::-1]
             there = dict(zip(table.cells(target)[rows], self.column.iloc[rows], strict=True))
             self.classes = [there.get(value, value) for value in values]
 

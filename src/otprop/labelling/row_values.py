@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from otprop._validation import is_missing
 from otprop.files import Table, listed
 from otprop.labelling.outcome import counted
-from otprop.table.columns import is_missing, shown
+from otprop.table.columns import shown
 from otprop.table.errors import RequestError, unknown_name
 
 LISTED = 6
