@@ -1,4 +1,4 @@
-"""Methods of `OTP` about which errors count: objectives, errors by class, guarantees, labels needed."""
+"""Predictions of `OTP`, and what follows from them: objectives, errors by class, guarantees, labels needed."""
 
 from __future__ import annotations
 

@@ -180,7 +180,8 @@ def label(
     ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
     """
     request = _request(locals())
-    output, frame, opening = OutputColumns(prefix, fill, probabilities), _kept_frame(data), _opening(locals())
+    output, frame = OutputColumns(prefix, fill, probabilities), _kept_frame(data)
+    opening = {"labels": labels, "use_rep": use_rep, "graph": graph, "vectors": vectors}
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report, **opening)
         request = _with_target(request, table)
@@ -327,11 +328,6 @@ def _request(arguments: Mapping[str, Any]) -> Request:
     asked = {one.name: named[one.name] for one in fields(Request) if one.name in named}
     target = None if named["target"] is None else str(named["target"])
     return Request(**{**asked, "target": target, "settings": named.get("settings") or {}})
-
-
-def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that say how `data` is read."""
-    return {name: arguments[name] for name in ("labels", "use_rep", "graph", "vectors")}
 
 
 def _with_target(request: Request, table: Table) -> Request:

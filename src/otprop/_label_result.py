@@ -17,7 +17,6 @@ from otprop._progress import ProgressCallback, shown_progress
 from otprop.files import LabelStudioTable, TableError, check_output, format_of_name, write_atomic
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
 from otprop.labelling.job import Job, files_among
-from otprop.labelling.methods import is_class_level
 from otprop.labelling.model import SavedModel, save_model
 from otprop.labelling.next_rows import explain_rows, needed_for, rows_to_fill_in, rows_to_review, suggest_next
 from otprop.labelling.outcome import Outcome, counted, error_text
@@ -84,7 +83,7 @@ class LabelResult:
     @cached_property
     def model(self) -> Model:
         """The fitted model: ``predict`` labels new rows, ``classes`` are the labels."""
-        return Model._of_job(self.job, self.classes)
+        return Model(SavedModel.of_job(self.job, self.classes))
 
     @property
     def estimator(self) -> Any:
@@ -345,36 +344,25 @@ class LabelResult:
         """
         import pandas as pd
 
-        members = self._with_confidence().label_sets(coverage).members
+        members = self.job.calibrated.label_sets(coverage).members
         columns = pd.Index(self.classes, dtype=object)
         return pd.DataFrame(members, index=self._index(list(range(len(members)))), columns=columns)
 
     def confidence_for_risk(self, risk: float, level: float = 0.9) -> float:
         """The lowest confidence above which the error is at most `risk`, with probability `level`.
 
-        As in `OTP.confidence_for_risk`, which says what it assumes; an error of 2 % takes at least 114 labels.
+        As in `OTP.confidence_for_risk`, which says what it assumes, and raises an error where there are too few labels:
+        an error of 2 % takes at least 114.
 
         Parameters
         ----------
-        risk : float between 0 and 1
-        level : float between 0 and 1
+        risk, level : float between 0 and 1
 
         Returns
         -------
         float, the value for ``abstain_below``
-
-        Raises
-        ------
-        ValueError
-            If there are too few labels, or too many of the most confident ones are wrong.
         """
-        return float(self._with_confidence().confidence_for_risk(risk, level))
-
-    def _with_confidence(self) -> Any:
-        """The estimator, if it has calibrated probabilities."""
-        if not is_class_level(self.estimator):
-            raise RequestError("method", f"{self.job.request.method!r} does not estimate its error.")
-        return self.estimator
+        return float(self.job.calibrated.confidence_for_risk(risk, level))
 
     def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
         """Label new rows, as `Model.predict` does.

@@ -19,18 +19,11 @@ SUREST = 0.2  # share of the labels with the surest class; a contradiction there
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels as class numbers.
+    """A column of labels as class numbers."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, -1 where a row is unlabelled
-    classes : ndarray, the label of each class number, sorted
-    marker : the value that means "unlabelled" (-1 if there is none)
-    """
-
-    codes: np.ndarray
-    classes: np.ndarray
-    marker: Any
+    codes: np.ndarray  # -1 where a row is unlabelled
+    classes: np.ndarray  # the label of each class number, sorted
+    marker: Any  # the value that means "unlabelled" (-1 if there is none)
 
     @property
     def labeled(self) -> np.ndarray:
@@ -250,7 +243,9 @@ def _from_sequence(y: Any) -> np.ndarray:
     if not all(isinstance(entry, list) for entry in entries):
         _refuse_nested(entries)
     try:
-        array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
+        kinds = {_kind(entry) for entry in entries}
+        mixed = len(kinds) > 1 or "missing" in kinds
+        array = np.empty(len(entries), dtype=object) if mixed else np.asarray(entries)
     except ValueError as error:
         raise ValueError("y must be a column of labels, one per row; got lists of different lengths.") from error
     if array.dtype == object and array.ndim == 1:
@@ -258,23 +253,14 @@ def _from_sequence(y: Any) -> np.ndarray:
     return array
 
 
-def _mixed(entries: list[Any]) -> bool:
-    kinds = {_kind(entry) for entry in entries}
-    return len(kinds) > 1 or "missing" in kinds
-
-
 def _kind(entry: Any) -> str:
-    if entry is None or _is_na(entry):
+    if entry is None or type(entry).__name__ in {"NAType", "NaTType"}:
         return "missing"
     if isinstance(entry, (bool, np.bool_)):
         return "bool"
     if isinstance(entry, (int, float, np.integer, np.floating)):
         return "number"
     return type(entry).__name__
-
-
-def _is_na(entry: Any) -> bool:
-    return type(entry).__name__ in {"NAType", "NaTType"}
 
 
 _MARKERS: dict[str, Callable[[Any], bool]] = {

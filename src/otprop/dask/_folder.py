@@ -104,8 +104,6 @@ def label_folder(
                 "least as many landmarks as rows, or label each file by itself.",
             )
         if manifest is None:
-            choice = LandmarkRule(landmarks, request.seed).with_limit_for(run.n_rows)
-            sample, starts = run.sample(columns, target, choice)
             task = FitTask(
                 origin=folder.pattern,
                 request=request,
@@ -119,10 +117,7 @@ def label_folder(
                 map=map,
                 call=call,
             )
-            run.state.set_mode(file.mode for file in run.files)
-            manifest = Manifest(otprop.__version__, options, run.stamps, starts, **run.fit(sample, task))
-            run.begin()  # once there is a model: a refusal leaves nothing behind
-            manifest.write(run.state)
+            manifest = run.start_over(columns, LandmarkRule(landmarks, request.seed), task, options)
         else:
             run.begin()
             if report is not None and not os.path.exists(report):
@@ -332,6 +327,17 @@ class _Run:
                 file=out,
                 arguments=[("force", True)],
             )
+
+    def start_over(
+        self, columns: Sequence[str], choice: LandmarkRule, task: FitTask, options: dict[str, Any]
+    ) -> Manifest:
+        """Choose the landmarks, fit on them, and write the manifest."""
+        sample, starts = self.sample(columns, task.target, choice.with_limit_for(self.n_rows))
+        self.state.set_mode(file.mode for file in self.files)
+        manifest = Manifest(otprop.__version__, options, self.stamps, starts, **self.fit(sample, task))
+        self.begin()  # once there is a model: a refusal leaves nothing behind
+        manifest.write(self.state)
+        return manifest
 
     def sample(self, columns: Sequence[str], target: TargetCells, choice: LandmarkRule) -> tuple[Any, dict[str, int]]:
         """The landmarks as a future, and the number of the first row of each file that was sampled."""

@@ -19,7 +19,6 @@ from otprop.dask._manifest import State, Tally, digest_of
 from otprop.files import Reading, Table, TableError, write_atomic
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
-from otprop.labelling.outcome import RowLabels
 from otprop.labelling.output_columns import OutputColumns, refuse_taken
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_arrow, table_of_frame
@@ -213,7 +212,11 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
     saved, model = task.files.load()
     table = file.read()
     saved.check_columns(table.names)
-    labels = _labels(table, saved, model, first_row, task)
+    if model is None:
+        labels = predict_table(saved, saved.frame(table))
+    else:
+        given = None if task.target is None else _given_codes(table, task.target, task.codes)
+        labels = model.label(saved.features.transform(saved.frame(table)), given, first_row)
     added, fill = task.output.written(labels, table, saved.target, saved.classes, saved.values)
     refuse_taken(table, list(added), saved.target)
     if not state.may_replace(file.name):
@@ -242,28 +245,18 @@ def _load_once(files: ModelFiles) -> tuple[SavedModel, LandmarkModel | None]:
     return saved, LandmarkModel(saved.estimator, numbers)
 
 
-def _labels(
-    table: Table, saved: SavedModel, model: LandmarkModel | None, first_row: int | None, task: LabelTask
-) -> RowLabels:
-    """The labels of the rows of a file."""
-    if model is None:
-        return predict_table(saved, saved.frame(table))
-    vectors = saved.features.transform(saved.frame(table))
-    return model.label(vectors, None if task.target is None else _given_codes(table, task), first_row)
-
-
-def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
-    assert task.target is not None
-    if task.target.name not in table.names:
+def _given_codes(table: Table, target: TargetCells, codes: Mapping[str, int]) -> np.ndarray:
+    """The class number of each given label, -1 where a row has none."""
+    if target.name not in table.names:
         return np.full(table.n_rows, -1)
-    keys = task.target.keys(table.cells(task.target.name))
-    unknown = next((key for key in keys if key is not None and key not in task.codes), None)
+    keys = target.keys(table.cells(target.name))
+    unknown = next((key for key in keys if key is not None and key not in codes), None)
     if unknown is not None:
         raise TableError(
             f"{table.origin} has the label {unknown!r}, which no file had when the model was made",
             "start over with {}",
             file=table.origin,
-            column=task.target.name,
+            column=target.name,
             arguments=[("force", True)],
         )
-    return np.array([-1 if key is None else task.codes[str(key)] for key in keys], dtype=np.intp)
+    return np.array([-1 if key is None else codes[str(key)] for key in keys], dtype=np.intp)

@@ -1,27 +1,33 @@
-"""Labels from a review or from suggested rows: read, checked against the table, and put into its target."""
+"""The labels of a table: those of its target, and those from a review or suggested rows, checked against it."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from os import PathLike
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otprop._validation import did_you_mean
 from otprop.files import NoRowsError, Table, listed, read_table
 from otprop.loop.label_issues import LabelIssue
 from otprop.table.columns import shown
-from otprop.table.errors import Hint, RequestError
+from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.frame import is_frame, is_polars, table_of_frame
-from otprop.table.target import ClassNames, holds_no_label
+from otprop.table.target import ClassNames, Target, holds_no_label, read_target
+
+if TYPE_CHECKING:
+    from otprop.labelling.job import Request
 
 ROW, LABEL, WAS, REASON, DIGEST = "row", "label", "was", "reason", "file_digest"
 GIVEN, SUGGESTED, PROBABILITY = "given", "suggested", "probability"
 WITH_LABEL = {ROW, LABEL, WAS, GIVEN, SUGGESTED, PROBABILITY, DIGEST}  # of the page's corrections and of label issues
 RANDOM = "random"  # the reason of a row that was drawn, and not picked for what it is
 LISTED = 6
+LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
 
 
 @dataclass(frozen=True)
@@ -243,6 +249,39 @@ def checked_row(cell: Any, first: int, table: Table, parameter: str, where: str 
             f"{verb} the row {cell!r}{where}: {table.origin} has {table.n_rows} rows, counted from {start}.",
         )
     return row
+
+
+def labels_of(
+    table: Table, request: Request, corrections: Corrections, allow_few: bool, allow_complete: bool
+) -> tuple[Target, np.ndarray, np.ndarray, list[str]]:
+    """The labels of the table and the corrections, which rows have one in the table, which a new one, and notes."""
+    cells, notes = _target_cells(table, request.target, may_be_new=bool(corrections.labels) or allow_few)
+    options: dict[str, Any] = {"merge": request.merge_labels, "numeric_classes": request.numeric_classes}
+    read = partial(read_target, name=request.target, unlabeled=request.unlabeled)
+    if not corrections.labels:
+        target = read(cells, **options, allow_few=allow_few, allow_complete=allow_complete)
+        return target, target.given, np.zeros(table.n_rows, dtype=bool), notes + corrections.notes
+    before = read(cells, numeric_classes=True, allow_few=True, allow_complete=True)
+    cells[~before.given] = None
+    new_classes = request.new_classes or request.merge_labels
+    cells, corrected, more = corrected_cells(cells, corrections, request.target, new_classes)
+    target = read(cells, **options, allow_few=allow_few, allow_complete=True)
+    return target, before.given, corrected & target.given, notes + more
+
+
+def _target_cells(table: Table, name: str, *, may_be_new: bool) -> tuple[np.ndarray, list[str]]:
+    """The cells of the target, all empty where it is a new column, and notes."""
+    if name in table.names:
+        return table.cells(name).copy(), []
+    if name in table.unread:
+        why = table.unread[name]
+        raise RequestError("target", why if why.endswith(".") else f"{why}. Save it as text or numbers.", name)
+    if not may_be_new:
+        raise RequestError("target", unknown_name("column", name, table.names), name)
+    if did_you_mean(name, table.names, cutoff=LIKE_A_COLUMN):
+        why = f"{unknown_name('column', name, table.names)} A new column must be less like it."
+        raise RequestError("target", why, name)
+    return np.full(table.n_rows, None, dtype=object), [f"{table.origin} has no column {name!r} yet"]
 
 
 def corrected_cells(

@@ -10,19 +10,18 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from functools import partial
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
 from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
-from otprop._validation import did_you_mean
-from otprop.files import Table
-from otprop.labelling.corrections import Corrections, corrected_cells, read_corrections
+from otprop._validation import is_missing
+from otprop.files import Table, listed
+from otprop.labelling.corrections import Corrections, labels_of, read_corrections
 from otprop.labelling.fit_notes import fit_notes
 from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
-from otprop.labelling.outcome import Outcome, RowLabels, outcome_of
+from otprop.labelling.outcome import Outcome, RowLabels, counted, outcome_of
 from otprop.labelling.output_columns import (
     MADE_BY_PREVIOUS_RUN,
     OutputColumns,
@@ -30,7 +29,6 @@ from otprop.labelling.output_columns import (
     previous_columns,
     refuse_taken,
 )
-from otprop.labelling.row_values import chosen_rows, group_values
 from otprop.labelling.votes import VoteCells, classes_by_votes, hard_votes, notes_beside_votes, read_votes, vote_cells
 from otprop.propagation.geometry import Geometry
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
@@ -38,10 +36,14 @@ from otprop.table.features import IGNORED, LEFT_OUT, ColumnUse, Features
 from otprop.table.images import with_folder
 from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
-from otprop.table.target import Target, read_target
+from otprop.table.target import Target
+from otprop.table.columns import shown
 
 MAY_BE_FILES = ("corrections", "votes_file", "text_model", "image_model")  # parameters
-LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
+LISTED = 6
+_YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
+_YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
+_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
 
 
 @dataclass(frozen=True)
@@ -119,6 +121,13 @@ class Job:
         return sorted([*self.features.columns, *made], key=lambda use: place.get(use.name, first))
 
     @property
+    def calibrated(self) -> Any:
+        """The estimator, if it has calibrated probabilities; refuses another."""
+        if not is_class_level(self.estimator):
+            raise RequestError("method", f"{self.request.method!r} does not estimate its error.")
+        return self.estimator
+
+    @property
     def parameters(self) -> dict[str, Any]:
         """The parameters of the method as JSON can hold them: as used where the estimator chose, else as set."""
         return parameters_used(self.estimator, self.target.classes)
@@ -145,20 +154,19 @@ class Job:
         """A job for the same table with more labels, which takes over the features and the geometry."""
         call = self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)"
         request = replace(self.request, new_classes=self.request.new_classes or new_classes)
-        job = _make_job(
-            self.table,
-            request,
-            self.corrections.updated(later),
-            features=self.features,
-            output=self.output,
-            call=call,
-            frame=self.frame,
-        )
+        job = _make_job(self.table, request, self.corrections.updated(later), self.frame, features=self.features)
+        job._set_output(self.output, call)
         job.vectors, job.geometry = self.vectors, self.geometry
         job.earlier, job.inputs = list(self.earlier), list(self.inputs)
         if hasattr(self.estimator, "expected_error_"):
             job.earlier.append((int(self.target.given.sum()), float(self.estimator.expected_error_)))
         return job
+
+    def _set_output(self, output: OutputColumns, call: str) -> None:
+        """Set the columns to add, which are refused where the table has them, and what repeats this."""
+        parts, target = parts_of_file(confidence=is_class_level(self.estimator)), self.request.target
+        refuse_taken(self.table, output.names(target, self.target.classes, parts), target)
+        self.output, self.call = output, call
 
     def make_geometry(self, progress: ProgressCallback = no_progress) -> None:
         """Find what depends on the vectors alone, once for this job and those of `with_labels`."""
@@ -215,18 +223,19 @@ def prepare(
     corrections = read_corrections(request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled)
     if not (allow_few or corrections.labels):
         refuse_unlabelled(table, request.target)
-    made: dict[str, Any] = {"frame": frame, "output": output, "call": call}
-    return _make_job(table, request, corrections, allow_few=allow_few, allow_complete=allow_complete, **made)
+    job = _make_job(table, request, corrections, frame, allow_few=allow_few, allow_complete=allow_complete)
+    job.call = call
+    if output is not None:
+        job._set_output(output, call)
+    return job
 
 
 def _make_job(
     table: Table,
     request: Request,
     corrections: Corrections,
-    *,
     frame: Any,
-    output: OutputColumns | None,
-    call: str,
+    *,
     allow_few: bool = False,
     allow_complete: bool = False,
     features: Features | None = None,
@@ -249,9 +258,6 @@ def _make_job(
     if not is_class_level(estimator):
         notes += _unused_without_confidence(table, request, bool(cells))
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
-    if output is not None:
-        parts = parts_of_file(confidence=is_class_level(estimator))
-        refuse_taken(table, output.names(request.target, target.classes, parts), request.target)
     return Job(
         table=table,
         request=request,
@@ -267,8 +273,6 @@ def _make_job(
         warnings=[*empty, *notes],
         votes=hard_votes(voters),
         voters=voters,
-        output=output or OutputColumns(),
-        call=call,
         frame=frame,
         inputs=files_among(table.path, *(getattr(request, name) for name in MAY_BE_FILES)),
     )
@@ -317,48 +321,15 @@ def _given_labels(
 ) -> tuple[Target, np.ndarray, np.ndarray, list[str]]:
     """The labels of the table and the corrections, which rows have one in the table, which a new one, and notes."""
     parts = table, request, corrections
-    found = _target_with(*parts, allow_few or bool(votes), allow_complete)
+    found = labels_of(*parts, allow_few or bool(votes), allow_complete)
     target = found[0]
     if not votes:
         return found
     if not allow_few and len(target.classes) == 1:
-        _target_with(*parts, allow_few, allow_complete)  # raises
+        labels_of(*parts, allow_few, allow_complete)  # raises
     if not target.given.any():
         target = classes_by_votes(target, votes, request.unlabeled)
     return replace(target, notes=notes_beside_votes(target.notes, votes)), *found[1:]
-
-
-def _target_with(
-    table: Table, request: Request, corrections: Corrections, allow_few: bool, allow_complete: bool
-) -> tuple[Target, np.ndarray, np.ndarray, list[str]]:
-    """`_given_labels` without votes."""
-    cells, notes = _target_cells(table, request.target, may_be_new=bool(corrections.labels) or allow_few)
-    options: dict[str, Any] = {"merge": request.merge_labels, "numeric_classes": request.numeric_classes}
-    read = partial(read_target, name=request.target, unlabeled=request.unlabeled)
-    if not corrections.labels:
-        target = read(cells, **options, allow_few=allow_few, allow_complete=allow_complete)
-        return target, target.given, np.zeros(table.n_rows, dtype=bool), notes + corrections.notes
-    before = read(cells, numeric_classes=True, allow_few=True, allow_complete=True)
-    cells[~before.given] = None
-    new_classes = request.new_classes or request.merge_labels
-    cells, corrected, more = corrected_cells(cells, corrections, request.target, new_classes)
-    target = read(cells, **options, allow_few=allow_few, allow_complete=True)
-    return target, before.given, corrected & target.given, notes + more
-
-
-def _target_cells(table: Table, name: str, *, may_be_new: bool) -> tuple[np.ndarray, list[str]]:
-    """The cells of the target, all empty where it is a new column, and notes."""
-    if name in table.names:
-        return table.cells(name).copy(), []
-    if name in table.unread:
-        why = table.unread[name]
-        raise RequestError("target", why if why.endswith(".") else f"{why}. Save it as text or numbers.", name)
-    if not may_be_new:
-        raise RequestError("target", unknown_name("column", name, table.names), name)
-    if did_you_mean(name, table.names, cutoff=LIKE_A_COLUMN):
-        why = f"{unknown_name('column', name, table.names)} A new column must be less like it."
-        raise RequestError("target", why, name)
-    return np.full(table.n_rows, None, dtype=object), [f"{table.origin} has no column {name!r} yet"]
 
 
 @contextmanager
@@ -372,3 +343,53 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
     finally:
         if reports:
             estimator.set_progress(None)
+
+
+def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
+    """Which labels were picked: from booleans, one per row, or from a column."""
+    values, where = _row_values("chosen", chosen, table)
+    texts = ["" if is_missing(cell) else str(cell).strip().lower() for cell in values]
+    unknown = sorted(set(texts) - _YES - _NO)
+    if unknown:
+        raise RequestError(
+            "chosen",
+            "must mark chosen labels (true, 1, yes, chosen, reviewed) and random ones (false, 0, no, drawn, or empty); "
+            f"{where} holds {listed(unknown, LISTED)}.",
+        )
+    return np.array([text in _YES for text in texts])
+
+
+def group_values(groups: str | Sequence[Any], table: Table, target: str, given: np.ndarray) -> np.ndarray:
+    """The group of each row as text."""
+    if isinstance(groups, str) and groups == target:
+        raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
+    values, where = _row_values("groups", groups, table)
+    missing = [row for row in np.flatnonzero(given) if is_missing(values[row])]
+    if missing:
+        raise RequestError(
+            "groups",
+            f"names the group of every labelled row; {where} is empty in {len(missing)} of them, the first being row "
+            f"{missing[0] + 1}. Fill them: a row that belongs to no group is its own group.",
+        )
+    names = [str(value) for value in values]
+    if len(set(names)) == 1:
+        raise RequestError("groups", f"must tell groups apart; {where} has one value, {shown(names[0])}, for all rows.")
+    return np.array(names, dtype=object)
+
+
+def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tuple[list[Any], str]:
+    """The value of each row, and what to call where they are."""
+    if isinstance(given, str):
+        if given not in table.names:
+            raise RequestError(parameter, unknown_name("column", given, table.names), given)
+        return list(table.cells(given)), f"the column {given!r}"
+    in_order = hasattr(given, "__iter__") and not isinstance(given, (bytes, dict, set, frozenset))
+    if not in_order or getattr(given, "ndim", 1) == 0:
+        why = f"must name a column, or be a list with the value of each row; got {type(given).__name__}."
+        raise RequestError(parameter, why)
+    values = list(given)
+    if len(values) != table.n_rows:
+        raise RequestError(
+            parameter, f"has {counted(len(values), 'value')}, {table.origin} has {counted(table.n_rows, 'row')}."
+        )
+    return values, "it"

@@ -75,9 +75,8 @@ def typicality(vectors: Any, request: Request) -> np.ndarray | None:
 
 def needed_for(job: Job, error: float) -> LabelsNeeded:
     """How many more labels to an error of the unlabelled rows, of a job that was run."""
-    if not is_class_level(job.estimator):
-        raise RequestError("method", f"{job.request.method!r} does not estimate its error.")
-    return job.estimator.labels_needed(error, job.earlier)
+    found: LabelsNeeded = job.calibrated.labels_needed(error, job.earlier)
+    return found
 
 
 def rows_to_fill_in(job: Job, suggestions: Sequence[Suggestion], *, numbered: bool = True) -> Any:
