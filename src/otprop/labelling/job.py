@@ -31,13 +31,13 @@ from otprop.labelling.output_columns import (
 )
 from otprop.labelling.votes import VoteCells, classes_by_votes, hard_votes, notes_beside_votes, read_votes, vote_cells
 from otprop.propagation.geometry import Geometry
+from otprop.table.columns import shown
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.features import IGNORED, LEFT_OUT, ColumnUse, Features
 from otprop.table.images import with_folder
 from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
 from otprop.table.target import Target
-from otprop.table.columns import shown
 
 MAY_BE_FILES = ("corrections", "votes_file", "text_model", "image_model")  # parameters
 LISTED = 6
