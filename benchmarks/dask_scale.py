@@ -31,7 +31,7 @@ from otprop.dask._folder import FolderRequest, label_folder
 from otprop.dask._inputs import inspect_file
 from otprop.dask._landmarks import LandmarkRule
 from otprop.dask._manifest import State
-from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
+from otprop.dask._tasks import FitTask, LabelTask, ModelFiles, TargetCells, fit_folder, label_file, sample_file
 from otprop.labelling.job import Request
 from otprop.labelling.output_columns import OutputColumns
 from otprop_paper import datasets
@@ -159,11 +159,12 @@ def tasks(n_rows: int = 250_000) -> None:
         sample = sample_file(file, 0, columns, target, LandmarkRule(COST_LANDMARKS, 0), {})
         clock.append(time.process_time())
         request, output = Request("kind", ignore=["truth"]), OutputColumns()
-        common = {"out": str(state.out), "output": output, "n_rows": 10**9, "target": target}
-        found = fit_folder(sample, FitTask(origin="files", request=request, jobs=1, **common))
+        common = {"out": str(state.out), "output": output, "target": target}
+        found = fit_folder(sample, FitTask(origin="files", request=request, n_rows=10**9, jobs=1, **common))
         clock.append(time.process_time())
-        digests = {name: found[name] for name in ("model_digest", "landmarks_digest", "codes")}
-        task = LabelTask(model=str(state.model), landmarks=str(state.landmarks), **digests, **common)
+        digests = {name: found[name] for name in ("model_digest", "landmarks_digest")}
+        files = ModelFiles(model=str(state.model), landmarks=str(state.landmarks), n_rows=10**9, **digests)
+        task = LabelTask(files=files, codes=found["codes"], **common)
         label_file(file, 10**8, task)  # loads the model, too; row numbers that no landmark has
         clock.append(time.process_time())
         reset_peak_memory()

@@ -23,7 +23,7 @@ RESULTS = ROOT / "benchmarks" / "results"
 SOURCES = (ROOT / "src", ROOT / "paper" / "src", ROOT / "benchmarks")
 # modules that decide no figure, or only those of benchmarks that name them in `also` or import them themselves
 ASIDE = re.compile(
-    r"otprop$|otprop\.(_errors|_validation|_warnings|_progress|_notebook|_saving|files\.atomic|report|cli|loop|studio)\b"
+    r"otprop$|otprop\.(_errors|_validation|_progress|_saving|files\.atomic|report|cli|loop|studio)\b"
     r"|otprop\.(\w+\.)?_?votes|otprop_paper\.report\b|provenance$"
 )
 NOT_WRITTEN = ("annotation", "returns", "ctx", "kind", "type_comment")  # fields of the syntax tree

@@ -15,13 +15,11 @@ ROOT = Path(otprop.__file__).parent
 
 # package or root module: what it may import, beside itself
 ALLOWED: dict[str, set[str]] = {
-    "_warnings": set(),
     "_errors": set(),
     "_validation": {"_errors"},
     "_saving": set(),
     "_progress": {"_errors"},
-    "_notebook": {"_progress"},
-    "_labels": {"_warnings"},
+    "_labels": {"_errors", "_validation"},
     "_votes": {"_labels", "_saving", "_validation"},
     "geometry": {"_saving", "_validation"},
     "transport": {"_saving", "_validation", "geometry"},
@@ -29,13 +27,13 @@ ALLOWED: dict[str, set[str]] = {
     "propagation": {"_labels", "_progress", "_saving", "_validation", "_votes", "evidence", "geometry", "transport"},
     "loop": {"_labels", "_saving"},
     "_base": {"_labels", "_validation", "geometry"},
-    "_transport_base": {"_base", "_labels", "_progress", "_warnings", "geometry", "propagation"},
+    "_transport_base": {"_base", "_errors", "_labels", "_progress", "geometry", "propagation"},
     "_parameters": {"_validation", "evidence", "geometry", "propagation"},
     "_paper_otp": {"_labels", "_parameters", "_saving", "_transport_base", "_validation", "propagation"},
-    "_deciding": {"_labels", "_transport_base", "_validation", "_warnings", "geometry", "loop", "propagation"},
+    "_deciding": {"_errors", "_labels", "_transport_base", "_validation", "geometry", "loop", "propagation"},
     "_otp": {
-        *("_deciding", "_labels", "_paper_otp", "_parameters", "_progress", "_saving", "_validation", "_votes"),
-        *("_warnings", "evidence", "geometry", "loop", "propagation"),
+        *("_deciding", "_errors", "_labels", "_paper_otp", "_parameters", "_progress", "_saving", "_validation"),
+        *("_votes", "evidence", "geometry", "loop", "propagation"),
     },
     "model_selection": {"_labels"},
     "plotting": {"_errors", "_otp", "_paper_otp", "_validation"},
@@ -60,15 +58,15 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"_errors", "_validation", "labelling", "propagation", "table"},
     "_predict": {"_validation", "files", "labelling", "table"},
     "_label_result": {
-        *("_notebook", "_predict", "_progress", "files", "labelling", "loop", "propagation", "report", "table"),
+        *("_predict", "_progress", "files", "labelling", "loop", "propagation", "report", "table"),
     },
-    "_label": {"_label_result", "_notebook", "_progress", "_validation", "files", "labelling", "table"},
+    "_label": {"_label_result", "_progress", "_validation", "files", "labelling", "table"},
     "dask": {
-        *("_errors", "_label_result", "_labels", "_otp", "_progress", "_validation", "_warnings"),
+        *("_errors", "_label_result", "_labels", "_otp", "_progress", "_validation"),
         *("files", "geometry", "labelling", "propagation", "table"),
     },
     "studio": {
-        *("__init__", "_errors", "_label_result", "_progress", "_votes"),
+        *("__init__", "_errors", "_label_result", "_progress", "_validation", "_votes"),
         *("files", "labelling", "loop", "report", "table"),
     },
     "cli": {

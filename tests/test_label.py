@@ -380,3 +380,26 @@ def test_text_of_a_frame_is_read_as_the_cells_of_a_file(tmp_path: Path) -> None:
     np.testing.assert_array_equal(as_text.outcome.distributions, of_file.outcome.distributions)
     kept = otprop.label(frame.assign(code=np.where(frame["ripe"], "007", "11")), "kind", settings=FAST)
     assert {use.name: use.role for use in kept.job.columns}["code"] == "category"
+
+
+@pytest.mark.parametrize("name", ["write", "save", "report"])
+def test_what_was_read_is_never_written_even_by_force(tmp_path, name):
+    folder = tmp_path / "notes"
+    for number in range(16):
+        kind = ("pets", "cars")[number % 2]
+        place = folder / kind if number < 4 else folder
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number:02d}.txt").write_text(f"{kind} and more {kind}, {number} times")
+    (tmp_path / "labels.csv").write_text("name,label\n05,cars\n06,pets\n")
+    (folder / "skipped.txt").write_bytes(bytes(range(256)) * 4)
+    rows = pd.DataFrame({"row": [9], "label": ["pets"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    for given in (None, tmp_path / "labels.csv"):
+        result = otprop.label(folder, labels=given, settings={"evidence": None}).add(tmp_path / "rows.csv")
+        read = [folder / "pets" / "00.txt", folder / "09.txt", folder / "skipped.txt", tmp_path / "rows.csv"]
+        for path in [*read, *([] if given is None else [given])]:
+            before = path.read_bytes()
+            with pytest.raises(TableError, match="never written"):
+                getattr(result, name)(path, force=True)
+            assert path.read_bytes() == before
+    getattr(result, name)(folder / "new", force=True)  # a new file is welcome

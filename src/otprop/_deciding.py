@@ -1,18 +1,18 @@
-"""Methods of `OTP` about which errors count: objectives, errors by class, guarantees, labels needed."""
+"""Predictions of `OTP`, and what follows from them: objectives, errors by class, guarantees, labels needed."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from otprop._errors import warn
 from otprop._labels import UNLABELED, Labels
 from otprop._transport_base import TransportPropagator
 from otprop._validation import ParameterError, check_number
-from otprop._warnings import warn
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.propagation.calibration import Coverage, coverage_table
@@ -66,6 +66,119 @@ class DecidingPropagator(TransportPropagator):
             codes[block] = decide(calibrated, costs)
             found[block] = calibrated[np.arange(len(calibrated)), codes[block]]
         return codes, found
+
+    def predict(self, X: Any) -> np.ndarray:
+        """The class of each row: the most probable one, or by ``objective`` that of least expected cost.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), with labels from ``classes_``
+        """
+        codes = self.predict_all(X)[0]
+        return np.asarray(self.classes_[codes])
+
+    def predict_all(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        """Classes, class probabilities and confidence of new rows in one pass.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        codes : ndarray of int of shape (n_rows,), places in ``classes_``, by ``objective``
+        probabilities : ndarray of shape (n_rows, n_classes)
+        confidence : ndarray of shape (n_rows,), probability that the class in `codes` is right
+        """
+        X = self._read_new(X)
+        probabilities, best = self._predictor.predict(X)
+        codes, confidence = self.decide(probabilities, best)
+        return codes, probabilities, confidence
+
+    def predict_proba(self, X: Any) -> np.ndarray:
+        """Class probabilities of new rows; see the notes of the class for how they are computed.
+
+        Parameters
+        ----------
+        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
+            With ``cost="precomputed"`` the costs to the training rows, with ``cost="graph"`` the affinities, of
+            shape (n_rows, n_training_rows).
+
+        Returns
+        -------
+        ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
+        """
+        return self.predict_with_confidence(X)[0]
+
+    def predict_confidence(self, X: Any) -> np.ndarray:
+        """Probability that ``predict`` is right, for new rows.
+
+        It uses the calibration of ``confidence_`` and is valid for rows from the same distribution as the training
+        rows. ``predict`` labels every row: ``abstain_below`` does not apply to it.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,)
+        """
+        return self.predict_with_confidence(X)[1]
+
+    def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
+        """Class probabilities and confidence of new rows in one pass.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        probabilities : ndarray of shape (n_rows, n_classes)
+        confidence : ndarray of shape (n_rows,)
+        """
+        return self.predict_all(X)[1:]
+
+    def predict_novelty(self, X: Any) -> np.ndarray:
+        """How different new rows are from all labelled classes, like ``novelty_`` for the rows of the fit.
+
+        Parameters
+        ----------
+        X : as in ``predict_proba``
+
+        Returns
+        -------
+        ndarray of shape (n_rows,), 0 to 1
+        """
+        X = self._read_new(X)
+        return self._predictor.predict_novelty(X)
+
+    def freeze(self, n_rows: float, n_jobs: int | None = None) -> Self:
+        """Fix how new rows are predicted, so that the result of a row does not depend on the other rows.
+
+        Otherwise, a few new rows are compared with all training rows, and many new rows only with the nearest cells of
+        training rows, which finds nearly the same neighbours. Your own classifiers in ``evidence`` may still round
+        differently.
+
+        Parameters
+        ----------
+        n_rows : float
+            Expected total number of new rows: an index is worth building for a million rows, not for ten.
+        n_jobs : int or None
+            Threads for predicting. None or -1: all processors.
+
+        Returns
+        -------
+        self
+        """
+        check_is_fitted(self)
+        self._predictor.freeze(n_rows, n_jobs)
+        return self
 
     def coverage(self) -> list[Coverage]:
         """Expected error if only the most confident rows are labelled, for shares of the rows from all to a tenth.

@@ -1,6 +1,12 @@
-"""The base of the package's own exceptions, and how a missing extra is installed."""
+"""The base of the package's exceptions, warnings that point at the user's line, how a missing extra is installed."""
 
 from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+_PACKAGE = str(Path(__file__).parent)
 
 
 class OtpropError(Exception):
@@ -33,3 +39,11 @@ class OtpropError(Exception):
 def install_command(extra: str) -> str:
     """How the packages of an extra are installed: otprop is on no package index, so from a checkout."""
     return f"pip install '.[{extra}]' in a checkout of otprop"
+
+
+def warn(message: str, category: type[Warning] = UserWarning) -> None:
+    """Warn at the first caller outside this package and scikit-learn's wrappers."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, stacklevel=level)

@@ -10,11 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from otprop._label_result import LabelResult
-from otprop._notebook import shown_progress
-from otprop._progress import ProgressCallback
+from otprop._progress import ProgressCallback, shown_progress
 from otprop._validation import did_you_mean
 from otprop.files import Table
-from otprop.labelling.job import Request, prepare
+from otprop.labelling.job import Request, files_among, prepare
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
 from otprop.table.cells import is_anndata
@@ -181,12 +180,14 @@ def label(
     ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
     """
     request = _request(locals())
-    output, frame, opening = OutputColumns(prefix, fill, probabilities), _kept_frame(data), _opening(locals())
+    output, frame = OutputColumns(prefix, fill, probabilities), _kept_frame(data)
+    opening = {"labels": labels, "use_rep": use_rep, "graph": graph, "vectors": vectors}
     with shown_progress(progress) as report:
         table = as_table(data, target=target, progress=report, **opening)
         request = _with_target(request, table)
         call = _python_call(data, request, output, opening)
         job = prepare(table, request, output=output, frame=frame, call=call)
+        job.inputs += files_among(labels, vectors)
         return LabelResult(job, job.run(report))
 
 
@@ -329,11 +330,6 @@ def _request(arguments: Mapping[str, Any]) -> Request:
     return Request(**{**asked, "target": target, "settings": named.get("settings") or {}})
 
 
-def _opening(arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """The arguments that say how `data` is read."""
-    return {name: arguments[name] for name in ("labels", "use_rep", "graph", "vectors")}
-
-
 def _with_target(request: Request, table: Table) -> Request:
     """The request with the target that the table itself names, where the call named none."""
     return replace(request, target=target_of(table, request.target))
@@ -343,13 +339,8 @@ def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
     """Arguments by the names they have now; refuse those that never were."""
     for name in old_names:
         if name not in _OLD_NAMES:
-            known = [
-                *(_ARGUMENTS.get(one.name, one.name) for one in fields(Request)),
-                "prefix",
-                "fill",
-                "probabilities",
-                "progress",
-            ]
+            known = [_ARGUMENTS.get(one.name, one.name) for one in (*fields(Request), *fields(OutputColumns))]
+            known.append("progress")
             raise TypeError(f"unexpected argument {name!r}{did_you_mean(name, known) or '.'}")
         message = f"{name} is now called {_OLD_NAMES[name]}; the old name goes with version 0.4."
         warnings.warn(message, FutureWarning, stacklevel=4)
@@ -369,32 +360,21 @@ def _python_call(data: Any, request: Request, output: OutputColumns, opening: Ma
     """The call that repeats this, without what is as usual."""
     first = repr(Path(data).name) if isinstance(data, (str, PathLike)) else "data"
     usual = {**vars(Request(request.target)), **vars(OutputColumns())}
+    given = {name: _text(name, value) for name, value in {**vars(request), **vars(output), **opening}.items()}
     more = [
-        f"{_ARGUMENTS.get(name, name)}={_text(name, value)}"
-        for name, value in {**vars(request), **vars(output), **opening}.items()
-        if name != "target" and (_is_long(name, value) or value != usual.get(name))
+        f"{_ARGUMENTS.get(name, name)}={text}"
+        for name, text in given.items()
+        if name != "target" and text != _text(name, usual.get(name))
     ]
     return f"otprop.label({', '.join([first, repr(request.target), *more])})"
 
 
-def _is_long(name: str, value: Any) -> bool:
-    """Whether a value is data, not to be repeated."""
-    if name == "votes":
-        return not isinstance(value, (list, tuple))
-    if name in ("chosen", "groups"):
-        return value is not None and not isinstance(value, str)
-    if name in ("labels", "vectors", "votes_file"):
-        return value is not None and not isinstance(value, (str, PathLike))
-    return name == "corrections" and not isinstance(value, (str, PathLike, list, tuple))
-
-
 def _text(name: str, value: Any) -> str:
-    if _is_long(name, value):
-        return "..."
-    if name in ("labels", "vectors", "votes_file"):
-        return repr(Path(value).name)
-    if name == "corrections":
-        parts = value if isinstance(value, (list, tuple)) else [value]
-        names = [Path(part).name if isinstance(part, (str, PathLike)) else ... for part in parts]
-        return repr(names if isinstance(value, (list, tuple)) else names[0]).replace("Ellipsis", "...")
-    return repr(value)
+    """An argument of the call; of a file its name, and "..." for data, which is not repeated."""
+    in_list = isinstance(value, (list, tuple))
+    if name == "corrections" and in_list:
+        return f"[{', '.join(_text(name, part) for part in value)}]"
+    if name in ("labels", "vectors", "votes_file", "corrections") and value is not None:
+        return repr(Path(value).name) if isinstance(value, (str, PathLike)) else "..."
+    is_data = not in_list if name == "votes" else value is not None and not isinstance(value, str)
+    return "..." if name in ("votes", "chosen", "groups") and is_data else repr(value)

@@ -2,28 +2,25 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
+from os import PathLike
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
-from otprop._notebook import shown_progress
 from otprop._predict import Model
-from otprop._progress import ProgressCallback
-from otprop.files import LabelStudioTable, format_of_name, write_atomic
+from otprop._progress import ProgressCallback, shown_progress
+from otprop.files import LabelStudioTable, TableError, check_output, format_of_name, write_atomic
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
-from otprop.labelling.explanations import explain_rows
-from otprop.labelling.job import Job
-from otprop.labelling.label_types import LabelType
-from otprop.labelling.methods import is_class_level
+from otprop.labelling.job import Job, files_among
 from otprop.labelling.model import SavedModel, save_model
-from otprop.labelling.next_rows import needed_for, rows_to_fill_in, suggest_next
+from otprop.labelling.next_rows import explain_rows, needed_for, rows_to_fill_in, rows_to_review, suggest_next
 from otprop.labelling.outcome import Outcome, counted, error_text
-from otprop.labelling.output_columns import OutputColumns, label_column
-from otprop.labelling.review import rows_to_review
+from otprop.labelling.output_columns import LabelType, OutputColumns, label_column
 from otprop.loop.labels_needed import LabelsNeeded
 from otprop.propagation.calibration import Coverage
 from otprop.propagation.class_errors import ClassErrors
@@ -31,6 +28,7 @@ from otprop.report.page import display_text
 from otprop.table.cells import with_annotations
 from otprop.table.errors import RequestError
 from otprop.table.frame import is_polars, take_rows, with_columns
+from otprop.table.opening import holds_row
 
 MAX_CLASSES = 20  # rows of the summary in a notebook
 MAX_IN_REPR = 4  # classes
@@ -85,7 +83,7 @@ class LabelResult:
     @cached_property
     def model(self) -> Model:
         """The fitted model: ``predict`` labels new rows, ``classes`` are the labels."""
-        return Model._of_job(self.job, self.classes)
+        return Model(SavedModel.of_job(self.job, self.classes))
 
     @property
     def estimator(self) -> Any:
@@ -139,8 +137,7 @@ class LabelResult:
 
     @cached_property
     def _label_type(self) -> LabelType:
-        job = self.job
-        return LabelType(job.table, job.target.name, job.target.values, job.in_table, self.frame)
+        return LabelType(self.job)
 
     def review(self, n: int = 20) -> Any:
         """The rows of `table` to look at first: the least certain ones that differ from each other.
@@ -309,17 +306,15 @@ class LabelResult:
             raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
         if drawn:
             later = replace(later, drawn=frozenset(later.labels))
-        job = self.job.with_labels(later, "labels", new_classes=new_classes)
+        job = self.job.with_labels(later, new_classes=new_classes)
+        job.inputs += files_among(labels)
         with shown_progress(progress) as report:
             return LabelResult(job, job.run(report))
 
     @property
     def class_errors(self) -> Any:
         """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence."""
-        import pandas as pd
-
-        names = [one.name for one in fields(ClassErrors)]
-        return pd.DataFrame([asdict(line) for line in self.outcome.class_errors], columns=names)
+        return _frame_of(ClassErrors, self.outcome.class_errors)
 
     def coverage(self) -> Any:
         """Expected error if only the most confident rows are labelled.
@@ -330,10 +325,7 @@ class LabelResult:
             For each `share` of the rows: `n_rows`, `confidence` (the value of ``abstain_below``), `expected_error`, and
             its 90 % interval `low` and `high`; empty for a method without confidence.
         """
-        import pandas as pd
-
-        names = [one.name for one in fields(Coverage)]
-        return pd.DataFrame([asdict(line) for line in self.outcome.coverage], columns=names)
+        return _frame_of(Coverage, self.outcome.coverage)
 
     def label_sets(self, coverage: float = 0.9) -> Any:
         """A set of classes per row that contains the true class with probability `coverage`.
@@ -352,36 +344,25 @@ class LabelResult:
         """
         import pandas as pd
 
-        members = self._with_confidence().label_sets(coverage).members
+        members = self.job.calibrated.label_sets(coverage).members
         columns = pd.Index(self.classes, dtype=object)
         return pd.DataFrame(members, index=self._index(list(range(len(members)))), columns=columns)
 
     def confidence_for_risk(self, risk: float, level: float = 0.9) -> float:
         """The lowest confidence above which the error is at most `risk`, with probability `level`.
 
-        As in `OTP.confidence_for_risk`, which says what it assumes; an error of 2 % takes at least 114 labels.
+        As in `OTP.confidence_for_risk`, which says what it assumes, and raises an error where there are too few labels:
+        an error of 2 % takes at least 114.
 
         Parameters
         ----------
-        risk : float between 0 and 1
-        level : float between 0 and 1
+        risk, level : float between 0 and 1
 
         Returns
         -------
         float, the value for ``abstain_below``
-
-        Raises
-        ------
-        ValueError
-            If there are too few labels, or too many of the most confident ones are wrong.
         """
-        return float(self._with_confidence().confidence_for_risk(risk, level))
-
-    def _with_confidence(self) -> Any:
-        """The estimator, if it has calibrated probabilities."""
-        if not is_class_level(self.estimator):
-            raise RequestError("method", f"{self.job.request.method!r} does not estimate its error.")
-        return self.estimator
+        return float(self.job.calibrated.confidence_for_risk(risk, level))
 
     def predict(self, data: Any, *, probabilities: bool = False, prefix: str | None = None) -> Any:
         """Label new rows, as `Model.predict` does.
@@ -444,6 +425,7 @@ class LabelResult:
     ) -> None:
         """Write several files, the table last: its presence means success."""
         job, outcome = self.job, self.outcome
+        self._check_outputs(model, report, table, force=force)
         page = ""
         if report is not None:
             from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page
@@ -452,8 +434,7 @@ class LabelResult:
         if model is not None:
             save_model(model, SavedModel.of_job(job), force=force, made_from=job.table.path)
         if report is not None:
-            path = job.table.path
-            write_atomic(report, page, force, [] if path is None else [path], mode_like=path)
+            write_atomic(report, page, force, job.inputs, mode_like=job.table.path)
         if table is not None:
             kind = None if hasattr(table, "write") else format_of_name(Path(str(table)))
             if isinstance(job.table, LabelStudioTable) and kind in (None, job.table.kind):
@@ -475,7 +456,19 @@ class LabelResult:
         """
         if not isinstance(self.job.table, LabelStudioTable):
             raise RequestError("path", f"is for tasks of Label Studio; {self.job.table.origin} has none. Use `write`.")
+        self._check_outputs(path, force=force)
         self._write_predictions(self.job.table, path, model_version, force)
+
+    def _check_outputs(self, *outputs: Any, force: bool) -> None:
+        """Refuse what could not be written, before any work; what rows and labels were read from is never written."""
+        source = self.job.table.origin
+        for path in outputs:
+            if not isinstance(path, (str, PathLike)):
+                continue
+            if any(holds_row(source, path, labels) for labels in (None, ())):  # in a folder without labels, and with
+                what = f"{path} is one of the files of the input {source}, which are never written"
+                raise TableError(what, "choose another output")
+            check_output(Path(path), force, self.job.inputs)
 
     def _write_predictions(
         self, tasks: LabelStudioTable, out: str | Path | BinaryIO, model_version: str, force: bool
@@ -516,6 +509,13 @@ class LabelResult:
         drawing = small_map(self.job, self.outcome)
         both = f'<div style="display:flex;gap:1.5em;align-items:flex-start;flex-wrap:wrap">{table}{drawing}</div>'
         return f"<p>{escape(_headline(self.outcome))}</p>{both}"
+
+
+def _frame_of(kind: Any, records: Sequence[Any]) -> Any:
+    """Records as a DataFrame, one per line."""
+    import pandas as pd
+
+    return pd.DataFrame([asdict(one) for one in records], columns=[one.name for one in fields(kind)])
 
 
 def _headline(outcome: Outcome) -> str:

@@ -10,7 +10,8 @@ import numpy as np
 import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
-from otprop._warnings import warn
+from otprop._errors import warn
+from otprop._validation import ParameterError, is_missing
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
@@ -18,18 +19,11 @@ SUREST = 0.2  # share of the labels with the surest class; a contradiction there
 
 @dataclass(frozen=True)
 class Labels:
-    """A column of labels as class numbers.
+    """A column of labels as class numbers."""
 
-    Attributes
-    ----------
-    codes : ndarray of int, -1 where a row is unlabelled
-    classes : ndarray, the label of each class number, sorted
-    marker : the value that means "unlabelled" (-1 if there is none)
-    """
-
-    codes: np.ndarray
-    classes: np.ndarray
-    marker: Any
+    codes: np.ndarray  # -1 where a row is unlabelled
+    classes: np.ndarray  # the label of each class number, sorted
+    marker: Any  # the value that means "unlabelled" (-1 if there is none)
 
     @property
     def labeled(self) -> np.ndarray:
@@ -145,6 +139,43 @@ def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
     return weights
 
 
+def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
+    """The number of each row's group, -1 where unlabelled; None without groups, or with one row in each."""
+    if groups is None:
+        return None
+    values = np.asarray(groups, dtype=object)
+    if values.shape != labels.codes.shape:
+        raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
+    given = values[labels.labeled]
+    missing = [number for number, value in enumerate(given) if is_missing(value)]
+    if missing:
+        raise ParameterError(
+            "groups",
+            f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
+            "Fill them; a row that belongs to no group is its own group.",
+        )
+    names, number = np.unique([str(value) for value in given], return_inverse=True)
+    if len(names) == len(given):
+        return None
+    found = np.full(len(values), -1)
+    found[labels.labeled] = number
+    return found
+
+
+def chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
+    """Which labels were picked and not drawn at random; None if all were drawn at random."""
+    if chosen is None:
+        return None
+    picked = np.asarray(chosen)
+    if picked.shape != labels.codes.shape:
+        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
+    if picked.dtype != bool:
+        if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
+            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
+        picked = picked.astype(bool)
+    return picked if picked[labels.labeled].any() else None
+
+
 def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndarray]:
     """A part of a label column as an array, and a mask of its unlabelled rows, which may be none or all.
 
@@ -212,7 +243,9 @@ def _from_sequence(y: Any) -> np.ndarray:
     if not all(isinstance(entry, list) for entry in entries):
         _refuse_nested(entries)
     try:
-        array = np.asarray(entries) if not _mixed(entries) else np.empty(len(entries), dtype=object)
+        kinds = {_kind(entry) for entry in entries}
+        mixed = len(kinds) > 1 or "missing" in kinds
+        array = np.empty(len(entries), dtype=object) if mixed else np.asarray(entries)
     except ValueError as error:
         raise ValueError("y must be a column of labels, one per row; got lists of different lengths.") from error
     if array.dtype == object and array.ndim == 1:
@@ -220,23 +253,14 @@ def _from_sequence(y: Any) -> np.ndarray:
     return array
 
 
-def _mixed(entries: list[Any]) -> bool:
-    kinds = {_kind(entry) for entry in entries}
-    return len(kinds) > 1 or "missing" in kinds
-
-
 def _kind(entry: Any) -> str:
-    if entry is None or _is_na(entry):
+    if entry is None or type(entry).__name__ in {"NAType", "NaTType"}:
         return "missing"
     if isinstance(entry, (bool, np.bool_)):
         return "bool"
     if isinstance(entry, (int, float, np.integer, np.floating)):
         return "number"
     return type(entry).__name__
-
-
-def _is_na(entry: Any) -> bool:
-    return type(entry).__name__ in {"NAType", "NaTType"}
 
 
 _MARKERS: dict[str, Callable[[Any], bool]] = {

@@ -8,21 +8,20 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import check_is_fitted
 
 from otprop import _parameters
 from otprop._deciding import DecidingPropagator
-from otprop._labels import UNLABELED, Labels, find_unlabeled, row_weights
+from otprop._errors import warn
+from otprop._labels import UNLABELED, Labels, check_groups, chosen_rows, find_unlabeled, row_weights
 from otprop._paper_otp import PaperOTP
+from otprop._parameters import WithNamedClassifiers
 from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop._votes import Voter, Votes, classes_of_votes, is_missing, judge_voters, read_votes
-from otprop._warnings import warn
+from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
 from otprop.loop.label_issues import LabelIssue, find_label_issues, label_trust
@@ -40,7 +39,7 @@ logger = logging.getLogger("otprop")
 
 
 @saved_as("otp", replaces={"callback": None, "verbose": 0}, nan=("settings_",))
-class OTP(DecidingPropagator):
+class OTP(WithNamedClassifiers, DecidingPropagator):
     """Optimal Transport Propagation: label the unlabelled rows of a table.
 
     The cost of giving a class to a row is a weighted sum over sources of evidence: the diffusion of the labels over
@@ -365,7 +364,7 @@ class OTP(DecidingPropagator):
             return self._fit_votes_alone(X, y, votes, config, geometry)
         X, labels = self._read_fit(X, y)
         weights = row_weights(sample_weight, labels)
-        about_labels: dict[str, Any] = {"chosen": _chosen_rows(chosen, labels), "groups": check_groups(groups, labels)}
+        about_labels: dict[str, Any] = {"chosen": chosen_rows(chosen, labels), "groups": check_groups(groups, labels)}
         about_labels["votes"] = None if votes is None else read_votes(votes, labels.classes, X.shape[0], labels.marker)
         with self._cancellable():
             used = self._geometry_of(X, config, geometry)
@@ -501,119 +500,6 @@ class OTP(DecidingPropagator):
         self._rows, self._typicality = X, _typicality(fit)
         self._best_confidence, self._judged = fit.confidence, fit.judged
 
-    def predict(self, X: Any) -> np.ndarray:
-        """The class of each row: the most probable one, or by ``objective`` that of least expected cost.
-
-        Parameters
-        ----------
-        X : as in ``predict_proba``
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), with labels from ``classes_``
-        """
-        codes = self.predict_all(X)[0]
-        return np.asarray(self.classes_[codes])
-
-    def predict_all(self, X: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """Classes, class probabilities and confidence of new rows in one pass.
-
-        Parameters
-        ----------
-        X : as in ``predict_proba``
-
-        Returns
-        -------
-        codes : ndarray of int of shape (n_rows,), places in ``classes_``, by ``objective``
-        probabilities : ndarray of shape (n_rows, n_classes)
-        confidence : ndarray of shape (n_rows,), probability that the class in `codes` is right
-        """
-        X = self._read_new(X)
-        probabilities, best = self._predictor.predict(X)
-        codes, confidence = self.decide(probabilities, best)
-        return codes, probabilities, confidence
-
-    def predict_proba(self, X: Any) -> np.ndarray:
-        """Class probabilities of new rows; see the notes of the class for how they are computed.
-
-        Parameters
-        ----------
-        X : array-like, sparse matrix or data frame of shape (n_rows, n_features)
-            With ``cost="precomputed"`` the costs to the training rows, with ``cost="graph"`` the affinities, of
-            shape (n_rows, n_training_rows).
-
-        Returns
-        -------
-        ndarray of shape (n_rows, n_classes), columns in the order of ``classes_``
-        """
-        return self.predict_with_confidence(X)[0]
-
-    def predict_confidence(self, X: Any) -> np.ndarray:
-        """Probability that ``predict`` is right, for new rows.
-
-        It uses the calibration of ``confidence_`` and is valid for rows from the same distribution as the training
-        rows. ``predict`` labels every row: ``abstain_below`` does not apply to it.
-
-        Parameters
-        ----------
-        X : as in ``predict_proba``
-
-        Returns
-        -------
-        ndarray of shape (n_rows,)
-        """
-        return self.predict_with_confidence(X)[1]
-
-    def predict_with_confidence(self, X: Any) -> tuple[np.ndarray, np.ndarray]:
-        """Class probabilities and confidence of new rows in one pass.
-
-        Parameters
-        ----------
-        X : as in ``predict_proba``
-
-        Returns
-        -------
-        probabilities : ndarray of shape (n_rows, n_classes)
-        confidence : ndarray of shape (n_rows,)
-        """
-        return self.predict_all(X)[1:]
-
-    def predict_novelty(self, X: Any) -> np.ndarray:
-        """How different new rows are from all labelled classes, like ``novelty_`` for the rows of the fit.
-
-        Parameters
-        ----------
-        X : as in ``predict_proba``
-
-        Returns
-        -------
-        ndarray of shape (n_rows,), 0 to 1
-        """
-        X = self._read_new(X)
-        return self._predictor.predict_novelty(X)
-
-    def freeze(self, n_rows: float, n_jobs: int | None = None) -> Self:
-        """Fix how new rows are predicted, so that the result of a row does not depend on the other rows.
-
-        Otherwise, a few new rows are compared with all training rows, and many new rows only with the nearest cells of
-        training rows, which finds nearly the same neighbours. Your own classifiers in ``evidence`` may still round
-        differently.
-
-        Parameters
-        ----------
-        n_rows : float
-            Expected total number of new rows: an index is worth building for a million rows, not for ten.
-        n_jobs : int or None
-            Threads for predicting. None or -1: all processors.
-
-        Returns
-        -------
-        self
-        """
-        check_is_fitted(self)
-        self._predictor.freeze(n_rows, n_jobs)
-        return self
-
     def suggest(self, n: int = 20, *, random_share: float = 0.2, candidates: Any = None) -> list[Suggestion]:
         """Rows to label next: uncertain and typical rows of different regions, and some drawn at random.
 
@@ -655,83 +541,6 @@ class OTP(DecidingPropagator):
             random_share=random_share,
             seed=len(allowed),
         )
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.
-
-        Parameters
-        ----------
-        deep : bool
-
-        Returns
-        -------
-        dict
-        """
-        params: dict[str, Any] = super().get_params(deep=False)
-        if deep:
-            for name, classifier in self._named_classifiers():
-                params[name] = classifier
-                if hasattr(classifier, "get_params"):
-                    nested = classifier.get_params(deep=True)
-                    params |= {f"{name}__{key}": value for key, value in nested.items()}
-        return params
-
-    def set_params(self, **params: Any) -> Self:
-        """Set parameters; ``name=classifier`` and ``name__parameter=value`` reach named classifiers in ``evidence``.
-
-        Parameters
-        ----------
-        **params : dict
-
-        Returns
-        -------
-        self
-        """
-        if "evidence" in params:
-            self.evidence = params.pop("evidence")
-        for name, _ in self._named_classifiers():
-            if name in params:
-                replaced = (name, params.pop(name))
-                self.evidence = [
-                    replaced if isinstance(entry, tuple) and entry[0] == name else entry
-                    for entry in self.evidence or ()
-                ]
-        super().set_params(**params)
-        return self
-
-    def _named_classifiers(self) -> list[tuple[str, Any]]:
-        """The pairs in `evidence`."""
-        if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
-            return []
-        return [entry for entry in self.evidence if isinstance(entry, tuple) and len(entry) == 2]
-
-    def get_metadata_routing(self) -> MetadataRouter:
-        """Routing of metadata to the classifiers in ``evidence``; see scikit-learn's user guide.
-
-        Returns
-        -------
-        MetadataRouter
-        """
-        router = MetadataRouter(owner=self).add_self_request(self)
-        if isinstance(self.evidence, Sequence) and not isinstance(self.evidence, str):
-            for source in _parameters.evidence_sources(self.evidence):
-                if hasattr(source.classifier, "get_metadata_routing"):
-                    mapping = MethodMapping().add(caller="fit", callee="fit")
-                    router.add(**{source.name: source.classifier}, method_mapping=mapping)
-        return router
-
-    def _route(self, sample_weight: Any, metadata: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """Metadata of each classifier in `evidence`, by classifier name."""
-        if get_config()["enable_metadata_routing"]:
-            routed = process_routing(self, "fit", sample_weight=sample_weight, **metadata)
-            kept = {name: dict(methods.fit) for name, methods in routed.items()}
-            return {name: {key: value for key, value in fit.items() if value is not None} for name, fit in kept.items()}
-        if metadata:
-            raise TypeError(
-                f"fit() got {', '.join(metadata)}, which is passed on to classifiers in evidence only with "
-                "sklearn.set_config(enable_metadata_routing=True)."
-            )
-        return {}
 
     def explain(self, X: Any, rows: Any = None) -> dict[str, np.ndarray]:
         """Class probabilities of rows by each source alone.
@@ -820,40 +629,3 @@ def _checked_rows(candidates: Any, n_rows: int) -> np.ndarray:
             "candidates", f"name rows from {rows.min()} to {rows.max()}; X has {n_rows} rows, counted from 0."
         )
     return rows
-
-
-def check_groups(groups: Any, labels: Labels) -> np.ndarray | None:
-    """The number of each row's group, -1 where unlabelled; None without groups, or with one row in each."""
-    if groups is None:
-        return None
-    values = np.asarray(groups, dtype=object)
-    if values.shape != labels.codes.shape:
-        raise ParameterError("groups", f"has shape {values.shape}, expected {labels.codes.shape}: one group per row.")
-    given = values[labels.labeled]
-    missing = [number for number, value in enumerate(given) if is_missing(value)]
-    if missing:
-        raise ParameterError(
-            "groups",
-            f"has no value in {len(missing)} labelled rows, the first of them row {int(labels.labeled[missing[0]])}. "
-            "Fill them; a row that belongs to no group is its own group.",
-        )
-    names, number = np.unique([str(value) for value in given], return_inverse=True)
-    if len(names) == len(given):
-        return None
-    found = np.full(len(values), -1)
-    found[labels.labeled] = number
-    return found
-
-
-def _chosen_rows(chosen: Any, labels: Labels) -> np.ndarray | None:
-    """Which labels were picked and not drawn at random; None if all were drawn at random."""
-    if chosen is None:
-        return None
-    picked = np.asarray(chosen)
-    if picked.shape != labels.codes.shape:
-        raise ParameterError("chosen", f"has shape {picked.shape}, expected {labels.codes.shape}: one boolean per row.")
-    if picked.dtype != bool:
-        if picked.dtype.kind not in "biufO" or not np.isin(picked, (0, 1)).all():
-            raise ParameterError("chosen", "must be a boolean array, one value per row: whether its label was picked.")
-        picked = picked.astype(bool)
-    return picked if picked[labels.labeled].any() else None

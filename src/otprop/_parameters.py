@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from joblib import effective_n_jobs
+from sklearn import get_config
+from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from otprop._validation import ParameterError, check_count, check_n_jobs, check_number, did_you_mean
 from otprop.evidence.registry import NAMED_SOURCES
@@ -28,24 +31,16 @@ def _check_metric(name: str, value: Any) -> None:
         raise ParameterError(name, f"must be a callable of two rows or one of {', '.join(known)}; got {value!r}{hint}")
 
 
-def _check_callback(name: str, value: Any) -> None:
-    if value is not None and not callable(value):
-        raise ParameterError(name, f"must be None or a function of one round; got {value!r}.")
+def _is_auto(value: Any) -> bool:
+    return isinstance(value, str) and value == "auto"
 
 
-def _check_verbose(name: str, value: Any) -> None:
-    if not isinstance(value, (bool, int, np.bool_, np.integer)):
-        raise ParameterError(name, f"must be a whole number or a boolean; got {value!r}.")
+def _must_be(accepted: str, holds: Callable[[Any], bool]) -> Check:
+    def check(name: str, value: Any) -> None:
+        if not holds(value):
+            raise ParameterError(name, f"must be {accepted}; got {value!r}.")
 
-
-def _check_boolean(name: str, value: Any) -> None:
-    if not isinstance(value, (bool, np.bool_)):
-        raise ParameterError(name, f"must be True or False; got {value!r}.")
-
-
-def _check_label_noise(name: str, value: Any) -> None:
-    if value is not None and not (isinstance(value, str) and value == "auto"):
-        raise ParameterError(name, f"must be None or 'auto'; got {value!r}.")
+    return check
 
 
 def _check_random_state(name: str, value: Any) -> None:
@@ -60,7 +55,7 @@ def _check_evidence(name: str, value: Any) -> None:
         f"'auto', None, or a list of classifiers, of pairs (name, classifier), and of names among "
         f"{', '.join(map(repr, NAMED_SOURCES))}"
     )
-    if value is None or (isinstance(value, str) and value == "auto"):
+    if value is None or _is_auto(value):
         return
     if isinstance(value, str) or not isinstance(value, Sequence):
         raise ParameterError(name, f"must be {accepted}; got {value!r}.")
@@ -95,8 +90,8 @@ COMMON: dict[str, Check] = {
     "min_round_share": partial(check_number, least=0, most=1),
     "tol": partial(check_number, above=0, most=1),
     "max_iter": check_count,
-    "callback": _check_callback,
-    "verbose": _check_verbose,
+    "callback": _must_be("None or a function of one round", lambda value: value is None or callable(value)),
+    "verbose": _must_be("a whole number or a boolean", lambda value: isinstance(value, (int, np.bool_, np.integer))),
 }
 ROW_LEVEL: dict[str, Check] = COMMON | {
     "cost": lambda name, value: check_cost(value),
@@ -112,12 +107,12 @@ CLASS_LEVEL: dict[str, Check] = COMMON | {
     "n_neighbors": partial(check_count, words=("auto",)),
     "diffusion": partial(check_number, above=0, below=1, words=("auto",)),
     "abstain_below": partial(check_number, least=0, most=1, words=(None,)),
-    "label_noise": _check_label_noise,
+    "label_noise": _must_be("None or 'auto'", lambda value: value is None or _is_auto(value)),
     "objective": check_objective,
     "max_rounds": partial(check_count, words=("auto", None)),
     "random_state": _check_random_state,
     "n_jobs": check_n_jobs,
-    "warm_start": _check_boolean,
+    "warm_start": _must_be("True or False", lambda value: isinstance(value, (bool, np.bool_))),
 }  # without class_prior, which is checked against the classes of y, and unlabeled, which may be any value
 
 
@@ -160,6 +155,89 @@ def evidence_sources(evidence: Any) -> list[EvidenceSource]:
             name = type(entry).__name__ + (f" {number}" if len(same) > 1 else "")
             found.append(EvidenceSource(name, entry))
     return found
+
+
+class WithNamedClassifiers(BaseEstimator):
+    """An estimator whose parameter `evidence` may hold pairs (name, classifier): nested parameters and metadata."""
+
+    evidence: Any
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Parameters of the estimator; with `deep`, also the named classifiers in ``evidence`` and theirs.
+
+        Parameters
+        ----------
+        deep : bool
+
+        Returns
+        -------
+        dict
+        """
+        params: dict[str, Any] = super().get_params(deep=False)
+        if deep:
+            for name, classifier in self._named_classifiers():
+                params[name] = classifier
+                if hasattr(classifier, "get_params"):
+                    nested = classifier.get_params(deep=True)
+                    params |= {f"{name}__{key}": value for key, value in nested.items()}
+        return params
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters; ``name=classifier`` and ``name__parameter=value`` reach named classifiers in ``evidence``.
+
+        Parameters
+        ----------
+        **params : dict
+
+        Returns
+        -------
+        self
+        """
+        if "evidence" in params:
+            self.evidence = params.pop("evidence")
+        for name, _ in self._named_classifiers():
+            if name in params:
+                replaced = (name, params.pop(name))
+                self.evidence = [
+                    replaced if isinstance(entry, tuple) and entry[0] == name else entry
+                    for entry in self.evidence or ()
+                ]
+        super().set_params(**params)
+        return self
+
+    def _named_classifiers(self) -> list[tuple[str, Any]]:
+        """The pairs in `evidence`."""
+        if isinstance(self.evidence, str) or not isinstance(self.evidence, Sequence):
+            return []
+        return [entry for entry in self.evidence if isinstance(entry, tuple) and len(entry) == 2]
+
+    def get_metadata_routing(self) -> MetadataRouter:
+        """Routing of metadata to the classifiers in ``evidence``; see scikit-learn's user guide.
+
+        Returns
+        -------
+        MetadataRouter
+        """
+        router = MetadataRouter(owner=self).add_self_request(self)
+        if isinstance(self.evidence, Sequence) and not isinstance(self.evidence, str):
+            for source in evidence_sources(self.evidence):
+                if hasattr(source.classifier, "get_metadata_routing"):
+                    mapping = MethodMapping().add(caller="fit", callee="fit")
+                    router.add(**{source.name: source.classifier}, method_mapping=mapping)
+        return router
+
+    def _route(self, sample_weight: Any, metadata: dict[str, Any]) -> dict[str, dict[str, Any]]:
+        """Metadata of each classifier in `evidence`, by classifier name."""
+        if get_config()["enable_metadata_routing"]:
+            routed = process_routing(self, "fit", sample_weight=sample_weight, **metadata)
+            kept = {name: dict(methods.fit) for name, methods in routed.items()}
+            return {name: {key: value for key, value in fit.items() if value is not None} for name, fit in kept.items()}
+        if metadata:
+            raise TypeError(
+                f"fit() got {', '.join(metadata)}, which is passed on to classifiers in evidence only with "
+                "sklearn.set_config(enable_metadata_routing=True)."
+            )
+        return {}
 
 
 def row_level_config(params: Parameters) -> RowLevelConfig:

@@ -12,29 +12,20 @@ import numpy as np
 
 from otprop._validation import ParameterError
 from otprop.files import Table
-from otprop.labelling.job import Job
-from otprop.labelling.label_types import as_column
 from otprop.labelling.model import SavedModel, load_model, predict_table
 from otprop.labelling.outcome import RowLabels
-from otprop.labelling.output_columns import OutputColumns, refuse_taken
+from otprop.labelling.output_columns import OutputColumns, as_column, refuse_taken
 from otprop.table.frame import is_frame, is_polars, with_columns
 from otprop.table.opening import as_table
 
 
 @dataclass(frozen=True)
 class Prediction:
-    """The predictions of a model for the rows of a table.
-
-    Attributes
-    ----------
-    labels : RowLabels
-    columns : dict of str to column, the columns to add, in order
-    notes : list of str, what a user should know
-    """
+    """The predictions of a model for the rows of a table."""
 
     labels: RowLabels
-    columns: dict[str, Any]
-    notes: list[str]
+    columns: dict[str, Any]  # to add, in order
+    notes: list[str]  # what a user should know
 
 
 class Model:
@@ -72,11 +63,6 @@ class Model:
     def __init__(self, saved: SavedModel) -> None:
         self._saved = saved
         self._values = as_column(saved.values)
-
-    @classmethod
-    def _of_job(cls, job: Job, values: list[Any]) -> Model:
-        """The model of a job that has run, with its classes as `values` has them."""
-        return cls(SavedModel.of_job(job, values))
 
     @property
     def estimator(self) -> Any:

@@ -15,9 +15,9 @@ from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
+from otprop._errors import warn
 from otprop._labels import Labels
 from otprop._progress import FitCancelledError, ProgressCallback, part_of
-from otprop._warnings import warn
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.pseudo_labels import class_balanced_weights, take_rows
@@ -234,13 +234,11 @@ def _warn_if_asymmetric(matrix: np.ndarray) -> None:
             return
 
 
-def _is_minus_one(marker: Any) -> bool:
-    return isinstance(marker, Real) and marker == -1  # NA is neither equal nor unequal to anything
-
-
 def _warn_if_minus_one_is_a_class(labels: Labels) -> None:
     """Warn if labels are -1 and 1: a common way to write two classes, but -1 means unlabelled here."""
-    if labels.classes.tolist() == [1] and len(labels.unlabeled) and _is_minus_one(labels.marker):
+    marker = labels.marker
+    is_minus_one = isinstance(marker, Real) and marker == -1  # NA is neither equal nor unequal to anything
+    if labels.classes.tolist() == [1] and len(labels.unlabeled) and is_minus_one:
         warn(
             "y holds -1 and 1 only. -1 marks an unlabelled row here, so every row gets the class 1. If both are "
             "classes, name another marker with the parameter `unlabeled`."

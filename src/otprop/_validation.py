@@ -94,6 +94,13 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
+def is_missing(value: Any) -> bool:
+    """Whether a value is a null of any kind: None, NaN, NaT or NA."""
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return True
+    return np.ndim(value) == 0 and bool(value != value)
+
+
 def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
     """The end of a message about an unknown name: up to `most` similar known names; empty if there are none."""
     known = list(known)

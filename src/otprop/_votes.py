@@ -12,7 +12,7 @@ from scipy.special import betaincinv
 
 from otprop._labels import class_list, class_numbers, encode_given_labels
 from otprop._saving import saved_as
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, is_missing
 
 SILENT = -1  # the code of a voter that does not vote on a row
 MAX_VOTERS = 1000
@@ -21,19 +21,11 @@ MAX_PROBABILITY_SUM = 1.02  # of a row, which rounding may exceed
 
 @dataclass(frozen=True)
 class Votes:
-    """Votes as class numbers.
+    """Votes as class numbers."""
 
-    Attributes
-    ----------
-    codes : ndarray of int of shape (n_rows, n_voters), -1 where a voter is silent; the most probable class of a voter
-        that gives probabilities
-    names : list of str, of the voters
-    probabilities : dict of int to ndarray of shape (n_rows, n_classes)
-        By the number of the voter, what the voters say that give a probability per class; NaN where one is silent.
-    """
-
-    codes: np.ndarray
-    names: list[str]
+    codes: np.ndarray  # of shape (n_rows, n_voters), -1 where a voter is silent; the most probable class
+    names: list[str]  # of the voters
+    # by the number of the voter, of those who give a probability per class; NaN where one is silent
     probabilities: dict[int, np.ndarray] = field(default_factory=dict)
 
     @property
@@ -79,18 +71,11 @@ class Voter:
 
 @dataclass(frozen=True)
 class ProbabilityVotes:
-    """What a voter says that gives a probability per class.
-
-    Attributes
-    ----------
-    name : str
-    values : ndarray of shape (n_rows, n_columns)
-    labels : list or None, the class of each column; None: all classes in order
-    """
+    """What a voter says that gives a probability per class."""
 
     name: str
-    values: np.ndarray
-    labels: list[Any] | None
+    values: np.ndarray  # of shape (n_rows, n_columns)
+    labels: list[Any] | None  # the class of each column; None: all classes in order
 
     def of_classes(self, classes: np.ndarray) -> np.ndarray:
         """Probabilities of all classes, NaN where the voter is silent; raises ParameterError."""
@@ -131,19 +116,10 @@ def check_probabilities(values: np.ndarray, name: str) -> np.ndarray:
 def read_votes(votes: Any, classes: np.ndarray, n_rows: int, marker: Any = None) -> Votes:
     """Votes as class numbers.
 
-    Parameters
-    ----------
-    votes : array-like or data frame of shape (n_rows, n_voters), or (n_rows,) for one voter, or mapping
-        Labels of `classes`; None, NaN, NA or NaT where a voter is silent. A mapping has for the name of each voter its
-        labels, one per row, or probabilities of shape (n_rows, n_classes); see `voter_columns`.
-    classes : ndarray, the label of each class number
-    n_rows : int
-    marker : what stands for an unlabelled row in y, and for silence here, too
-
-    Raises
-    ------
-    ParameterError
-        The votes have another number of rows, are silent throughout, or hold a class that no label has.
+    `votes` are of shape (n_rows, n_voters), or (n_rows,) for one voter, or a mapping: labels of `classes`; None, NaN,
+    NA, NaT or the marker of unlabelled rows where a voter is silent. A mapping has for the name of each voter its
+    labels, one per row, or probabilities of shape (n_rows, n_classes); see `voter_columns`. Refuses votes that have
+    another number of rows, are silent throughout, or hold a class that no label has.
     """
     columns = voter_columns(votes, n_rows)
     codes = np.full((n_rows, len(columns)), SILENT, dtype=np.intp)
@@ -277,22 +253,12 @@ def _missing(column: np.ndarray, marker: Any = None) -> np.ndarray:
     return np.array([is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
 
 
-def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or NA."""
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return True
-    return np.ndim(value) == 0 and bool(value != value)
-
-
 def _as_classes(values: np.ndarray, classes: np.ndarray) -> Sequence[Any]:
     """Votes as the labels are written: numbers that are whole become integers where the classes are."""
     if classes.dtype.kind in "iu":  # a column with silent rows is one of floats
-        return [int(value) if _is_whole(value) else value for value in values]
+        floats = float, np.floating
+        return [int(value) if isinstance(value, floats) and float(value).is_integer() else value for value in values]
     return list(values)
-
-
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, (float, np.floating)) and float(value).is_integer()
 
 
 def _some(values: Sequence[Any], most: int = 8) -> str:

@@ -198,3 +198,12 @@ def test_a_process_that_dies_while_the_cluster_starts_is_told_from_a_script_with
     ):
         local_client(1, default=False)
     assert "__main__" not in str(caught.value)
+
+
+def test_a_process_that_hangs_while_the_cluster_starts_is_not_waited_for_without_end(monkeypatch):
+    monkeypatch.setattr("otprop.dask._cluster.PROCESS_TIMEOUT", "2s")
+    with (
+        dask.config.set({"distributed.worker.preload": ["import time; time.sleep(1000)"]}),
+        pytest.raises(ClusterError, match=r"did not start within 2s: use fewer processes, or free memory"),
+    ):
+        local_client(1, default=False)

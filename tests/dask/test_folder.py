@@ -205,14 +205,14 @@ def test_a_file_that_vanishes_in_the_middle_is_named_and_the_others_are_labelled
     source, out = folder(LENGTHS), tmp_path / "out"
     from otprop.dask import _folder
 
-    fit = _folder._fit
+    fit = _folder._Run.fit
 
     def fit_and_lose_a_file(run, sample, task):
         found = fit(run, sample, task)
         (source / "part-01.parquet").unlink()
         return found
 
-    monkeypatch.setattr(_folder, "_fit", fit_and_lose_a_file)
+    monkeypatch.setattr(_folder._Run, "fit", fit_and_lose_a_file)
     assert label(source, out, "--landmarks", "300") == 1
     assert "part-01.parquet was not labelled: there is no file" in message(capsys)
     assert len(read(out)) == 1199
@@ -438,14 +438,14 @@ def change_after_the_fit(monkeypatch, change):
     """Call a function when the model is there and no file is labelled yet."""
     from otprop.dask import _folder
 
-    fit = _folder._fit
+    fit = _folder._Run.fit
 
     def fit_and_change(run, sample, task):
         found = fit(run, sample, task)
         change()
         return found
 
-    monkeypatch.setattr(_folder, "_fit", fit_and_change)
+    monkeypatch.setattr(_folder._Run, "fit", fit_and_change)
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv"])
@@ -551,7 +551,7 @@ def test_a_forced_run_that_was_stopped_is_resumed_without_force(labelled, monkey
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr("otprop.dask._folder._label_files", stop)
+        patch.setattr("otprop.dask._folder._Run.label_files", stop)
         assert label(source, out, "--landmarks", "200", "--force") == 130
     assert label(source, out, "--landmarks", "200") == 0
 

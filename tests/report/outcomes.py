@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from otprop.labelling.next_rows import rows_to_review
 from otprop.labelling.outcome import Outcome
-from otprop.labelling.review import rows_to_review
 from otprop.propagation.calibration import coverage_table
 from otprop.propagation.error import ErrorEstimate
 from otprop.report.label_page import render_label_page

@@ -17,7 +17,7 @@ WITHOUT_INFLUENCE = {
     "otprop._deciding": "decides by another objective than accuracy, and reads what the fit found",
     "otprop._progress": "shows the rounds",
     "otprop._saving": "names classes for model files",
-    "otprop._warnings": "warns",
+    "otprop._errors": "warns and refuses",
     "otprop.loop.label_issues": "reads what the fit found",
     "otprop.loop.labels_needed": "reads what the fit found",
     "otprop.loop.suggestions": "reads what the fit found",

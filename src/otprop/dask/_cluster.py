@@ -7,6 +7,7 @@ import os
 import stat
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import Future
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any
@@ -15,9 +16,10 @@ import otprop
 from otprop._errors import OtpropError
 from otprop._validation import ParameterError
 from otprop.dask import require_dask
+from otprop.files import TableError
 
 CONNECT_SECONDS = 10
-START_TIMEOUT = "120s"  # of processes of this machine, which may be busy
+START_TIMEOUT = PROCESS_TIMEOUT = "120s"  # of connections and processes of this machine, which may be busy
 SHORT_OF_MEMORY = "use fewer processes, or free memory: a system that runs out of it kills them"
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3  # in malloc.h
 
@@ -83,10 +85,13 @@ def local_client(
                 memory_limit=memory_limit,
                 dashboard_address="127.0.0.1:0",
                 silence_logs=50,
+                death_timeout=PROCESS_TIMEOUT,  # else one that hangs or dies again and again is waited for for ever
             )
         except RuntimeError as error:
             reason = str(error).rstrip(".")
             raise ClusterError(f"a process of the cluster ended while it started ({reason}): {advice}.") from error
+        except (TimeoutError, AssertionError) as error:  # Dask asserts that what it ends after the time has started
+            raise ClusterError(f"a process of the cluster did not start within {PROCESS_TIMEOUT}: {advice}.") from error
         client = Client(cluster, set_as_default=default, timeout=START_TIMEOUT)
     cluster.scheduler.http_server.stop()
     client.register_plugin(_without_http())
@@ -238,6 +243,17 @@ def run_each(client: Any, function: Callable[..., Any], calls: Sequence[tuple[An
         if following is not None:
             under_way.add(following)
         yield numbers.pop(future.key), future
+
+
+def run_here(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> Iterator[tuple[int, Any]]:
+    """As `run_each`, in this process; of errors only those of a file are kept for its future."""
+    for number, arguments in enumerate(calls):
+        future: Future[Any] = Future()
+        try:
+            future.set_result(function(*arguments))
+        except (TableError, OSError) as error:
+            future.set_exception(error)
+        yield number, future
 
 
 def reason_of(error: BaseException, sentence: Callable[[BaseException], str] = str) -> str:

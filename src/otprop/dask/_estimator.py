@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Callable, Hashable
 from dataclasses import replace
+from functools import partial
 from typing import Any, Self
 
 import dask
@@ -14,10 +15,10 @@ from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
+from otprop._errors import warn
 from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
 from otprop._validation import ParameterError, check_count, did_you_mean, forget_fit
-from otprop._warnings import warn
 from otprop.dask._cluster import (
     SHORT_OF_MEMORY,
     check_client,
@@ -27,10 +28,9 @@ from otprop.dask._cluster import (
     local_client,
     threads_for_fit,
 )
-from otprop.dask._landmarks import FAN_IN, LandmarkRule, Sample, make_sample, merge_samples
-from otprop.dask._model import LandmarkModel, slim
+from otprop.dask._landmarks import LandmarkModel, LandmarkRule, Sample, make_sample, merge_as_tree, merge_samples, slim
+from otprop.dask._manifest import Tally
 from otprop.dask._parts import Parts, is_distributed, read_parts, read_rows
-from otprop.dask._tally import Tally
 from otprop.labelling.outcome import RowLabels
 from otprop.propagation.calibration import Coverage
 
@@ -171,10 +171,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
                 delayed(sample_part)(rows, labels, first, unlabeled, choice)
                 for rows, labels, first in zip(parts.rows, parts.labels, parts.starts, strict=True)
             ]
-            while len(found) > 1:
-                groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
-                found = [delayed(merge_samples)(group, choice) for group in groups]
-            sample = client.compute(found[0])
+            sample = client.compute(merge_as_tree(found, partial(delayed(merge_samples), choice=choice)))
             if client.submit(getattr, sample, "n_labeled", pure=False).result() == 0:
                 raise ValueError(
                     f"y has no labelled row: all {parts.n_rows} entries are the marker for unlabelled. "

@@ -6,18 +6,18 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from time import perf_counter
 from typing import Any
 
 import otprop
 from otprop._progress import ProgressCallback, no_progress
-from otprop.dask._cluster import ClusterError, reason_of, run_each
+from otprop.dask._cluster import ClusterError, reason_of, run_each, run_here
 from otprop.dask._inputs import InputFile, changes, check_schemas, find_files, first_rows, inspect_file
-from otprop.dask._landmarks import FAN_IN, LandmarkRule, merge_samples
-from otprop.dask._manifest import Manifest, State, digest_of
-from otprop.dask._tally import Tally
-from otprop.dask._tasks import FitTask, LabelTask, TargetCells, fit_folder, label_file, sample_file
+from otprop.dask._landmarks import LandmarkRule, merge_as_tree, merge_samples
+from otprop.dask._manifest import Manifest, State, Tally, digest_of
+from otprop.dask._tasks import FitTask, LabelTask, ModelFiles, TargetCells, fit_folder, label_file, sample_file
 from otprop.files import TableError, listed
 from otprop.labelling.job import Request
 from otprop.labelling.model import load_model
@@ -31,54 +31,30 @@ LANDMARKS = 200_000
 
 @dataclass(frozen=True)
 class FolderRequest:
-    """What to do with a folder.
+    """What to do with a folder."""
 
-    Attributes
-    ----------
-    pattern : str, a folder or a pattern of files
-    out : str, the folder for the results
-    output : OutputColumns
-    excel_safe : bool
-    force : bool, outputs that are there may be replaced, and an earlier run is not resumed
-    reading : dict of str to object, parameters of `read_table` for all files
-    sentence : callable, words an error
-    """
-
-    pattern: str
-    out: str
+    pattern: str  # a folder or a pattern of files
+    out: str  # the folder for the results
     output: OutputColumns = field(default_factory=OutputColumns)
     excel_safe: bool = False
-    force: bool = False
-    reading: dict[str, Any] = field(default_factory=dict)
-    sentence: Callable[[BaseException], str] = str
+    force: bool = False  # outputs that are there may be replaced, and an earlier run is not resumed
+    reading: dict[str, Any] = field(default_factory=dict)  # parameters of `read_table` for all files
+    sentence: Callable[[BaseException], str] = str  # words an error
 
 
 @dataclass(frozen=True)
 class FolderResult:
-    """What was done to a folder.
+    """What was done to a folder."""
 
-    Attributes
-    ----------
-    state : State, where the model is
-    classes : list of str
-    tally : Tally, of all files that are done
-    n_files, n_before : int, files that are done, and how many of them an earlier run had done
-    failures : dict of str to str, files that could not be labelled, and why
-    notes : list of str
-    error : ErrorEstimate or None, of all unlabelled rows
-    summary : dict, what the fit found; empty for a model of another table
-    seconds : float
-    """
-
-    state: State
+    state: State  # where the model is
     classes: list[str]
-    tally: Tally
-    n_files: int
-    n_before: int
-    failures: dict[str, str]
+    tally: Tally  # of all files that are done
+    n_files: int  # files that are done
+    n_before: int  # how many of them an earlier run had done
+    failures: dict[str, str]  # files that could not be labelled, and why
     notes: list[str]
-    error: ErrorEstimate | None
-    summary: dict[str, Any]
+    error: ErrorEstimate | None  # of all unlabelled rows
+    summary: dict[str, Any]  # what the fit found; empty for a model of another table
     seconds: float
 
     @property
@@ -99,28 +75,6 @@ class FolderResult:
         return self.tally.coverage(self.error)
 
 
-@dataclass
-class _Run:
-    """The files of a run and what went wrong with them."""
-
-    state: State
-    client: Any
-    progress: ProgressCallback
-    sentence: Callable[[BaseException], str] = str
-    files: list[InputFile] = field(default_factory=list)
-    failures: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-
-    @property
-    def n_rows(self) -> int:
-        return sum(file.n_rows for file in self.files)
-
-    @property
-    def stamps(self) -> dict[str, list[Any]]:
-        """What tells that the files are still the same."""
-        return {file.name: file.stamp for file in self.files}
-
-
 def label_folder(
     folder: FolderRequest,
     request: Request,
@@ -137,17 +91,19 @@ def label_folder(
 
     `jobs` are the threads of the fit; None for those of the worker. `report` names a page to write, of the landmarks.
     """
-    start = perf_counter()
-    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
-    options = _options(request, folder, landmarks)
-    unreadable = _inspect(run, folder)
+    run = _Run(folder, client, progress)
+    run.inspect()
     with _tidied(run.state), _alone(run.state):
-        manifest = _earlier(run, folder, options, unreadable)
-        columns, target = _columns(run, request)
-        _refuse_votes_of_many_rows(run, request, landmarks)
+        options = _options(request, folder, landmarks)
+        manifest = run.earlier(options)
+        columns, target = run.columns(request)
+        if request.votes and run.n_rows > landmarks:  # the other rows are predicted, and votes on them would not count
+            raise RequestError(
+                "votes",
+                f"count for landmarks only, and the files have {run.n_rows} rows for {landmarks} landmarks. Use at "
+                "least as many landmarks as rows, or label each file by itself.",
+            )
         if manifest is None:
-            choice = LandmarkRule(landmarks, request.seed).with_limit_for(run.n_rows)
-            sample, starts = _sample(run, columns, target, choice)
             task = FitTask(
                 origin=folder.pattern,
                 request=request,
@@ -161,36 +117,23 @@ def label_folder(
                 map=map,
                 call=call,
             )
-            run.state.set_mode(file.mode for file in run.files)
-            manifest = Manifest(otprop.__version__, options, run.stamps | unreadable, starts, **_fit(run, sample, task))
-            _begin(run, folder)  # once there is a model: a refusal leaves nothing behind
-            manifest.write(run.state)
+            manifest = run.start_over(columns, LandmarkRule(landmarks, request.seed), task, options)
         else:
-            _begin(run, folder)
+            run.begin()
             if report is not None and not os.path.exists(report):
                 run.notes.append("no page was written: it is made with the model, which exists; start over to have one")
             late = [file.name for file in run.files if file.name not in manifest.starts]
             if late:
                 run.notes.append(f"the model was made without the labels of {listed(late)}: start over to use them")
-        label = LabelTask(
-            out=str(run.state.out),
-            model=str(run.state.model),
-            model_digest=manifest.model_digest,
-            output=folder.output,
-            n_rows=run.n_rows,
+        files = run.model_files(
+            str(run.state.model),
+            manifest.model_digest,
+            (request.text_model, request.image_model),
             landmarks=str(run.state.landmarks),
             landmarks_digest=manifest.landmarks_digest,
-            target=target,
-            codes=manifest.codes,
-            excel_safe=folder.excel_safe,
-            text_model=_absolute(request.text_model),
-            image_model=_absolute(request.image_model),
         )
-        summary = manifest.summary
-        counts = _label_files(run, label, manifest.starts, summary["classes"])
-    known = summary["concentration"] if summary["concentration"] is not None else float("inf")
-    error = ErrorEstimate(summary["expected"], known, summary["n_unlabeled"])
-    return _result(run, summary["classes"], counts, summary["notes"], error, summary, perf_counter() - start)
+        label = run.task(files, target=target, codes=manifest.codes)
+        return run.label_files(label, manifest)
 
 
 def predict_folder(
@@ -203,43 +146,33 @@ def predict_folder(
     progress: ProgressCallback = no_progress,
 ) -> FolderResult:
     """Label the rows of all files of a folder by a saved model; the others are the paths of models it was made with."""
-    start = perf_counter()
-    run = _Run(State(Path(os.path.abspath(folder.out))), client, progress, folder.sentence)
+    run = _Run(folder, client, progress)
     progress(0, 0, f"loading {model}")
     saved, digest = load_model(model, text_model=text_model, image_model=image_model), digest_of(model)
-    options = {"model": digest, **vars(folder.output)}
-    unreadable = _inspect(run, folder)
+    run.inspect()
     with _tidied(run.state), _alone(run.state):
-        manifest = _earlier(run, folder, options, unreadable, fitted=False)
+        options = {"model": digest, **vars(folder.output)}
+        manifest = run.earlier(options, fitted=False)
         for file in run.files:
             lacking = [name for name in saved.features.wanted if name not in file.kinds]
             if lacking:
                 raise TableError(f"{file.name} lacks {listed(lacking)}, which the model needs", file=file.path)
-        _begin(run, folder)
+        run.begin()
         if manifest is None:
-            starts = dict.fromkeys(run.stamps, 0)
-            Manifest(otprop.__version__, options, run.stamps | unreadable, starts, digest).write(run.state)
-        task = LabelTask(
-            out=str(run.state.out),
-            model=os.path.abspath(model),
-            model_digest=digest,
-            output=folder.output,
-            n_rows=run.n_rows,
-            excel_safe=folder.excel_safe,
-            text_model=_absolute(text_model),
-            image_model=_absolute(image_model),
-        )
-        counts = _label_files(run, task, {}, saved.classes)
-    return _result(run, saved.classes, counts, saved.notes, None, {}, perf_counter() - start)
+            starts = {file.name: 0 for file in run.files}
+            Manifest(otprop.__version__, options, run.stamps, starts, digest).write(run.state)
+        run.notes += saved.notes
+        files = run.model_files(os.path.abspath(model), digest, (text_model, image_model))
+        return run.label_files(run.task(files), None, saved.classes)
 
 
 def plan_folder(folder: FolderRequest, request: Request, progress: ProgressCallback = no_progress) -> tuple[int, int]:
     """Check the files of a folder without doing anything: how many they are, and how many rows they have."""
-    run = _Run(State(Path(os.path.abspath(folder.out))), None, progress, folder.sentence)
-    _inspect(run, folder)
+    run = _Run(folder, None, progress)
+    run.inspect()
     if Manifest.read(run.state) is None:
-        _refuse_outputs(run, folder)
-    _columns(run, request)
+        run.refuse_outputs()
+    run.columns(request)
     return len(run.files), run.n_rows
 
 
@@ -250,11 +183,6 @@ def _options(request: Request, folder: FolderRequest, landmarks: int) -> dict[st
     return {name: _plain(value) for name, value in kept.items()}
 
 
-def _absolute(model: Any) -> str | None:
-    """The path of a text or image model for workers, which may run in another folder."""
-    return None if model is None else os.path.abspath(os.path.expanduser(model))
-
-
 def _plain(value: Any) -> Any:
     if isinstance(value, dict):
         return {str(key): _plain(each) for key, each in value.items()}
@@ -263,231 +191,229 @@ def _plain(value: Any) -> Any:
     return value if value is None or isinstance(value, (bool, int, float, str)) else str(value)
 
 
-def _inspect(run: _Run, folder: FolderRequest) -> dict[str, list[Any]]:
-    """Look at all files; returns what tells those that cannot be read from later ones."""
-    paths, notes = find_files(folder.pattern, folder.reading.get("format"))
-    run.notes += notes
-    inputs = {os.path.realpath(path) for path, _ in paths}
-    for path, name in paths:
-        if os.path.realpath(run.state.out / name) in inputs:
-            raise TableError(
-                f"{folder.out} is the folder of the input {path}, which is never written", "name another for the output"
-            )
-    found: dict[int, InputFile] = {}
-    calls = [(path, name, folder.reading) for path, name in paths]
-    if run.client is None:
-        results: Iterator[tuple[int, Any]] = (
-            (number, _LocalFuture(inspect_file, call)) for number, call in enumerate(calls)
-        )
-    else:
-        results = run_each(run.client, inspect_file, calls)
-    for number, future in results:
-        error = future.exception()
-        if error is None:
-            found[number] = future.result()
-        else:
-            run.failures[paths[number][1]] = reason_of(error, run.sentence)
-        run.progress(len(found), len(paths), f"looking at {len(paths)} files")
-    run.files = [found[number] for number in sorted(found) if found[number].n_rows]
-    empty = [found[number].name for number in sorted(found) if not found[number].n_rows]
-    if empty:
-        run.notes.append(f"skipped, no rows: {listed(empty)}")
-    if not run.files:
-        name, reason = next(iter(run.failures.items()), (folder.pattern, "no file has rows"))
-        raise TableError(f"no file of {folder.pattern} can be labelled: {name}: {reason}", file=folder.pattern)
-    return {paths[number][1]: [paths[number][1], 0, 0] for number in range(len(paths)) if number not in found}
+class _Run:
+    """A run over a folder: its files, and what went wrong with them."""
 
+    def __init__(self, folder: FolderRequest, client: Any, progress: ProgressCallback) -> None:
+        self.folder, self.client, self.progress = folder, client, progress
+        self.state = State(Path(os.path.abspath(folder.out)))
+        self.started = perf_counter()
+        self.files: list[InputFile] = []
+        self.unreadable: dict[str, list[Any]] = {}  # stamps that tell them from later ones
+        self.failures: dict[str, str] = {}
+        self.notes: list[str] = []
 
-class _LocalFuture:
-    """The result of a call in this process, as a future has it."""
+    @property
+    def n_rows(self) -> int:
+        return sum(file.n_rows for file in self.files)
 
-    def __init__(self, function: Any, arguments: tuple[Any, ...]) -> None:
-        self._error: Exception | None = None
-        try:
-            self._found = function(*arguments)
-        except (TableError, OSError) as error:
-            self._error = error
+    @property
+    def stamps(self) -> dict[str, list[Any]]:
+        """What tells that the files are still the same."""
+        return {file.name: file.stamp for file in self.files} | self.unreadable
 
-    def exception(self) -> Exception | None:
-        return self._error
+    def inspect(self) -> None:
+        """Look at all files."""
+        folder = self.folder
+        paths, notes = find_files(folder.pattern, folder.reading.get("format"))
+        self.notes += notes
+        inputs = {os.path.realpath(path) for path, _ in paths}
+        for path, name in paths:
+            if os.path.realpath(self.state.out / name) in inputs:
+                what = f"{folder.out} is the folder of the input {path}, which is never written"
+                raise TableError(what, "name another for the output")
+        calls = [(path, name, folder.reading) for path, name in paths]
+        names = [name for _, name in paths]
+        found: dict[int, InputFile] = {}
+        for number, file in self._each(inspect_file, calls, names):
+            if file is not None:
+                found[number] = file.result()
+            self.progress(len(found), len(paths), f"looking at {len(paths)} files")
+        inspected = [found[number] for number in sorted(found)]
+        self.files = [file for file in inspected if file.n_rows]
+        empty = [file.name for file in inspected if not file.n_rows]
+        if empty:
+            self.notes.append(f"skipped, no rows: {listed(empty)}")
+        if not self.files:
+            name, reason = next(iter(self.failures.items()), (folder.pattern, "no file has rows"))
+            raise TableError(f"no file of {folder.pattern} can be labelled: {name}: {reason}", file=folder.pattern)
+        self.unreadable = {name: [name, 0, 0] for number, name in enumerate(names) if number not in found}
 
-    def result(self) -> Any:
-        return self._found
+    def _each(
+        self, function: Callable[..., Any], calls: Sequence[tuple[Any, ...]], names: Sequence[str]
+    ) -> Iterator[tuple[int, Any]]:
+        """Call a function for each file, on the workers if there are some.
 
-
-def _columns(run: _Run, request: Request) -> tuple[list[str], TargetCells]:
-    """The columns to read, and how the target is read."""
-    columns = check_schemas(run.files, request)
-    without = [file.name for file in run.files if request.target not in file.kinds]
-    if without:
-        run.notes.append(
-            f"without a column {request.target!r}, so that all their rows are unlabelled: {listed(without)}"
-        )
-    whole = {file.whole[request.target] for file in run.files if request.target in file.whole}
-    return columns, TargetCells(request.target, tuple(request.unlabeled), len(whole) > 1)
-
-
-def _refuse_votes_of_many_rows(run: _Run, request: Request, landmarks: int) -> None:
-    """Rows that are not landmarks are predicted, and votes on them would not count."""
-    if request.votes and run.n_rows > landmarks:
-        raise RequestError(
-            "votes",
-            f"count for landmarks only, and the files have {run.n_rows} rows for {landmarks} landmarks. Use at least "
-            "as many landmarks as rows, or label each file by itself.",
-        )
-
-
-def _earlier(
-    run: _Run, folder: FolderRequest, options: dict[str, Any], unreadable: dict[str, list[Any]], fitted: bool = True
-) -> Manifest | None:
-    """The manifest of an earlier run to continue; None to start over."""
-    manifest = None if folder.force else Manifest.read(run.state, fitted)
-    if manifest is None:
-        _refuse_outputs(run, folder)
-        run.state.forget()
-    else:
-        _refuse_changes(run, manifest, options, unreadable)
-        _refuse_others(run, folder)
-    return manifest
-
-
-def _begin(run: _Run, folder: FolderRequest) -> None:
-    """Make the folders of the outputs; with `force` those that are there may be replaced, now and after a kill."""
-    run.state.begin([file.name for file in run.files])
-    run.state.set_mode(file.mode for file in run.files)
-    for file in run.files:
-        if folder.force and os.path.lexists(run.state.out / file.name):
-            run.state.claim(file)
-    _refuse_others(run, folder)
-
-
-def _refuse_others(run: _Run, folder: FolderRequest) -> None:
-    """Refuse outputs that are there and that no run wrote, or that somebody has changed since."""
-    others = [file.name for file in run.files if not run.state.may_replace(file.name)]
-    if others:
-        raise TableError(
-            f"{folder.out} has {listed(others)}, changed since or not written by this run",
-            "move them away, or choose another output",
-            file=folder.out,
-        )
-
-
-def _result(
-    run: _Run,
-    classes: list[str],
-    counts: tuple[Tally, int, int],
-    notes: Sequence[str],
-    error: ErrorEstimate | None,
-    summary: dict[str, Any],
-    seconds: float,
-) -> FolderResult:
-    tally, n_files, n_before = counts
-    every_note = list(dict.fromkeys([*run.notes, *notes]))
-    return FolderResult(run.state, classes, tally, n_files, n_before, run.failures, every_note, error, summary, seconds)
-
-
-def _refuse_outputs(run: _Run, folder: FolderRequest) -> None:
-    blocked = [file.name for file in run.files if run.state.is_blocked(file.name)]
-    if blocked:
-        what = f"{folder.out} has links or something else in the place of {listed(blocked)}"
-        raise TableError(what, "remove them", file=folder.out)
-    there = [file.name for file in run.files if os.path.lexists(run.state.out / file.name)]
-    if there and not folder.force:
-        raise TableError(
-            f"{folder.out} has {listed(there)} already",
-            "pass {} to replace them, or choose another output",
-            file=folder.out,
-            arguments=[("force", True)],
-        )
-
-
-def _refuse_changes(run: _Run, manifest: Manifest, options: dict[str, Any], found: dict[str, list[Any]]) -> None:
-    """Refuse to resume a run with other options, or with other files."""
-    out = run.state.out
-    other = [name for name in {**options, **manifest.options} if options.get(name) != manifest.options.get(name)]
-    if other or manifest.version != otprop.__version__:
-        what = f"another {listed(other)}" if other else f"otprop {manifest.version}"
-        raise TableError(
-            f"{out} holds the results of a run with {what}",
-            "choose another output, or pass {} to start over",
-            file=out,
-            arguments=[("force", True)],
-        )
-    sampled = {name: stamp for name, stamp in manifest.inputs.items() if name in manifest.starts}
-    earlier = [file for file in run.files if file.name in sampled or file.name not in manifest.inputs]
-    gone = {name: stamp for name, stamp in sampled.items() if name not in found}
-    change = changes(earlier, gone) or next((f"{name} cannot be read" for name in found if name in sampled), "")
-    if change:
-        raise TableError(
-            f"{out} holds the results of a run over other files: {change}",
-            f"choose another output, pass {{}} to start over, or label new files by {run.state.model} (otprop predict)",
-            file=out,
-            arguments=[("force", True)],
-        )
-
-
-def _sample(run: _Run, columns: Sequence[str], target: TargetCells, choice: LandmarkRule) -> tuple[Any, dict[str, int]]:
-    """The landmarks as a future, and the number of the first row of each file that was sampled."""
-    starts = dict(zip([file.name for file in run.files], first_rows(run.files), strict=True))
-    like = run.files[0].readings
-    while True:
-        calls = [(file, starts[file.name], columns, target, choice, like) for file in run.files]
-        futures: dict[int, Any] = {}
-        for number, future in run_each(run.client, sample_file, calls):
+        Yields the number and the future of each call as it is done; None where it failed: the reason is in `failures`.
+        """
+        done = run_here(function, calls) if self.client is None else run_each(self.client, function, calls)
+        for number, future in done:
             error = future.exception()
-            if error is None:
-                futures[number] = future
-            else:
-                run.failures[run.files[number].name] = reason_of(error, run.sentence)
-            run.progress(len(futures), len(calls), f"landmarks of {len(calls)} files")
-        if not futures:
-            name, reason = next(iter(run.failures.items()))
-            raise TableError(f"no file can be read: {name}: {reason}", file=name)
-        sampled = {run.files[number].name: starts[run.files[number].name] for number in futures}
-        found = [futures[number] for number in sorted(futures)]
-        del futures
-        while len(found) > 1:
-            groups = [found[start : start + FAN_IN] for start in range(0, len(found), FAN_IN)]
-            found = [run.client.submit(merge_samples, group, choice, pure=False) for group in groups]
-        if run.client.submit(choice.has_enough_rows, found[0], pure=False).result():
-            return found[0], sampled
-        choice = choice.with_wider_limit()
+            if error is not None:
+                self.failures[names[number]] = reason_of(error, self.folder.sentence)
+            yield number, None if error is not None else future
 
+    def columns(self, request: Request) -> tuple[list[str], TargetCells]:
+        """The columns to read, and how the target is read."""
+        columns, target = check_schemas(self.files, request), request.target
+        without = [file.name for file in self.files if target not in file.kinds]
+        if without:
+            self.notes.append(f"without a column {target!r}, so that all their rows are unlabelled: {listed(without)}")
+        whole = {file.whole[target] for file in self.files if target in file.whole}
+        return columns, TargetCells(target, tuple(request.unlabeled), len(whole) > 1)
 
-def _fit(run: _Run, sample: Any, task: FitTask) -> dict[str, Any]:
-    from distributed import KilledWorker
-
-    run.progress(0, 0, "fitting on the landmarks")
-    try:
-        return dict(run.client.submit(fit_folder, sample, task, pure=False).result())
-    except KilledWorker:
-        raise ClusterError(
-            "the workers that fitted the landmarks were killed, one after the other, as they are where memory runs "
-            "out: give them more memory, or use fewer landmarks."
-        ) from None
-
-
-def _label_files(run: _Run, task: LabelTask, starts: dict[str, int], classes: Sequence[str]) -> tuple[Tally, int, int]:
-    """Label the files that are not done; the counts of all that are, how many, and how many were before."""
-    records = [run.state.is_done(file, len(classes)) for file in run.files]
-    todo = [file for file, record in zip(run.files, records, strict=True) if record is None]
-    done = [record for record in records if record is not None]
-    n_before, n_rows = len(done), run.n_rows
-    run.state.remove_strays([file.name for file in todo])
-    n_done = sum(record["rows"] for record in done)
-    run.progress(n_done, n_rows, f"labelled {len(done)} of {len(run.files)} files")
-    for number, future in run_each(run.client, label_file, [(file, starts.get(file.name), task) for file in todo]):
-        error = future.exception()
-        if error is None:
-            done.append(future.result())
-            n_done += done[-1]["rows"]
-            run.failures.pop(todo[number].name, None)
+    def earlier(self, options: dict[str, Any], fitted: bool = True) -> Manifest | None:
+        """The manifest of an earlier run to continue; None to start over."""
+        manifest = None if self.folder.force else Manifest.read(self.state, fitted)
+        if manifest is None:
+            self.refuse_outputs()
+            self.state.forget()
         else:
-            run.failures[todo[number].name] = reason_of(error, run.sentence)
-        run.progress(n_done, n_rows, f"labelled {len(done)} of {len(run.files)} files")
-    run.state.remove_strays(list(run.failures))
-    tallies = [Tally.from_json(record["tally"], len(classes)) for record in done]
-    return Tally.total(tallies, len(classes)), len(done), n_before
+            self._refuse_changes(manifest, options)
+            self._refuse_others()
+        return manifest
+
+    def begin(self) -> None:
+        """Make the folders of the outputs; with `force` those that are there may be replaced, now and after a kill."""
+        self.state.begin([file.name for file in self.files])
+        self.state.set_mode(file.mode for file in self.files)
+        for file in self.files:
+            if self.folder.force and os.path.lexists(self.state.out / file.name):
+                self.state.claim(file)
+        self._refuse_others()
+
+    def _refuse_others(self) -> None:
+        """Refuse outputs that are there and that no run wrote, or that somebody has changed since."""
+        out = self.folder.out
+        others = [file.name for file in self.files if not self.state.may_replace(file.name)]
+        if others:
+            what = f"{out} has {listed(others)}, changed since or not written by this run"
+            raise TableError(what, "move them away, or choose another output", file=out)
+
+    def refuse_outputs(self) -> None:
+        """Refuse outputs that are there, unless they may be replaced."""
+        out = self.folder.out
+        blocked = [file.name for file in self.files if self.state.is_blocked(file.name)]
+        if blocked:
+            what = f"{out} has links or something else in the place of {listed(blocked)}"
+            raise TableError(what, "remove them", file=out)
+        there = [file.name for file in self.files if os.path.lexists(self.state.out / file.name)]
+        if there and not self.folder.force:
+            advice = "pass {} to replace them, or choose another output"
+            raise TableError(f"{out} has {listed(there)} already", advice, file=out, arguments=[("force", True)])
+
+    def _refuse_changes(self, manifest: Manifest, options: dict[str, Any]) -> None:
+        """Refuse to resume a run with other options, or with other files."""
+        out = self.state.out
+        other = [name for name in {**options, **manifest.options} if options.get(name) != manifest.options.get(name)]
+        if other or manifest.version != otprop.__version__:
+            what = f"another {listed(other)}" if other else f"otprop {manifest.version}"
+            raise TableError(
+                f"{out} holds the results of a run with {what}",
+                "choose another output, or pass {} to start over",
+                file=out,
+                arguments=[("force", True)],
+            )
+        sampled = {name: stamp for name, stamp in manifest.inputs.items() if name in manifest.starts}
+        earlier = [file for file in self.files if file.name in sampled or file.name not in manifest.inputs]
+        gone = {name: stamp for name, stamp in sampled.items() if name not in self.unreadable}
+        lost = next((f"{name} cannot be read" for name in self.unreadable if name in sampled), "")
+        change = changes(earlier, gone) or lost
+        if change:
+            raise TableError(
+                f"{out} holds the results of a run over other files: {change}",
+                f"choose another output, pass {{}} to start over, or label new files by {self.state.model} (otprop "
+                "predict)",
+                file=out,
+                arguments=[("force", True)],
+            )
+
+    def start_over(
+        self, columns: Sequence[str], choice: LandmarkRule, task: FitTask, options: dict[str, Any]
+    ) -> Manifest:
+        """Choose the landmarks, fit on them, and write the manifest."""
+        sample, starts = self.sample(columns, task.target, choice.with_limit_for(self.n_rows))
+        self.state.set_mode(file.mode for file in self.files)
+        manifest = Manifest(otprop.__version__, options, self.stamps, starts, **self.fit(sample, task))
+        self.begin()  # once there is a model: a refusal leaves nothing behind
+        manifest.write(self.state)
+        return manifest
+
+    def sample(self, columns: Sequence[str], target: TargetCells, choice: LandmarkRule) -> tuple[Any, dict[str, int]]:
+        """The landmarks as a future, and the number of the first row of each file that was sampled."""
+        names = [file.name for file in self.files]
+        starts = dict(zip(names, first_rows(self.files), strict=True))
+        like = self.files[0].readings
+        while True:
+            calls = [(file, starts[file.name], columns, target, choice, like) for file in self.files]
+            futures: dict[int, Any] = {}
+            for number, future in self._each(sample_file, calls, names):
+                if future is not None:
+                    futures[number] = future
+                self.progress(len(futures), len(calls), f"landmarks of {len(calls)} files")
+            if not futures:
+                name, reason = next(iter(self.failures.items()))
+                raise TableError(f"no file can be read: {name}: {reason}", file=name)
+            sampled = {names[number]: starts[names[number]] for number in futures}
+            merge = partial(self.client.submit, merge_samples, choice=choice, pure=False)
+            merged = merge_as_tree([futures.pop(number) for number in sorted(futures)], merge)
+            if self.client.submit(choice.has_enough_rows, merged, pure=False).result():
+                return merged, sampled
+            choice = choice.with_wider_limit()
+
+    def fit(self, sample: Any, task: FitTask) -> dict[str, Any]:
+        """What the manifest holds of the fit on the landmarks."""
+        from distributed import KilledWorker
+
+        self.progress(0, 0, "fitting on the landmarks")
+        try:
+            return dict(self.client.submit(fit_folder, sample, task, pure=False).result())
+        except KilledWorker:
+            raise ClusterError(
+                "the workers that fitted the landmarks were killed, one after the other, as they are where memory runs "
+                "out: give them more memory, or use fewer landmarks."
+            ) from None
+
+    def model_files(self, model: str, digest: str, models: Sequence[Any], **more: str) -> ModelFiles:
+        """The files of the model; `models` are its text and image model, as paths for workers in any folder."""
+        text, image = (None if one is None else os.path.abspath(os.path.expanduser(one)) for one in models)
+        of_all = {"model": model, "model_digest": digest, **more}
+        return ModelFiles(**of_all, n_rows=self.n_rows, text_model=text, image_model=image)
+
+    def task(self, files: ModelFiles, **given: Any) -> LabelTask:
+        """How the files are labelled."""
+        folder = self.folder
+        return LabelTask(
+            out=str(self.state.out), files=files, output=folder.output, excel_safe=folder.excel_safe, **given
+        )
+
+    def label_files(self, task: LabelTask, manifest: Manifest | None, classes: Sequence[str] = ()) -> FolderResult:
+        """Label the files that are not done, and count all that are; `classes` are those of a model from elsewhere."""
+        starts, summary = ({}, {}) if manifest is None else (manifest.starts, manifest.summary)
+        classes = list(summary.get("classes", classes))
+        records = [self.state.is_done(file, len(classes)) for file in self.files]
+        todo = [file for file, record in zip(self.files, records, strict=True) if record is None]
+        done = [record for record in records if record is not None]
+        n_before, n_rows, names = len(done), self.n_rows, [file.name for file in todo]
+        self.state.remove_strays(names)
+        n_done = sum(record["rows"] for record in done)
+        self.progress(n_done, n_rows, f"labelled {len(done)} of {len(self.files)} files")
+        for number, future in self._each(label_file, [(file, starts.get(file.name), task) for file in todo], names):
+            if future is not None:
+                done.append(future.result())
+                n_done += done[-1]["rows"]
+                self.failures.pop(names[number], None)
+            self.progress(n_done, n_rows, f"labelled {len(done)} of {len(self.files)} files")
+        self.state.remove_strays(list(self.failures))
+        tally = Tally.total([Tally.from_json(record["tally"], len(classes)) for record in done], len(classes))
+        notes = list(dict.fromkeys([*self.notes, *summary.get("notes", ())]))
+        error = None
+        if summary:
+            known = summary["concentration"] if summary["concentration"] is not None else float("inf")
+            error = ErrorEstimate(summary["expected"], known, summary["n_unlabeled"])
+        seconds = perf_counter() - self.started
+        counts = len(done), n_before
+        return FolderResult(self.state, classes, tally, *counts, self.failures, notes, error, summary, seconds)
 
 
 @contextmanager

@@ -7,6 +7,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -32,38 +33,24 @@ STATE_FOLDER = "_otprop"  # in the output folder; readers of Parquet folders ski
 
 @dataclass(frozen=True)
 class InputFile:
-    """A file of the folder.
+    """A file of the folder."""
 
-    Attributes
-    ----------
-    path : str, absolute
-    name : str, its path below the folder that all files are in: also that of its output
-    size, changed : int, bytes and time of the last change in nanoseconds
-    touched : int, time of the last change of content or permissions, which no program can set
-    mode : int, its permissions
-    n_rows : int
-    kinds : dict of str to str, the columns, each a number, boolean, date, text, ...; empty where any is accepted
-    whole : dict of str to bool, columns of numbers that are whole by their type
-    readings : dict of str to Reading, how the columns of a text file are parsed
-    options : dict of str to object, parameters of `read_table`
-    """
-
-    path: str
-    name: str
+    path: str  # absolute
+    name: str  # its path below the folder that all files are in: also that of its output
     size: int
-    changed: int
-    touched: int = 0
-    mode: int = 0o600
+    changed: int  # time of the last change in nanoseconds
+    touched: int = 0  # time of the last change of content or permissions, which no program can set
+    mode: int = 0o600  # its permissions
     n_rows: int = 0
-    kinds: dict[str, str] = field(default_factory=dict)
-    whole: dict[str, bool] = field(default_factory=dict)
-    readings: dict[str, Reading] = field(default_factory=dict)
-    options: dict[str, Any] = field(default_factory=dict)
+    kinds: dict[str, str] = field(default_factory=dict)  # of columns: number, date, text, ...; "" where any is accepted
+    whole: dict[str, bool] = field(default_factory=dict)  # columns of numbers that are whole by their type
+    readings: dict[str, Reading] = field(default_factory=dict)  # how the columns of a text file are parsed
+    options: dict[str, Any] = field(default_factory=dict)  # parameters of `read_table`
 
     @property
     def is_parquet(self) -> bool:
         """Whether parts of it can be read without the rest."""
-        return _is_parquet(self.path, self.options)
+        return self.path.endswith((".parquet", ".pq")) and self.options.get("format") in (None, "parquet")
 
     def read(self) -> Table:
         """All of it."""
@@ -76,6 +63,23 @@ class InputFile:
         self._refuse_change()
         yield
         self._refuse_change()
+
+    @contextmanager
+    def parquet(self) -> Iterator[Any]:
+        """It as pyarrow opens it; refuses one that is damaged, gone, or changes meanwhile."""
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        try:
+            with self.unchanged(), parquet.ParquetFile(self.path) as file:
+                yield file
+        except TableError:
+            raise
+        except FileNotFoundError:
+            raise TableError(f"{self.path} is gone", file=self.path) from None
+        except (pa.ArrowException, OSError, ValueError) as error:
+            text = str(error).splitlines()[0] if str(error) else type(error).__name__
+            raise TableError(f"{self.path} is cut short or damaged ({text[:200]})", file=self.path) from error
 
     def _refuse_change(self) -> None:
         try:
@@ -99,10 +103,6 @@ class InputFile:
 def is_folder(file: str) -> bool:
     """Whether this names a folder, or a pattern of files."""
     return file != "-" and (os.path.isdir(file) or (glob.has_magic(file) and not os.path.exists(file)))
-
-
-def _is_parquet(path: str, options: Mapping[str, Any]) -> bool:
-    return path.endswith((".parquet", ".pq")) and options.get("format") in (None, "parquet")
 
 
 def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str, str]], list[str]]:
@@ -194,16 +194,9 @@ def inspect_file(path: str, name: str, options: Mapping[str, Any]) -> InputFile:
 
 def _inspect_parquet(here: InputFile) -> InputFile:
     import pyarrow as pa
-    from pyarrow import parquet
 
-    try:
-        with here.unchanged(), parquet.ParquetFile(here.path) as file:
-            schema, n_rows = file.schema_arrow, file.metadata.num_rows
-    except TableError:
-        raise
-    except (pa.ArrowException, OSError, ValueError) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TableError(f"{here.path} is cut short or damaged ({text[:200]})", file=here.path) from error
+    with here.parquet() as file:
+        schema, n_rows = file.schema_arrow, file.metadata.num_rows
     kinds = {column.name: _kind(column.type) for column in schema}
     whole = {column.name: bool(pa.types.is_integer(column.type)) for column in schema}
     return replace(here, n_rows=n_rows, kinds=kinds, whole=whole)
@@ -282,11 +275,7 @@ def _plural(kind: str) -> str:
 
 def first_rows(files: Sequence[InputFile]) -> list[int]:
     """The number of the first row of each file among all rows."""
-    starts, total = [], 0
-    for file in files:
-        starts.append(total)
-        total += file.n_rows
-    return starts
+    return [0, *accumulate(file.n_rows for file in files)][:-1]
 
 
 def changes(files: Sequence[InputFile], before: Mapping[str, Sequence[Any]]) -> str:

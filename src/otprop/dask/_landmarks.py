@@ -1,42 +1,44 @@
-"""Which rows are landmarks: those with the smallest hash of their number, whatever the partitions.
+"""Which rows are landmarks, and the model fitted on them, which workers label all rows with.
 
+Landmarks are those with the smallest hash of their number, whatever the partitions.
 All labelled rows are landmarks, and as many of the unlabelled ones as asked for. Where the labelled rows alone exceed
 that number, the largest classes are cut to a common size by the same hash.
 """
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Callable, Hashable, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
 
+from otprop._labels import Labels
+from otprop._otp import OTP
+from otprop.dask._cluster import keep_freed_memory
+from otprop.geometry.parallel import row_blocks
+from otprop.labelling.outcome import RowLabels
 from otprop.propagation.pseudo_labels import take_rows
+from otprop.propagation.rounds import certainty
 
 MAX_HASH = 2**64 - 1
 SPARE = 1.1  # how many times as many rows as needed are expected below the first limit of the hash ...
 SPARE_DEVIATIONS = 8.0  # ... plus this many standard deviations
 FAN_IN = 8  # samples that are merged at once
+ROWS_AT_ONCE = 2**17  # rows predicted at once: bounds the memory, and has no effect on the result
 
 
 @dataclass(frozen=True)
 class Sample:
-    """Rows of some partitions that may be landmarks, in the order of their numbers.
+    """Rows of some partitions that may be landmarks, in the order of their numbers."""
 
-    Attributes
-    ----------
-    numbers : ndarray of int64, their numbers among all rows
-    keys : list, the label of each row as something hashable, None where it is unlabelled
-    parts : tuple of arrays, frames or sparse matrices, with one entry per row
-    n_labeled, n_unlabeled : int, of all rows that were looked at
-    """
-
-    numbers: np.ndarray
-    keys: list[Hashable]
-    parts: tuple[Any, ...]
-    n_labeled: int
+    numbers: np.ndarray  # int64, their numbers among all rows
+    keys: list[Hashable]  # the label of each row as something hashable, None where it is unlabelled
+    parts: tuple[Any, ...]  # arrays, frames or sparse matrices, with one entry per row
+    n_labeled: int  # of all rows that were looked at
     n_unlabeled: int
 
     def take(self, places: np.ndarray) -> Sample:
@@ -51,18 +53,11 @@ class Sample:
 
 @dataclass(frozen=True)
 class LandmarkRule:
-    """How landmarks are chosen.
+    """How landmarks are chosen."""
 
-    Attributes
-    ----------
-    landmarks : int, how many unlabelled rows at most, and how many labelled ones at most
-    seed : int
-    limit : int, unlabelled rows with a larger hash are not looked at
-    """
-
-    landmarks: int
+    landmarks: int  # how many unlabelled rows at most, and how many labelled ones at most
     seed: int
-    limit: int = MAX_HASH
+    limit: int = MAX_HASH  # unlabelled rows with a larger hash are not looked at
 
     def with_limit_for(self, n_rows: int) -> LandmarkRule:
         """Let pass a few more rows than are needed: a partition then sends its share, and not all it has."""
@@ -136,6 +131,13 @@ def merge_samples(samples: Sequence[Sample], choice: LandmarkRule) -> Sample:
     return merged.take(places)
 
 
+def merge_as_tree(samples: Sequence[Any], merge: Callable[[Sequence[Any]], Any]) -> Any:
+    """One sample of several that are computed elsewhere; `merge` makes one of at most `FAN_IN`."""
+    while len(samples) > 1:
+        samples = [merge(samples[start : start + FAN_IN]) for start in range(0, len(samples), FAN_IN)]
+    return samples[0]
+
+
 def concatenate(parts: Sequence[Any]) -> Any:
     """Arrays, frames or sparse matrices, one below the other."""
     if hasattr(parts[0], "iloc"):
@@ -162,3 +164,84 @@ def _common_size(sizes: np.ndarray, total: int) -> int:
         middle = (low + high + 1) // 2
         low, high = (middle, high) if int(np.minimum(sizes, middle).sum()) <= total else (low, middle - 1)
     return low
+
+
+@dataclass(frozen=True)
+class LandmarkModel:
+    """An estimator fitted on landmarks, and their numbers among all rows."""
+
+    estimator: OTP  # fitted and frozen
+    numbers: np.ndarray  # int64, ascending, of the rows it was fitted on
+    n_unlabeled: int = 0  # unlabelled rows of the whole table
+    marker: Any = None  # what stood for "unlabelled" in y
+
+    @cached_property
+    def _codes(self) -> np.ndarray:
+        """The class numbers of the landmarks, -1 where the estimator abstains."""
+        fitted = self.estimator
+        codes = fitted.decide(fitted.label_distributions_, fitted._best_confidence)[0]
+        return self._without_abstentions(codes, fitted.confidence_, fitted.round_ == 0)
+
+    @property
+    def label_type(self) -> np.dtype[Any]:
+        """Of an array of labels, which holds the marker, too, where the estimator may abstain."""
+        classes = self.estimator.classes_
+        if self.estimator.abstain_below is None:
+            return classes.dtype
+        return Labels(self._codes, classes, self.marker).dtype
+
+    def decode(self, codes: np.ndarray) -> np.ndarray:
+        """Labels for class numbers, the marker for -1; of one type, whether rows are left unlabelled or not."""
+        labels = Labels(codes, self.estimator.classes_, self.marker).decode(codes)
+        return np.asarray(labels, dtype=self.label_type)
+
+    def label(self, X: Any, given_codes: np.ndarray | None, first_row: int | None) -> RowLabels:
+        """Label the rows of a partition.
+
+        `given_codes` are the class numbers of the rows, -1 where one is unlabelled; None for rows that come later, all
+        of which get a label. `first_row` is the number of its first row; None for rows that no landmark is among.
+        Landmarks keep what the fit gave them, and given labels stay. The others are predicted, each alone: how rows
+        are cut into partitions has no effect.
+        """
+        keep_freed_memory()
+        fitted, n_rows, n_classes = self.estimator, X.shape[0], len(self.estimator.classes_)
+        distributions = np.zeros((n_rows, n_classes))
+        row_certainty, confidence = np.ones(n_rows), np.ones(n_rows)
+        codes = np.full(n_rows, -1) if given_codes is None else np.array(given_codes, dtype=np.intp)
+        given, todo = codes >= 0, codes < 0
+        distributions[np.flatnonzero(given), codes[given]] = 1.0
+        if first_row is not None:
+            start, stop = np.searchsorted(self.numbers, [first_row, first_row + n_rows])
+            places = self.numbers[start:stop] - first_row
+            if ((fitted.round_[start:stop] == 0) != given[places]).any():
+                raise ValueError("rows that the fit saw have changed since: others are labelled now. Fit again.")
+            distributions[places] = fitted.label_distributions_[start:stop]
+            row_certainty[places] = fitted.certainty_[start:stop]
+            confidence[places] = fitted.confidence_[start:stop]
+            codes[places], todo[places] = self._codes[start:stop], False
+        others = np.flatnonzero(todo)
+        for block in row_blocks(len(others), ROWS_AT_ONCE):
+            rows = others[block]
+            codes[rows], distributions[rows], found = fitted.predict_all(take_rows(X, rows))
+            confidence[rows], row_certainty[rows] = found, certainty(distributions[rows])
+        if given_codes is not None:
+            codes = self._without_abstentions(codes, confidence, given)
+        return RowLabels(
+            codes=codes,
+            given=None if given_codes is None else given,
+            distributions=distributions,
+            certainty=row_certainty,
+            confidence=confidence,
+        )
+
+    def _without_abstentions(self, codes: np.ndarray, confidence: np.ndarray, given: np.ndarray) -> np.ndarray:
+        """The class numbers, -1 where a row that was not given is less confident than ``abstain_below``."""
+        least = self.estimator.abstain_below
+        return codes if least is None else np.where((confidence < least) & ~given, -1, codes)
+
+
+def slim(estimator: OTP, n_rows: float) -> OTP:
+    """Fix how new rows are predicted, and drop what only fitting needs, the records of the rounds among it."""
+    estimator.freeze(n_rows, n_jobs=1)  # a worker runs as many tasks as it has threads
+    estimator.rounds_ = []
+    return deepcopy(estimator)  # boosted trees change their form when copied: all workers should have the same

@@ -14,6 +14,7 @@ from dask.delayed import Delayed
 from otprop._validation import ParameterError, did_you_mean
 from otprop.files import listed
 
+Compute = Callable[[list[Any]], list[Any]]  # gives the values of delayed objects
 ACCEPTED = (
     "a Dask frame with the name of its target as y, a Dask array with a vector y, or a list of delayed pairs (X, y)"
 )
@@ -31,20 +32,12 @@ def is_distributed(data: Any) -> bool:
 
 @dataclass(frozen=True)
 class Parts:
-    """The partitions of a collection.
+    """The partitions of a collection."""
 
-    Attributes
-    ----------
-    rows : list of Delayed, the rows of each partition
-    labels : list of Delayed, the labels of each; empty where there are none
-    lengths : list of int, the number of rows of each
-    frame : Dask frame or None, which results take their divisions and their index from
-    """
-
-    rows: list[Any]
-    labels: list[Any]
-    lengths: list[int]
-    frame: Any = field(default=None, repr=False)
+    rows: list[Any]  # Delayed, the rows of each partition
+    labels: list[Any]  # Delayed, the labels of each; empty where there are none
+    lengths: list[int]  # the number of rows of each
+    frame: Any = field(default=None, repr=False)  # Dask frame or None, which results take divisions and index from
 
     @property
     def n_rows(self) -> int:
@@ -71,18 +64,18 @@ class Parts:
         import pandas
         from dask.dataframe import from_delayed as frame_from_delayed
 
-        index = [delayed(_index_of)(one) for one in self.rows]
         meta_index = self.frame._meta.index
         if columns is None:
-            meta: Any = pandas.Series([], dtype=_pandas_type(dtype), name=name, index=meta_index)
+            kind = object if np.dtype(dtype).kind in "OU" else dtype
+            meta: Any = pandas.Series([], dtype=kind, name=name, index=meta_index)
         else:
             meta = pandas.DataFrame(np.empty((0, len(columns)), dtype=dtype), columns=list(columns), index=meta_index)
-        made = [delayed(_like)(one, where, meta) for one, where in zip(results, index, strict=True)]
+        made = [delayed(_like)(one, rows.index, meta) for one, rows in zip(results, self.rows, strict=True)]
         return frame_from_delayed(made, meta=meta, divisions=self.frame.divisions, verify_meta=False)
 
 
-def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
-    """The partitions of the rows and labels that `fit` was given; `compute` gives the values of delayed objects."""
+def read_parts(X: Any, y: Any, compute: Compute) -> Parts:
+    """The partitions of the rows and labels that `fit` was given."""
     if is_frame(X):
         return _of_frame(X, y, compute)
     if isinstance(X, Array):
@@ -91,7 +84,7 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
         if y is not None:
             raise ParameterError("y", "must be omitted if X is a list of delayed pairs, which hold it.")
         rows, labels = [delayed(pair[0]) for pair in X], [delayed(pair[1]) for pair in X]
-        return _checked(Parts(rows, labels, compute([delayed(_length)(one) for one in rows])), compute)
+        return _checked(Parts(rows, labels, _lengths(rows, compute)), compute)
     got = type(X).__name__
     if isinstance(X, (list, tuple)):
         place = next((number for number, one in enumerate(X) if not _is_pair(one)), None)
@@ -99,9 +92,7 @@ def read_parts(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Par
     raise ParameterError("X", f"must be {ACCEPTED}; got {got}.")
 
 
-def read_rows(
-    X: Any, n_features: int, columns: Sequence[Any] | None, compute: Callable[[list[Any]], list[Any]]
-) -> Parts:
+def read_rows(X: Any, n_features: int, columns: Sequence[Any] | None, compute: Compute) -> Parts:
     """The partitions of new rows; their lengths are those known without computing, else computed.
 
     A frame must have the `columns` of the fit, in any order, or as many as it had features where they have no names.
@@ -114,16 +105,14 @@ def read_rows(
             raise ParameterError("X", f"has {len(X.columns)} columns; the fit had {n_features} features.")
         return Parts(X.to_delayed(optimize_graph=False), [], [0] * X.npartitions, X)
     if isinstance(X, Array):
-        _refuse_column_chunks(X)
+        rows, lengths = _rows_of_array(X, compute)
         if X.shape[1] != n_features:
             raise ParameterError("X", f"has {X.shape[1]} features; the fit had {n_features}.")
-        rows = [row[0] for row in X.to_delayed()]
-        return Parts(rows, [], _known_lengths(X) or compute([delayed(_length)(one) for one in rows]))
-    rows = list(X)
-    return Parts(rows, [], compute([delayed(_length)(one) for one in rows]))
+        return Parts(rows, [], lengths)
+    return Parts(list(X), [], _lengths(list(X), compute))
 
 
-def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+def _of_frame(X: Any, y: Any, compute: Compute) -> Parts:
     names = list(X.columns)
     if not isinstance(y, (str, int)):
         hint = f"; give its name, {y.name!r}" if getattr(y, "name", None) in names else ""
@@ -135,15 +124,12 @@ def _of_frame(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
     if len(names) < 2:
         raise ParameterError("X", f"has no column other than the target {y!r}.")
     whole = X.to_delayed(optimize_graph=False)  # optimised, it may have other partitions than X
-    lengths = compute([delayed(_length)(one) for one in whole])
-    rows = [delayed(_without)(one, y) for one in whole]
-    return Parts(rows, [delayed(_column)(one, y) for one in whole], lengths, X)
+    rows, labels = [one.drop(columns=[y]) for one in whole], [one[y] for one in whole]
+    return Parts(rows, labels, _lengths(whole, compute), X)
 
 
-def _of_array(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Parts:
-    _refuse_column_chunks(X)
-    rows = [row[0] for row in X.to_delayed()]
-    lengths = _known_lengths(X) or compute([delayed(_length)(one) for one in rows])
+def _of_array(X: Any, y: Any, compute: Compute) -> Parts:
+    rows, lengths = _rows_of_array(X, compute)
     if hasattr(y, "to_dask_array"):
         y = y.to_dask_array(lengths=True)
     elif not isinstance(y, Array):
@@ -159,9 +145,9 @@ def _of_array(X: Any, y: Any, compute: Callable[[list[Any]], list[Any]]) -> Part
     return Parts(rows, list(vector.to_delayed().ravel()), lengths)
 
 
-def _checked(parts: Parts, compute: Callable[[list[Any]], list[Any]]) -> Parts:
+def _checked(parts: Parts, compute: Compute) -> Parts:
     """Refuse delayed pairs whose labels are not as many as their rows, or whose rows have other columns."""
-    lengths = compute([delayed(_length)(one) for one in parts.labels])
+    lengths = _lengths(parts.labels, compute)
     shapes = compute([delayed(np.shape)(one) for one in parts.rows])
     for number, shape in enumerate(shapes):
         if len(shape) != 2 or shape[1:] != shapes[0][1:]:
@@ -174,7 +160,8 @@ def _checked(parts: Parts, compute: Callable[[list[Any]], list[Any]]) -> Parts:
     return parts
 
 
-def _refuse_column_chunks(X: Any) -> None:
+def _rows_of_array(X: Any, compute: Compute) -> tuple[list[Any], list[int]]:
+    """The rows of each chunk, and their number: as known without computing, else computed."""
     if X.ndim != 2:
         raise ParameterError("X", f"must have two dimensions; got {X.ndim}.")
     if X.numblocks[1] != 1:
@@ -182,10 +169,12 @@ def _refuse_column_chunks(X: Any) -> None:
             "X", f"is cut into {X.numblocks[1]} chunks of columns; a row must be whole: X.rechunk({{1: -1}})."
         )
 
+    rows, lengths = [row[0] for row in X.to_delayed()], X.chunks[0]
+    return rows, _lengths(rows, compute) if np.isnan(lengths).any() else [int(length) for length in lengths]
 
-def _known_lengths(X: Any) -> list[int] | None:
-    lengths = X.chunks[0]
-    return None if any(np.isnan(length) for length in lengths) else [int(length) for length in lengths]
+
+def _lengths(parts: Sequence[Any], compute: Compute) -> list[int]:
+    return compute([delayed(_length)(one) for one in parts])
 
 
 def _is_pair(one: Any) -> bool:
@@ -198,22 +187,6 @@ def _is_list_of(data: Any, test: Callable[[Any], bool]) -> bool:
 
 def _length(part: Any) -> int:
     return int(part.shape[0]) if hasattr(part, "shape") else len(part)
-
-
-def _without(part: Any, name: str | int) -> Any:
-    return part[[column for column in part.columns if column != name]]
-
-
-def _column(part: Any, name: str | int) -> Any:
-    return part[name]
-
-
-def _index_of(part: Any) -> Any:
-    return part.index
-
-
-def _pandas_type(dtype: Any) -> Any:
-    return object if np.dtype(dtype).kind in "OU" else dtype
 
 
 def _like(values: np.ndarray, index: Any, meta: Any) -> Any:

@@ -14,14 +14,11 @@ import numpy as np
 from otprop._label_result import LabelResult
 from otprop.dask._cluster import threads_for_fit
 from otprop.dask._inputs import InputFile
-from otprop.dask._landmarks import LandmarkRule, Sample, make_sample
-from otprop.dask._manifest import State, digest_of
-from otprop.dask._model import LandmarkModel, slim
-from otprop.dask._tally import Tally
+from otprop.dask._landmarks import LandmarkModel, LandmarkRule, Sample, make_sample, slim
+from otprop.dask._manifest import State, Tally, digest_of
 from otprop.files import Reading, Table, TableError, write_atomic
 from otprop.labelling.job import Request, prepare
 from otprop.labelling.model import SavedModel, load_model, predict_table, save_model
-from otprop.labelling.outcome import RowLabels
 from otprop.labelling.output_columns import OutputColumns, refuse_taken
 from otprop.table.errors import ColumnError
 from otprop.table.frame import table_of_arrow, table_of_frame
@@ -33,18 +30,11 @@ _LOADING = Lock()
 
 @dataclass(frozen=True)
 class TargetCells:
-    """How the cells of the target become labels.
-
-    Attributes
-    ----------
-    name : str
-    unlabeled : sequence of str, texts that mark an unlabelled cell
-    whole : bool, numbers are whole in some files: 1.0 is 1
-    """
+    """How the cells of the target become labels."""
 
     name: str
-    unlabeled: Sequence[str] = ()
-    whole: bool = False
+    unlabeled: Sequence[str] = ()  # texts that mark an unlabelled cell
+    whole: bool = False  # numbers are whole in some files: 1.0 is 1
 
     def keys(self, cells: np.ndarray) -> list[Hashable]:
         """The label of each cell as text, None where it is unlabelled."""
@@ -105,59 +95,35 @@ def _some_rows(
 
 def _read_parquet(file: InputFile, columns: list[str], places: np.ndarray | None = None) -> Any:
     import pyarrow as pa
-    from pyarrow import parquet
 
-    try:
-        with file.unchanged(), parquet.ParquetFile(file.path) as content:
-            if places is None:
-                return content.read(columns=columns)
-            parts, start = [], 0
-            for number in range(content.num_row_groups):
-                n_rows = content.metadata.row_group(number).num_rows
-                here = places[(places >= start) & (places < start + n_rows)] - start
-                if len(here):
-                    parts.append(content.read_row_group(number, columns=columns).take(pa.array(here)))
-                start += n_rows
-            return pa.concat_tables(parts)
-    except TableError:
-        raise
-    except FileNotFoundError:
-        raise TableError(f"{file.path} is gone", file=file.path) from None
-    except (pa.ArrowException, OSError, ValueError) as error:
-        text = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise TableError(f"{file.path} is cut short or damaged ({text[:200]})", file=file.path) from error
+    with file.parquet() as content:
+        if places is None:
+            return content.read(columns=columns)
+        parts, start = [], 0
+        for number in range(content.num_row_groups):
+            n_rows = content.metadata.row_group(number).num_rows
+            here = places[(places >= start) & (places < start + n_rows)] - start
+            if len(here):
+                parts.append(content.read_row_group(number, columns=columns).take(pa.array(here)))
+            start += n_rows
+        return pa.concat_tables(parts)
 
 
 @dataclass(frozen=True, kw_only=True)
 class FitTask:
-    """What the fit on the landmarks needs to know.
+    """What the fit on the landmarks needs to know."""
 
-    Attributes
-    ----------
-    origin : str, the folder or pattern, for messages
-    request : Request
-    target : TargetCells
-    output : OutputColumns
-    out : str, the output folder
-    n_rows : int, of all files
-    jobs : int or None, threads; None for those of the worker
-    readings : dict of str to Reading, how the columns of text files are parsed
-    report : str or None, the page to write
-    map : str, how it draws the rows
-    call : str, the command, for the page
-    """
-
-    origin: str
+    origin: str  # the folder or pattern, for messages
     request: Request
     target: TargetCells
     output: OutputColumns
-    out: str
-    n_rows: int
-    jobs: int | None = None
-    readings: dict[str, Reading] = field(default_factory=dict)
-    report: str | None = None
-    map: str = "pca"
-    call: str = ""
+    out: str  # the output folder
+    n_rows: int  # of all files
+    jobs: int | None = None  # threads; None for those of the worker
+    readings: dict[str, Reading] = field(default_factory=dict)  # how the columns of text files are parsed
+    report: str | None = None  # the page to write
+    map: str = "pca"  # how it draws the rows
+    call: str = ""  # the command, for the page
 
 
 def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
@@ -211,44 +177,46 @@ def fit_folder(sample: Sample, task: FitTask) -> dict[str, Any]:
 
 
 @dataclass(frozen=True, kw_only=True)
-class LabelTask:
-    """How the files of a folder are labelled.
+class ModelFiles:
+    """The files of the model that a folder is labelled with."""
 
-    Attributes
-    ----------
-    out : str, the output folder
-    model, model_digest : str, the model file and its SHA-256
-    landmarks, landmarks_digest : str, the numbers of the landmarks; empty for a model of another table
-    target : TargetCells or None, of files whose given labels are kept; None for files without
-    codes : dict of label as text to class number
-    output : OutputColumns
-    n_rows : int, of all files
-    excel_safe : bool
-    text_model : str or None, the path of the text model of the model
-    image_model : str or None, the path of its image model
-    """
-
-    out: str
     model: str
-    model_digest: str
-    output: OutputColumns
-    n_rows: int
-    landmarks: str = ""
+    model_digest: str  # SHA-256
+    n_rows: int  # of all files to label
+    landmarks: str = ""  # the file with the numbers of the landmarks; empty for a model of another table
     landmarks_digest: str = ""
-    target: TargetCells | None = None
-    codes: dict[str, int] = field(default_factory=dict)
-    excel_safe: bool = False
-    text_model: str | None = None
+    text_model: str | None = None  # the path of the text model of the model
     image_model: str | None = None
+
+    def load(self) -> tuple[SavedModel, LandmarkModel | None]:
+        """The model; tasks in several threads of a worker share one."""
+        with _LOADING:
+            return _load_once(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class LabelTask:
+    """How the files of a folder are labelled."""
+
+    out: str  # the output folder
+    files: ModelFiles
+    output: OutputColumns
+    target: TargetCells | None = None  # of files whose given labels are kept; None for files without
+    codes: dict[str, int] = field(default_factory=dict)  # label as text to class number
+    excel_safe: bool = False
 
 
 def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[str, Any]:
     """Label the rows of a file, write its output and its record; returns the record."""
     state = State(Path(task.out))
-    saved, model = _load(task)
+    saved, model = task.files.load()
     table = file.read()
     saved.check_columns(table.names)
-    labels = _labels(table, saved, model, first_row, task)
+    if model is None:
+        labels = predict_table(saved, saved.frame(table))
+    else:
+        given = None if task.target is None else _given_codes(table, task.target, task.codes)
+        labels = model.label(saved.features.transform(saved.frame(table)), given, first_row)
     added, fill = task.output.written(labels, table, saved.target, saved.classes, saved.values)
     refuse_taken(table, list(added), saved.target)
     if not state.may_replace(file.name):
@@ -258,63 +226,37 @@ def label_file(file: InputFile, first_row: int | None, task: LabelTask) -> dict[
     return state.finish(file, Tally.of(labels, len(saved.classes)))
 
 
-def _load(task: LabelTask) -> tuple[SavedModel, LandmarkModel | None]:
-    with _LOADING:  # tasks in several threads of a worker share one model
-        models = task.text_model, task.image_model
-        return _load_once(task.model, task.model_digest, task.landmarks, task.landmarks_digest, task.n_rows, models)
-
-
 @lru_cache(maxsize=1)
-def _load_once(
-    model: str,
-    model_digest: str,
-    landmarks: str,
-    landmarks_digest: str,
-    n_rows: int,
-    models: tuple[str | None, str | None],
-) -> tuple[SavedModel, LandmarkModel | None]:
-    for path, digest in ((model, model_digest), (landmarks, landmarks_digest)):
+def _load_once(files: ModelFiles) -> tuple[SavedModel, LandmarkModel | None]:
+    model, landmarks, again = files.model, files.landmarks, [("force", True)]
+    for path, digest in ((model, files.model_digest), (landmarks, files.landmarks_digest)):
         if path and digest_of(path) != digest:
-            raise TableError(f"{path} is not the one that this run began with", "start over with {}", file=path,
-                             arguments=[("force", True)])  # fmt: skip
-    saved = load_model(model, text_model=models[0], image_model=models[1])
+            what = f"{path} is not the one that this run began with"
+            raise TableError(what, "start over with {}", file=path, arguments=again)
+    saved = load_model(model, text_model=files.text_model, image_model=files.image_model)
     if not hasattr(saved.estimator, "freeze") or not saved.has_confidence:
         return saved, None
-    if landmarks:
-        numbers = np.load(landmarks, allow_pickle=False)
-        if (
-            numbers.shape != saved.estimator.certainty_.shape
-            or numbers.dtype != np.int64
-            or (np.diff(numbers) < 1).any()
-        ):
-            raise TableError(f"{landmarks} does not belong to {model}", file=landmarks)
-        return saved, LandmarkModel(saved.estimator, numbers)
-    saved.estimator.freeze(n_rows, n_jobs=1)
-    return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64))
+    if not landmarks:
+        saved.estimator.freeze(files.n_rows, n_jobs=1)
+        return saved, LandmarkModel(saved.estimator, np.empty(0, dtype=np.int64))
+    numbers, expected = np.load(landmarks, allow_pickle=False), saved.estimator.certainty_.shape
+    if numbers.shape != expected or numbers.dtype != np.int64 or (np.diff(numbers) < 1).any():
+        raise TableError(f"{landmarks} does not belong to {model}", file=landmarks)
+    return saved, LandmarkModel(saved.estimator, numbers)
 
 
-def _labels(
-    table: Table, saved: SavedModel, model: LandmarkModel | None, first_row: int | None, task: LabelTask
-) -> RowLabels:
-    """The labels of the rows of a file."""
-    if model is None:
-        return predict_table(saved, saved.frame(table))
-    vectors = saved.features.transform(saved.frame(table))
-    return model.label(vectors, None if task.target is None else _given_codes(table, task), first_row)
-
-
-def _given_codes(table: Table, task: LabelTask) -> np.ndarray:
-    assert task.target is not None
-    if task.target.name not in table.names:
+def _given_codes(table: Table, target: TargetCells, codes: Mapping[str, int]) -> np.ndarray:
+    """The class number of each given label, -1 where a row has none."""
+    if target.name not in table.names:
         return np.full(table.n_rows, -1)
-    keys = task.target.keys(table.cells(task.target.name))
-    unknown = next((key for key in keys if key is not None and key not in task.codes), None)
+    keys = target.keys(table.cells(target.name))
+    unknown = next((key for key in keys if key is not None and key not in codes), None)
     if unknown is not None:
         raise TableError(
             f"{table.origin} has the label {unknown!r}, which no file had when the model was made",
             "start over with {}",
             file=table.origin,
-            column=task.target.name,
+            column=target.name,
             arguments=[("force", True)],
         )
-    return np.array([-1 if key is None else task.codes[str(key)] for key in keys], dtype=np.intp)
+    return np.array([-1 if key is None else codes[str(key)] for key in keys], dtype=np.intp)

@@ -67,7 +67,7 @@ def write_archive(out: BinaryIO, header: dict[str, Any], root: Any) -> None:
 def read_header(archive: ZipFile) -> dict[str, Any]:
     """The JSON text of an archive."""
     _check_sizes(archive)
-    header = json.loads(_stored(archive, TEXT).decode())
+    header = json.loads(archive.read(_stored(archive, TEXT)).decode())
     if not isinstance(header, dict):
         raise ArchiveError("its header is not a JSON object")
     return header
@@ -393,17 +393,17 @@ def _check_sizes(archive: ZipFile) -> None:
         raise ArchiveError("its parts overlap")
 
 
-def _stored(archive: ZipFile, name: str) -> bytes:
-    if archive.getinfo(name).compress_type != ZIP_STORED:
+def _stored(archive: ZipFile, name: str) -> ZipInfo:
+    """A member of the archive; refuses a compressed one."""
+    info = archive.getinfo(name)
+    if info.compress_type != ZIP_STORED:
         raise ArchiveError(f"its part {name} is compressed, as no model is")
-    return archive.read(name)
+    return info
 
 
 def _read_npy(archive: ZipFile, name: str) -> np.ndarray:
     """A member as an array, whose size must be that of the member."""
-    info = archive.getinfo(name)
-    if info.compress_type != ZIP_STORED:
-        raise ArchiveError(f"its part {name} is compressed, as no model is")
+    info = _stored(archive, name)
     with archive.open(info) as member:
         version = npy.read_magic(member)
         read = npy.read_array_header_1_0 if version == (1, 0) else npy.read_array_header_2_0

@@ -5,6 +5,7 @@ A file, a DataFrame, the landmarks of a folder and the table of the studio are a
 
 from __future__ import annotations
 
+import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,12 +16,12 @@ from typing import Any
 import numpy as np
 
 from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
-from otprop._validation import did_you_mean
-from otprop.files import Table
-from otprop.labelling.corrections import Corrections, corrected_cells, read_corrections
+from otprop._validation import is_missing
+from otprop.files import Table, listed
+from otprop.labelling.corrections import Corrections, labels_of, read_corrections
 from otprop.labelling.fit_notes import fit_notes
 from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
-from otprop.labelling.outcome import Outcome, RowLabels, outcome_of
+from otprop.labelling.outcome import Outcome, RowLabels, counted, outcome_of
 from otprop.labelling.output_columns import (
     MADE_BY_PREVIOUS_RUN,
     OutputColumns,
@@ -28,17 +29,21 @@ from otprop.labelling.output_columns import (
     previous_columns,
     refuse_taken,
 )
-from otprop.labelling.row_values import chosen_rows, group_values
-from otprop.labelling.votes import classes_by_votes, hard_votes, notes_beside_votes, read_votes, vote_cells
+from otprop.labelling.votes import VoteCells, classes_by_votes, hard_votes, notes_beside_votes, read_votes, vote_cells
 from otprop.propagation.geometry import Geometry
+from otprop.table.columns import shown
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
 from otprop.table.features import IGNORED, LEFT_OUT, ColumnUse, Features
 from otprop.table.images import with_folder
 from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
-from otprop.table.target import Target, read_target
+from otprop.table.target import Target
 
-LIKE_A_COLUMN = 0.75  # similarity of names from which on a target that does not exist is taken for a mistake
+MAY_BE_FILES = ("corrections", "votes_file", "text_model", "image_model")  # parameters
+LISTED = 6
+_YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
+_YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
+_NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
 
 
 @dataclass(frozen=True)
@@ -76,52 +81,29 @@ class Request:
 
 @dataclass
 class Job:
-    """A table, its labels, how its columns become vectors, the estimator that will label it, and what is added to it.
-
-    Attributes
-    ----------
-    table : Table
-    request : Request
-    output : OutputColumns, which columns are added
-    call : str, what repeats this
-    frame : DataFrame that the table was made from, whose index names the rows; None for a file
-    target : Target
-    features : Features
-    estimator : estimator, fitted once `run` has returned
-    corrections : Corrections, labels that are not in the table
-    in_table : ndarray of bool of shape (n_rows,), the target of the table has a label
-    corrected : ndarray of bool of shape (n_rows,), the label is that of a correction and not in the table
-    chosen : ndarray of bool of shape (n_rows,), the label was picked and not drawn at random
-    groups : ndarray of shape (n_rows,) or None, the group of each row, whose labels are held out together
-    previous : list of str, columns that an earlier run added, which are not used
-    warnings : list of str, from the request and the estimator
-    vectors : matrix, the features of the rows once `run` has returned
-    geometry : Geometry or None, what the estimator derives from the vectors alone
-    votes : DataFrame or None, the class number of each vote, a column per voter
-    voters : dict or None, by the name of the voter its votes as the estimator gets them, probabilities among them
-    earlier : list of (int, float), labels and expected error of earlier runs of the same table with fewer labels
-    """
+    """A table, its labels, how its columns become vectors, the estimator that will label it, and what is added."""
 
     table: Table
     request: Request
     target: Target
     features: Features
-    estimator: Any
-    corrections: Corrections
-    in_table: np.ndarray
-    corrected: np.ndarray
-    chosen: np.ndarray
-    groups: np.ndarray | None = None
-    previous: list[str] = field(default_factory=list)
-    warnings: list[str] = field(default_factory=list)
-    vectors: Any = None
-    geometry: Geometry | None = None
-    votes: Any = None
-    voters: dict[str, Any] | None = None
-    earlier: list[tuple[int, float]] = field(default_factory=list)
+    estimator: Any  # fitted once `run` has returned
+    corrections: Corrections  # labels that are not in the table
+    in_table: np.ndarray  # bool: the target of the table has a label
+    corrected: np.ndarray  # bool: the label is that of a correction and not in the table
+    chosen: np.ndarray  # bool: the label was picked and not drawn at random
+    groups: np.ndarray | None = None  # the group of each row, whose labels are held out together
+    previous: list[str] = field(default_factory=list)  # columns that an earlier run added, which are not used
+    warnings: list[str] = field(default_factory=list)  # from the request and the estimator
+    vectors: Any = None  # the features of the rows once `run` has returned
+    geometry: Geometry | None = None  # what the estimator derives from the vectors alone
+    votes: Any = None  # DataFrame or None, the class number of each vote, a column per voter
+    voters: dict[str, Any] | None = None  # by voter, the votes as the estimator gets them, probabilities among them
+    earlier: list[tuple[int, float]] = field(default_factory=list)  # labels and expected error of earlier runs
     output: OutputColumns = field(default_factory=OutputColumns)
-    call: str = ""
-    frame: Any = None
+    call: str = ""  # what repeats this
+    frame: Any = None  # DataFrame that the table was made from, whose index names the rows; None for a file
+    inputs: list[str] = field(default_factory=list)  # files that were read, which are never written
 
     @property
     def notes(self) -> list[str]:
@@ -137,6 +119,13 @@ class Job:
         prefix = self.features.prefix or ""
         first = next((place[name] for name in self.table.names if prefix and name.startswith(prefix)), 0)
         return sorted([*self.features.columns, *made], key=lambda use: place.get(use.name, first))
+
+    @property
+    def calibrated(self) -> Any:
+        """The estimator, if it has calibrated probabilities; refuses another."""
+        if not is_class_level(self.estimator):
+            raise RequestError("method", f"{self.request.method!r} does not estimate its error.")
+        return self.estimator
 
     @property
     def parameters(self) -> dict[str, Any]:
@@ -161,24 +150,23 @@ class Job:
                 self.vectors = self.features.transform(self.fit_features())
         return self.vectors
 
-    def with_labels(self, later: Corrections, parameter: str = "corrections", *, new_classes: bool = False) -> Job:
+    def with_labels(self, later: Corrections, *, new_classes: bool = False) -> Job:
         """A job for the same table with more labels, which takes over the features and the geometry."""
+        call = self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)"
         request = replace(self.request, new_classes=self.request.new_classes or new_classes)
-        job = prepare(
-            self.table,
-            request,
-            corrections=self.corrections.updated(later),
-            parameter=parameter,
-            features=self.features,
-            output=self.output,
-            call=self.call if self.call.endswith(".add(...)") else f"{self.call}.add(...)",
-            frame=self.frame,
-        )
+        job = _make_job(self.table, request, self.corrections.updated(later), self.frame, features=self.features)
+        job._set_output(self.output, call)
         job.vectors, job.geometry = self.vectors, self.geometry
-        job.earlier = list(self.earlier)
+        job.earlier, job.inputs = list(self.earlier), list(self.inputs)
         if hasattr(self.estimator, "expected_error_"):
             job.earlier.append((int(self.target.given.sum()), float(self.estimator.expected_error_)))
         return job
+
+    def _set_output(self, output: OutputColumns, call: str) -> None:
+        """Set the columns to add, which are refused where the table has them, and what repeats this."""
+        parts, target = parts_of_file(confidence=is_class_level(self.estimator)), self.request.target
+        refuse_taken(self.table, output.names(target, self.target.classes, parts), target)
+        self.output, self.call = output, call
 
     def make_geometry(self, progress: ProgressCallback = no_progress) -> None:
         """Find what depends on the vectors alone, once for this job and those of `with_labels`."""
@@ -196,10 +184,8 @@ class Job:
             self.make_geometry(progress)
             more: dict[str, Any] = {}
             if is_class_level(self.estimator):
-                more = {"geometry": self.geometry, "chosen": self.chosen if self.chosen.any() else None}
-                more["votes"] = self.voters
-            if self.groups is not None and is_class_level(self.estimator):
-                more["groups"] = self.groups
+                chosen = self.chosen if self.chosen.any() else None
+                more = {"geometry": self.geometry, "chosen": chosen, "votes": self.voters, "groups": self.groups}
             with _reporting(self.estimator, progress):
                 self.estimator.fit(self.vectors, self.target.codes, **more)
         messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
@@ -220,48 +206,45 @@ def prepare(
     *,
     allow_few: bool = False,
     allow_complete: bool = False,
-    corrections: Corrections | None = None,
-    parameter: str = "corrections",
     frame: Any = None,
-    features: Features | None = None,
     output: OutputColumns | None = None,
     call: str = "",
 ) -> Job:
     """Check everything that can be checked before the work begins; raises ParameterError, ColumnError or ValueError.
 
-    `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label;
-    `corrections`: instead of those of the request, `parameter` being where they came from; `frame`: the DataFrame that
-    the table was made from, whose index names the rows of corrections; `features`: those of an earlier job for the
-    same request; `output`: the columns to add, refused where the table has them; `call`: what repeats this.
+    `allow_few`: there may be no label, no target, or one class; `allow_complete`: every row may have a label; `frame`:
+    the DataFrame that the table was made from, whose index names the rows of corrections; `output`: the columns to add,
+    refused where the table has them; `call`: what repeats this.
     """
-    _check_lists(request)
-    if corrections is None:
-        corrections = read_corrections(
-            request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled
-        )
+    for parameter in ("features", "ignore", "votes"):
+        value = getattr(request, parameter)
+        if isinstance(value, str):  # its letters would be taken for names
+            raise RequestError(parameter, f"must be a list; write [{value!r}].", value)
+    corrections = read_corrections(request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled)
     if not (allow_few or corrections.labels):
         refuse_unlabelled(table, request.target)
+    job = _make_job(table, request, corrections, frame, allow_few=allow_few, allow_complete=allow_complete)
+    job.call = call
+    if output is not None:
+        job._set_output(output, call)
+    return job
+
+
+def _make_job(
+    table: Table,
+    request: Request,
+    corrections: Corrections,
+    frame: Any,
+    *,
+    allow_few: bool = False,
+    allow_complete: bool = False,
+    features: Features | None = None,
+) -> Job:
+    """The job of a request with these corrections; `features` are those of an earlier job for the same request."""
     cells = vote_cells(request.votes, table, request.target, frame, request.votes_file)
-    with_few = allow_few or bool(cells)
-    target, in_table, corrected, notes = _target_with(table, request, corrections, parameter, with_few, allow_complete)
-    if cells and not allow_few and len(target.classes) == 1:
-        _target_with(table, request, corrections, parameter, allow_few, allow_complete)  # raises
-    if cells and not target.given.any():
-        target = classes_by_votes(target, cells, request.unlabeled)
-    if cells:
-        target = replace(target, notes=notes_beside_votes(target.notes, cells))
+    target, in_table, corrected, notes = _given_labels(table, request, corrections, cells, allow_few, allow_complete)
     voters = read_votes(cells, target, request.unlabeled)
-    estimator = make_estimator(
-        request.method,
-        request.settings,
-        abstain_below=request.abstain_below,
-        class_prior=request.class_prior,
-        objective=request.objective,
-        metric=request.metric,
-        seed=request.seed,
-        jobs=request.jobs,
-        classes=target.classes,
-    )
+    estimator = make_estimator(request, target.classes)
     groups = None if request.groups is None else group_values(request.groups, table, request.target, target.given)
     chosen = np.zeros(table.n_rows, dtype=bool)
     if request.chosen is not None:
@@ -272,17 +255,9 @@ def prepare(
     previous = [name for name in previous_columns(table, request.target, target.classes) if name not in asked]
     if features is None:
         features = _make_features(table, request, previous, [*cells.labels, *cells.columns])
-    for parameter in ("chosen", "groups"):
-        if getattr(request, parameter) is not None and not is_class_level(estimator):
-            notes.append(Hint("without effect: ", parameter, after=f"; {request.method} does not estimate its error"))
-    if table.graph is not None and not is_class_level(estimator):
-        raise RequestError("graph", f"needs the method otp; {request.method} does not use a graph.")
-    if cells and not is_class_level(estimator):
-        raise RequestError("votes", f"need the method otp; {request.method} does not take them.")
+    if not is_class_level(estimator):
+        notes += _unused_without_confidence(table, request, bool(cells))
     empty = [Hint("without effect: ", "embedding", after=", which is empty")] if request.embedding == "" else []
-    if output is not None:
-        parts = parts_of_file(confidence=is_class_level(estimator))
-        refuse_taken(table, output.names(request.target, target.classes, parts), request.target)
     return Job(
         table=table,
         request=request,
@@ -298,10 +273,26 @@ def prepare(
         warnings=[*empty, *notes],
         votes=hard_votes(voters),
         voters=voters,
-        output=output or OutputColumns(),
-        call=call,
         frame=frame,
+        inputs=files_among(table.path, *(getattr(request, name) for name in MAY_BE_FILES)),
     )
+
+
+def files_among(*given: Any) -> list[str]:
+    """The files that parameters name: paths, and those in lists."""
+    each = [one for part in given for one in (part if isinstance(part, (list, tuple)) else [part])]
+    return [os.fspath(one) for one in each if isinstance(one, (str, os.PathLike))]
+
+
+def _unused_without_confidence(table: Table, request: Request, voted: bool) -> list[Hint]:
+    """Notes on what a method without confidence does not use; a graph and votes are refused."""
+    if table.graph is not None:
+        raise RequestError("graph", f"needs the method otp; {request.method} does not use a graph.")
+    if voted:
+        raise RequestError("votes", f"need the method otp; {request.method} does not take them.")
+    why = f"; {request.method} does not estimate its error"
+    unused = [name for name in ("chosen", "groups") if getattr(request, name) is not None]
+    return [Hint("without effect: ", name, after=why) for name in unused]
 
 
 def _make_features(table: Table, request: Request, previous: Sequence[str], voters: Iterable[str]) -> Features:
@@ -325,47 +316,20 @@ def _make_features(table: Table, request: Request, previous: Sequence[str], vote
     )
 
 
-def _check_lists(request: Request) -> None:
-    """Refuse a text where a list of them is meant: its letters would be taken for names."""
-    for parameter in ("features", "ignore", "votes"):
-        value = getattr(request, parameter)
-        if isinstance(value, str):
-            raise RequestError(parameter, f"must be a list; write [{value!r}].", value)
-
-
-def _target_with(
-    table: Table, request: Request, corrections: Corrections, parameter: str, allow_few: bool, allow_complete: bool
+def _given_labels(
+    table: Table, request: Request, corrections: Corrections, votes: VoteCells, allow_few: bool, allow_complete: bool
 ) -> tuple[Target, np.ndarray, np.ndarray, list[str]]:
     """The labels of the table and the corrections, which rows have one in the table, which a new one, and notes."""
-    options: dict[str, Any] = {"merge": request.merge_labels, "numeric_classes": request.numeric_classes}
-    notes: list[str] = []
-    if request.target in table.names:
-        cells = table.cells(request.target).copy()
-    elif request.target not in table.unread and (corrections.labels or allow_few):
-        cells = np.full(table.n_rows, None, dtype=object)
-        if did_you_mean(request.target, table.names, cutoff=LIKE_A_COLUMN):
-            why = f"{unknown_name('column', request.target, table.names)} A new column must be less like it."
-            raise RequestError("target", why, request.target)
-        notes.append(f"{table.origin} has no column {request.target!r} yet")
-    elif request.target in table.unread:
-        why = table.unread[request.target]
-        why = why if why.endswith(".") else f"{why}. Save it as text or numbers."
-        raise RequestError("target", why, request.target)
-    else:
-        raise RequestError("target", unknown_name("column", request.target, table.names), request.target)
-    if not corrections.labels:
-        options |= {"allow_few": allow_few, "allow_complete": allow_complete}
-        target = read_target(cells, request.target, request.unlabeled, **options)
-        return target, target.given, np.zeros(table.n_rows, dtype=bool), notes + corrections.notes
-    before = read_target(
-        cells, request.target, request.unlabeled, numeric_classes=True, allow_few=True, allow_complete=True
-    )
-    cells[~before.given] = None
-    cells, corrected, more = corrected_cells(
-        cells, corrections, request.target, parameter, request.new_classes or request.merge_labels
-    )
-    target = read_target(cells, request.target, request.unlabeled, allow_few=allow_few, allow_complete=True, **options)
-    return target, before.given, corrected & target.given, notes + more
+    parts = table, request, corrections
+    found = labels_of(*parts, allow_few or bool(votes), allow_complete)
+    target = found[0]
+    if not votes:
+        return found
+    if not allow_few and len(target.classes) == 1:
+        labels_of(*parts, allow_few, allow_complete)  # raises
+    if not target.given.any():
+        target = classes_by_votes(target, votes, request.unlabeled)
+    return replace(target, notes=notes_beside_votes(target.notes, votes)), *found[1:]
 
 
 @contextmanager
@@ -379,3 +343,53 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
     finally:
         if reports:
             estimator.set_progress(None)
+
+
+def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
+    """Which labels were picked: from booleans, one per row, or from a column."""
+    values, where = _row_values("chosen", chosen, table)
+    texts = ["" if is_missing(cell) else str(cell).strip().lower() for cell in values]
+    unknown = sorted(set(texts) - _YES - _NO)
+    if unknown:
+        raise RequestError(
+            "chosen",
+            "must mark chosen labels (true, 1, yes, chosen, reviewed) and random ones (false, 0, no, drawn, or empty); "
+            f"{where} holds {listed(unknown, LISTED)}.",
+        )
+    return np.array([text in _YES for text in texts])
+
+
+def group_values(groups: str | Sequence[Any], table: Table, target: str, given: np.ndarray) -> np.ndarray:
+    """The group of each row as text."""
+    if isinstance(groups, str) and groups == target:
+        raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
+    values, where = _row_values("groups", groups, table)
+    missing = [row for row in np.flatnonzero(given) if is_missing(values[row])]
+    if missing:
+        raise RequestError(
+            "groups",
+            f"names the group of every labelled row; {where} is empty in {len(missing)} of them, the first being row "
+            f"{missing[0] + 1}. Fill them: a row that belongs to no group is its own group.",
+        )
+    names = [str(value) for value in values]
+    if len(set(names)) == 1:
+        raise RequestError("groups", f"must tell groups apart; {where} has one value, {shown(names[0])}, for all rows.")
+    return np.array(names, dtype=object)
+
+
+def _row_values(parameter: str, given: str | Sequence[Any], table: Table) -> tuple[list[Any], str]:
+    """The value of each row, and what to call where they are."""
+    if isinstance(given, str):
+        if given not in table.names:
+            raise RequestError(parameter, unknown_name("column", given, table.names), given)
+        return list(table.cells(given)), f"the column {given!r}"
+    in_order = hasattr(given, "__iter__") and not isinstance(given, (bytes, dict, set, frozenset))
+    if not in_order or getattr(given, "ndim", 1) == 0:
+        why = f"must name a column, or be a list with the value of each row; got {type(given).__name__}."
+        raise RequestError(parameter, why)
+    values = list(given)
+    if len(values) != table.n_rows:
+        raise RequestError(
+            parameter, f"has {counted(len(values), 'value')}, {table.origin} has {counted(table.n_rows, 'row')}."
+        )
+    return values, "it"

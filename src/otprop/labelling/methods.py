@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from numbers import Integral
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,6 +17,9 @@ from otprop.propagation.shares import check_prior
 from otprop.table.errors import Hint, RequestError, unknown_name
 from otprop.table.target import ClassNames
 
+if TYPE_CHECKING:
+    from otprop.labelling.job import Request
+
 METHODS: dict[str, Callable[[], Any]] = {"otp": OTP, "otp-paper": PaperOTP}
 MAX_SEED = 2**32 - 1
 MAX_SHARES = 20  # classes whose shares are listed for a person
@@ -27,48 +30,34 @@ _CHOSEN = ("epsilon", "marginal_strength")  # parameters that the estimator may 
 _WITHOUT_EFFECT = ("callback", "verbose", "unlabeled", "warm_start")  # parameters that do not change the result
 
 
-def make_estimator(
-    method: str,
-    settings: Mapping[str, Any] | None = None,
-    *,
-    abstain_below: float | None = None,
-    class_prior: str | Mapping[Any, float] | None = None,
-    objective: str | Mapping[tuple[Any, Any], float] | None = None,
-    metric: str | None = None,
-    seed: int | None = None,
-    jobs: int | None = None,
-    classes: Sequence[str] = (),
-) -> Any:
-    """Make an estimator; the parameters are those of `otprop.label`, `classes` in the order of the class numbers."""
+def make_estimator(request: Request, classes: Sequence[str]) -> Any:
+    """The estimator of a request; `classes` are in the order of the class numbers."""
+    method, seed, objective = request.method, request.seed, request.objective
     if method not in METHODS:
         raise RequestError("method", unknown_name("method", method, METHODS), method)
     if seed is not None and not (isinstance(seed, Integral) and 0 <= seed <= MAX_SEED):
         raise RequestError("random_state", f"give a whole number from 0 to {MAX_SEED}.", seed)
-    if jobs == 0:
-        raise RequestError("n_jobs", "give the number of threads, at least 1; or -1 for all.", jobs)
-    if abstain_below is not None:
-        check_number("abstain_below", abstain_below, least=0, most=1)
+    if request.jobs == 0:
+        raise RequestError("n_jobs", "give the number of threads, at least 1; or -1 for all.", request.jobs)
+    if request.abstain_below is not None:
+        check_number("abstain_below", request.abstain_below, least=0, most=1)
     estimator = METHODS[method]()
     known = estimator.get_params(deep=False)
-    wanted: dict[str, Any] = {
-        name: value for name, value in (("random_state", seed), ("n_jobs", jobs)) if value is not None and name in known
-    }
-    prior = None if class_prior is None else shares_in_order(class_prior, classes)
     if isinstance(objective, Mapping):
         objective = costs_by_code(objective, classes)
-    for name, value in (
-        ("abstain_below", abstain_below),
-        ("metric", metric),
-        ("class_prior", prior),
-        ("objective", objective),
-    ):
-        if value is None:
-            continue
-        if name not in known:
+    of_all = {"random_state": seed, "n_jobs": request.jobs}
+    of_otp = {
+        "abstain_below": request.abstain_below,
+        "metric": request.metric,
+        "class_prior": None if request.class_prior is None else shares_in_order(request.class_prior, classes),
+        "objective": objective,
+    }
+    for name, value in of_otp.items():
+        if value is not None and name not in known:
             hint = Hint("has no meaning with ", "method", method, "; it belongs to the method otp.")
             raise RequestError(name, hint)
-        wanted[name] = value
-    estimator.set_params(**wanted, **_checked_settings(settings or {}, method, known))
+    wanted = {name: value for name, value in {**of_all, **of_otp}.items() if value is not None and name in known}
+    estimator.set_params(**wanted, **_checked_settings(request.settings, method, known))
     if isinstance(estimator, OTP) and isinstance(estimator.metric, str) and estimator.metric not in (*METRICS, "inner"):
         sentence = unknown_name("metric", estimator.metric, [*METRICS, "inner"])
         raise RequestError("metric", sentence, estimator.metric)
@@ -84,12 +73,10 @@ def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[
         if name in _SET_HERE or name not in known:
             names = [name for name in known if name not in _SET_HERE]
             raise RequestError("settings", unknown_name(f"parameter of {method}", name, names), f"{name}=...")
-        if name == "class_prior":
-            hint = Hint("give the shares by the names of the classes, with ", "class_prior", after=".")
-            raise RequestError("settings", hint, "class_prior=...")
-        if name == "objective":
-            hint = Hint("give it by the names of the classes, with ", "objective", after=".")
-            raise RequestError("settings", hint, "objective=...")
+        if name in ("class_prior", "objective"):
+            what = "the shares" if name == "class_prior" else "it"
+            hint = Hint(f"give {what} by the names of the classes, with ", name, after=".")
+            raise RequestError("settings", hint, f"{name}=...")
         if name == "cost" and isinstance(value, str) and value in _NOT_FOR_TABLES:
             reason = "this needs a matrix between the rows, which a table is not."
             raise RequestError("settings", reason, f"cost={value}")

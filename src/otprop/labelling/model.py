@@ -45,28 +45,16 @@ class ModelError(OtpropError, ValueError):
 
 @dataclass(frozen=True)
 class SavedModel:
-    """A model for rows that come later, from a file or for one.
+    """A model for rows that come later, from a file or for one."""
 
-    Attributes
-    ----------
-    features : Features, fitted
-    estimator : estimator, fitted on class numbers
-    target : str, the column that the labels were in
-    classes : list of str
-    values : list, the classes as they are in the file
-    versions : dict of str to str, of the packages that made it
-    notes : list of str, what a user should know
-    readings : dict of str to Reading, how the columns of the table were read
-    """
-
-    features: Features
-    estimator: Any
-    target: str
+    features: Features  # fitted
+    estimator: Any  # fitted on class numbers
+    target: str  # the column that the labels were in
     classes: list[str]
-    values: list[Any]
-    versions: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    readings: dict[str, Reading] = field(default_factory=dict)
+    values: list[Any]  # the classes as they are in the file
+    versions: dict[str, str] = field(default_factory=dict)  # of the packages that made it
+    notes: list[str] = field(default_factory=list)  # what a user should know
+    readings: dict[str, Reading] = field(default_factory=dict)  # how the columns of the table were read
 
     @classmethod
     def of_job(cls, job: Job, values: Sequence[Any] | None = None) -> Self:
@@ -95,12 +83,7 @@ def save_model(
 ) -> None:
     """Write a model to a file: a zip archive of JSON and NumPy arrays, without pickle.
 
-    Parameters
-    ----------
-    out : str, path or binary file
-    model : SavedModel
-    force : bool, an existing file may be replaced
-    made_from : path or None, the file of its table: never written, and the model can be read by no more people
+    `made_from` is the file of its table: it is never written, and the model can be read by no more people.
     """
     header = {
         "kind": KIND,
@@ -136,22 +119,8 @@ def load_model(
 ) -> SavedModel:
     """Read a model from a file, which may come from anyone: no code in it is run, and no path in it is opened.
 
-    Parameters
-    ----------
-    file : str, path or binary file
-    text_model : path or None, the local text model that the model was made with, whose digest must be the same
-    image_model : path or None, the local image model, likewise
-
-    Returns
-    -------
-    SavedModel
+    `text_model` and `image_model` are the local models that it was made with, whose digests must be the same.
     """
-    model = _load(file)
-    model.notes.extend(model.features.use_models(text_model, image_model))
-    return model
-
-
-def _load(file: str | Path | BinaryIO) -> SavedModel:
     name = str(file) if isinstance(file, (str, Path)) else "the model"
     if isinstance(file, (str, Path)):  # not methods of Path, which raise an error where a name is too long
         if os.path.isdir(file):
@@ -162,7 +131,7 @@ def _load(file: str | Path | BinaryIO) -> SavedModel:
             raise ModelError(f"{name} is a device or a pipe; name a model file.")
     try:
         with ZipFile(file) as archive:
-            return _read(archive, name)
+            model = _read(archive, name)
     except ModelError:
         raise
     except ArchiveError as error:
@@ -177,10 +146,16 @@ def _load(file: str | Path | BinaryIO) -> SavedModel:
         raise ModelError(
             f"{name} is damaged or not a model of otprop ({type(error).__name__} while reading it)."
         ) from None
+    model.notes.extend(model.features.use_models(text_model, image_model))
+    return model
 
 
 def _read(archive: ZipFile, name: str) -> SavedModel:
-    _refuse_other_archive(archive.namelist(), name)
+    members = archive.namelist()
+    if TEXT not in members:
+        of_arrays = members and all(member.endswith(".npy") for member in members)
+        what = "an NPZ file of arrays" if of_arrays else "a ZIP archive"
+        raise ModelError(f"{name} is {what}, not a model that 'otprop label --save' wrote.")
     header = _checked(read_header(archive), name)
     root = read_root(archive, header)
     features, estimator = (root.get("features"), root.get("estimator")) if isinstance(root, dict) else (None, None)
@@ -201,17 +176,7 @@ def _read(archive: ZipFile, name: str) -> SavedModel:
 
 
 def predict_table(model: SavedModel, frame: Any) -> RowLabels:
-    """Label rows that come later.
-
-    Parameters
-    ----------
-    model : SavedModel
-    frame : pandas.DataFrame, with the columns of the model, in any order
-
-    Returns
-    -------
-    RowLabels
-    """
+    """Label rows that come later, of a DataFrame with the columns of the model in any order."""
     distributions = np.zeros((len(frame), len(model.classes)))
     if len(frame) == 0:
         confidence = np.empty(0) if model.has_confidence else None
@@ -232,7 +197,8 @@ def predict_table(model: SavedModel, frame: Any) -> RowLabels:
     except (ColumnError, ImportError, MemoryError):  # about the table, or its text model
         raise
     except Exception as error:  # attributes that a file made up
-        raise _damaged(error) from error
+        what = f"the model is damaged ({type(error).__name__} while it labelled the rows)."
+        raise ModelError(what) from error
     _check_probabilities(distributions, confidence)
     sure = certainty(distributions)
     return RowLabels(codes=codes, distributions=distributions, certainty=sure, confidence=confidence)
@@ -245,10 +211,6 @@ def _check_probabilities(distributions: np.ndarray, confidence: np.ndarray | Non
         raise ModelError("the model is damaged: its probabilities are invalid.")
     if confidence is not None and not ((confidence >= 0) & (confidence <= 1)).all():
         raise ModelError("the model is damaged: its confidence is invalid.")
-
-
-def _damaged(error: Exception) -> ModelError:
-    return ModelError(f"the model is damaged ({type(error).__name__} while it labelled the rows).")
 
 
 def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
@@ -266,14 +228,6 @@ def _checked(header: dict[str, Any], name: str) -> dict[str, Any]:
     if not texts or len(classes) != len(values) or not isinstance(header["versions"], dict):
         raise ModelError(f"{name} is damaged: its classes are invalid.")
     return header
-
-
-def _refuse_other_archive(members: list[str], name: str) -> None:
-    if TEXT in members:
-        return
-    if members and all(member.endswith(".npy") for member in members):
-        raise ModelError(f"{name} is an NPZ file of arrays, not a model that 'otprop label --save' wrote.")
-    raise ModelError(f"{name} is a ZIP archive, not a model that 'otprop label --save' wrote.")
 
 
 def _reading(found: dict[str, Any]) -> Reading:
@@ -345,9 +299,6 @@ def _notes(versions: dict[str, str]) -> list[str]:
     return [
         f"the model was saved with {package} {versions[package]}, this is {here[package]}: labels may differ"
         for package in PACKAGES[:2]
-        if package in versions and package in here and _minor(versions[package]) != _minor(here[package])
+        if package in versions and package in here
+        if versions[package].split(".")[:2] != here[package].split(".")[:2]
     ]
-
-
-def _minor(number: str) -> list[str]:
-    return number.split(".")[:2]

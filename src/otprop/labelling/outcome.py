@@ -26,80 +26,46 @@ MAX_RANGE = 0.99  # range of an error that says nothing
 
 @dataclass(frozen=True, kw_only=True)
 class RowLabels:
-    """Labels of rows: of a whole table, of one file of many, or of rows that come later.
+    """Labels of rows, one entry per row: of a whole table, of one file of many, or of rows that come later."""
 
-    Attributes
-    ----------
-    codes : ndarray of int of shape (n_rows,), the class of each row by number, -1 where it has none
-    given : ndarray of bool of shape (n_rows,) or None, whether the label was given; None for rows that come later
-    distributions : ndarray of shape (n_rows, n_classes) or None, rows sum to 1
-    certainty : ndarray of shape (n_rows,) or None, Eq. 12 of the paper
-    confidence : ndarray of shape (n_rows,) or None, probability that the label is right; None for methods without
-    novelty : ndarray of shape (n_rows,) or None, how unlike all labelled classes a row is; None for methods without
-    round : ndarray of int of shape (n_rows,) or None, the round in which the row was labelled, 0 = given
-    corrected : ndarray of bool of shape (n_rows,) or None, whether the label is that of a correction
-    """
-
-    codes: np.ndarray
-    given: np.ndarray | None = None
-    distributions: np.ndarray | None = None
-    certainty: np.ndarray | None = None
-    confidence: np.ndarray | None = None
-    novelty: np.ndarray | None = None
-    round: np.ndarray | None = None
-    corrected: np.ndarray | None = None
+    codes: np.ndarray  # the class by number, -1 where it has none
+    given: np.ndarray | None = None  # whether the label was given; None for rows that come later
+    distributions: np.ndarray | None = None  # of shape (n_rows, n_classes), rows sum to 1
+    certainty: np.ndarray | None = None  # Eq. 12 of the paper
+    confidence: np.ndarray | None = None  # probability that the label is right; None for methods without
+    novelty: np.ndarray | None = None  # how unlike all labelled classes a row is; None for methods without
+    round: np.ndarray | None = None  # the round in which the row was labelled, 0 = given
+    corrected: np.ndarray | None = None  # whether the label is that of a correction
 
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome(RowLabels):
-    """The label of every row of a table, and how certain it is: the attributes of `RowLabels`, and those of the fit.
+    """The label of every row of a table, and how certain it is: the attributes of `RowLabels`, and those of the fit."""
 
-    Attributes
-    ----------
-    target : str, the column that was filled
-    classes : list of str, the names of the classes
-    n_rounds : int
-    n_held_out : int, labels drawn at random that were held out to calibrate the confidence; 0 without confidence
-    error : ErrorEstimate or None, of all rows that were not given; None without confidence
-    coverage : list of Coverage, expected error when only the most confident rows are labelled; empty without confidence
-    sources : list of (name, weight, accuracy on held-out labels), the evidence; empty without
-    method : str
-    params : dict of str to str, the parameters as used
-    seconds : float
-    shifted : bool, whether the labelled rows differ from the others: the expected error is then a rough estimate
-    confusion : (matrix of counts, classes) or None, held-out labels by given class (rows) and by the class found
-    shares : dict of str to float or None, the estimated share of every class of all rows; None for methods without
-    label_issues : list of LabelIssue, given labels that the evidence contradicts, the most doubtful first
-    voters : list of Voter, those of the votes, judged by the given labels, `by_class` by name
-    class_errors : list of ClassErrors, expected precision and recall by class; empty for methods without
-    objective : str or dict, which errors count, by class numbers
-    expected_cost : float or None, what the objective makes of the new labels, as in `OTP`
-    explanations : dict of row to {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
-    """
-
-    target: str
-    classes: list[str]
+    target: str  # the column that was filled
+    classes: list[str]  # their names
     given: np.ndarray
     distributions: np.ndarray
     certainty: np.ndarray
     round: np.ndarray
     n_rounds: int
-    n_held_out: int
-    error: ErrorEstimate | None
-    coverage: list[Coverage]
-    sources: list[tuple[str, float, float]]
+    n_held_out: int  # labels drawn at random that were held out to calibrate the confidence; 0 without confidence
+    error: ErrorEstimate | None  # of all rows that were not given; None without confidence
+    coverage: list[Coverage]  # expected error when only the most confident rows are labelled; empty without confidence
+    sources: list[tuple[str, float, float]]  # the evidence: name, weight, accuracy on held-out labels; empty without
     method: str
-    params: dict[str, str]
+    params: dict[str, str]  # the parameters as used
     seconds: float
-    shifted: bool = False
-    confusion: tuple[np.ndarray, list[str]] | None = None
-    shares: dict[str, float] | None = None
-    label_issues: list[LabelIssue] = field(default_factory=list)
-    class_errors: list[ClassErrors] = field(default_factory=list)
-    objective: Any = "accuracy"
-    expected_cost: float | None = None
+    shifted: bool = False  # the labelled rows differ from the others: the expected error is then a rough estimate
+    confusion: tuple[np.ndarray, list[str]] | None = None  # counts of held-out labels, given (rows) by found; classes
+    shares: dict[str, float] | None = None  # the estimated share of every class of all rows; None for methods without
+    label_issues: list[LabelIssue] = field(default_factory=list)  # given labels in doubt, the most doubtful first
+    class_errors: list[ClassErrors] = field(default_factory=list)  # precision and recall; empty for methods without
+    objective: Any = "accuracy"  # which errors count, by class numbers
+    expected_cost: float | None = None  # what the objective makes of the new labels, as in `OTP`
+    # by row {"sources": {source: {class: probability}}, "nearest": [(row, label, distance)]}
     explanations: dict[int, dict[str, Any]] = field(default_factory=dict)
-    voters: list[Voter] = field(default_factory=list)
+    voters: list[Voter] = field(default_factory=list)  # judged by the given labels, `by_class` by name
 
     @property
     def n_judged(self) -> int:
@@ -162,25 +128,25 @@ def counted(number: int, what: str, several: str = "") -> str:
 
 def outcome_of(job: Job, seconds: float) -> Outcome:
     """The outcome of a job whose estimator was fitted in this many seconds."""
-    fitted, target, n_rows = job.estimator, job.target, job.table.n_rows
-    distributions = fitted.label_distributions_
-    rounds = getattr(fitted, "round_", np.where(target.given, 0, 1))
-    confidence = getattr(fitted, "confidence_", None)
+    fitted, target = job.estimator, job.target
+    distributions, shift = fitted.label_distributions_, getattr(fitted, "shift_", None)
+    judged = is_class_level(fitted) and not target.given.all()
+    held_out = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
     return Outcome(
         target=job.request.target,
         classes=target.classes,
-        codes=np.asarray(fitted.transduction_, dtype=np.intp).reshape(n_rows),
+        codes=np.asarray(fitted.transduction_, dtype=np.intp).reshape(job.table.n_rows),
         given=target.given,
         distributions=distributions,
         certainty=fitted.certainty_ if hasattr(fitted, "certainty_") else certainty(distributions),
-        confidence=confidence,
+        confidence=getattr(fitted, "confidence_", None),
         novelty=getattr(fitted, "novelty_", None),
-        shifted=_is_shifted(fitted),
-        round=np.asarray(rounds),
+        shifted=bool(shift is not None and shift.found),
+        round=np.asarray(getattr(fitted, "round_", np.where(target.given, 0, 1))),
         n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
-        n_held_out=int((~job.chosen[getattr(fitted, "held_out_rows_", [])]).sum()),
+        n_held_out=int((~job.chosen[held_out]).sum()),
         corrected=job.corrected,
-        confusion=_confusion(fitted, target),
+        confusion=_confusion(fitted, target, held_out) if len(held_out) else None,
         shares=class_shares(fitted, target.classes) if hasattr(fitted, "class_prior_") else None,
         label_issues=[
             replace(issue, given=target.values[issue.given], suggested=target.values[issue.suggested])
@@ -188,44 +154,23 @@ def outcome_of(job: Job, seconds: float) -> Outcome:
             if not (job.in_table[issue.row] and issue.row in job.corrections.labels)  # somebody has looked at it
         ],
         error=getattr(fitted, "error_", None),
-        class_errors=_class_errors(job),
+        class_errors=[replace(one, label=target.classes[one.label]) for one in fitted.class_errors()] if judged else [],
         objective=getattr(fitted, "objective", "accuracy"),
         expected_cost=getattr(fitted, "expected_cost_", None),
-        coverage=fitted.coverage() if confidence is not None and not target.given.all() else [],
+        coverage=fitted.coverage() if judged else [],
         sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
         method=job.request.method,
         params=parameter_texts(fitted, target.classes),
         seconds=seconds,
-        voters=_voters(fitted, target.classes),
+        voters=[
+            replace(voter, by_class={target.classes[code]: one for code, one in voter.by_class.items()})
+            for voter in getattr(fitted, "voters_", [])
+        ],
     )
 
 
-def _voters(fitted: Any, classes: list[str]) -> list[Voter]:
-    """The voters, judged by the names of the classes; none without votes."""
-    return [
-        replace(voter, by_class={classes[code]: one for code, one in voter.by_class.items()})
-        for voter in getattr(fitted, "voters_", [])
-    ]
-
-
-def _class_errors(job: Job) -> list[ClassErrors]:
-    """Precision and recall by the names of the classes; empty for other methods, and without unlabelled rows."""
-    if not is_class_level(job.estimator) or job.target.given.all():
-        return []
-    return [replace(one, label=job.target.classes[one.label]) for one in job.estimator.class_errors()]
-
-
-def _is_shifted(fitted: Any) -> bool:
-    """Whether the labelled rows differ from the others, so that the expected error is a rough estimate."""
-    shift = getattr(fitted, "shift_", None)
-    return bool(shift is not None and shift.found)
-
-
-def _confusion(fitted: Any, target: Target) -> tuple[np.ndarray, list[str]] | None:
-    """Held-out labels by given class and by the class found; None where none was held out."""
-    rows = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
-    if len(rows) == 0:
-        return None
+def _confusion(fitted: Any, target: Target, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """Held-out labels by given class and by the class found."""
     matrix = np.zeros((len(target.classes), len(target.classes)), dtype=np.intp)
     np.add.at(matrix, (target.codes[rows], fitted.held_out_proba_.argmax(axis=1)), 1)
     return matrix, list(target.classes)

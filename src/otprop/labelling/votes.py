@@ -29,18 +29,12 @@ MAX_CELLS, CELLS_PER_VOTE = 100_000_000, 100  # rows x annotators of a long file
 
 @dataclass(frozen=True)
 class VoteCells:
-    """What each voter says, as it is written.
+    """What each voter says, as it is written."""
 
-    Attributes
-    ----------
-    labels : dict of voter to one cell per row
-    probabilities : dict of voter to a dict of the text that names a class to one cell per row
-    columns : list of str, the columns of the table that hold votes
-    """
-
-    labels: dict[str, list[Any]] = field(default_factory=dict)
+    labels: dict[str, list[Any]] = field(default_factory=dict)  # by voter, one cell per row
+    # by voter and by the text that names a class, one cell per row
     probabilities: dict[str, dict[str, list[Any]]] = field(default_factory=dict)
-    columns: list[str] = field(default_factory=list)
+    columns: list[str] = field(default_factory=list)  # those of the table that hold votes
 
     def __bool__(self) -> bool:
         return bool(self.labels or self.probabilities)

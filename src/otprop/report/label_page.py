@@ -12,10 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
+from otprop.labelling.next_rows import explain_rows, rows_to_review
 from otprop.labelling.outcome import Outcome
-from otprop.labelling.review import rows_to_review
 from otprop.report import charts, page_rows
 from otprop.report.charts import ClassMarker
 from otprop.report.page import display_text, format_count, format_percent, render_page

@@ -13,9 +13,8 @@ from otprop._progress import FitCancelledError, ProgressCallback
 from otprop._votes import Voter
 from otprop.files import listed
 from otprop.labelling.corrections import Corrections
-from otprop.labelling.explanations import explain_rows
 from otprop.labelling.job import Job
-from otprop.labelling.next_rows import suggest_next, typicality
+from otprop.labelling.next_rows import explain_rows, suggest_next, typicality
 from otprop.labelling.outcome import Outcome
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows

@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from otprop._validation import is_missing
 from otprop._votes import Voter, Votes, judge_voters
 from otprop.files import Table, TableError
 from otprop.labelling.job import Job, Request, prepare
 from otprop.labelling.votes import hard_votes, read_votes, vote_cells
-from otprop.table.columns import is_missing
 from otprop.table.errors import ColumnError, RequestError
 from otprop.table.frame import table_of_frame, take_rows
 from otprop.table.opening import open_table

@@ -54,11 +54,6 @@ def spread_out(values: np.ndarray, most: int = FIT_ROWS) -> np.ndarray:
     return values[:: max(1, -(-len(values) // most))]
 
 
-def is_missing(cell: Any) -> bool:
-    """Whether a cell is a null of any kind."""
-    return cell is None or (np.ndim(cell) == 0 and bool(pandas().isna(cell)))
-
-
 def example(column: Any, wrong: np.ndarray) -> str:
     """The first wrong cell, and its row."""
     row = int(np.argmax(wrong))

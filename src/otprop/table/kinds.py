@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from otprop._validation import is_missing
 from otprop.table.columns import (
     BooleanEncoder,
     CategoryEncoder,
@@ -17,7 +18,6 @@ from otprop.table.columns import (
     Encoder,
     TimeEncoder,
     has_blanks,
-    is_missing,
     texts_of,
 )
 from otprop.table.images import recognise_pictures

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
+from otprop._validation import is_missing
 from otprop.table.columns import (
     FLAG_ALONE,
     Block,
     BlockEncoder,
     Encoder,
     example,
-    is_missing,
     pandas,
     shown,
     spread_out,

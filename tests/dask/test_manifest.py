@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 
-from otprop.dask._tally import Tally
+from otprop.dask._manifest import Tally
 from otprop.labelling.outcome import RowLabels
 from otprop.propagation.calibration import coverage_table
 from otprop.propagation.error import ErrorEstimate

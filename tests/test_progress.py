@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from otprop._notebook import bar_html, shown_progress
-from otprop._progress import no_progress
+from otprop._progress import bar_html, no_progress, shown_progress
 
 
 class Handle:

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_matrix
 
+from otprop.labelling.next_rows import rows_to_review
 from otprop.labelling.outcome import Outcome
-from otprop.labelling.review import rows_to_review
 
 
 def outcome(sure: np.ndarray, labelled: np.ndarray | None = None, confidence: bool = True) -> Outcome:
