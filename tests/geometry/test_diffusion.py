@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from otprop.geometry import diffusion, diffusion_solver
-from otprop.geometry.affinity import check_affinity, local_scales, self_tuned_weights
-from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.diffusion import DiffusionGraph, check_affinity, local_scales, self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 
 

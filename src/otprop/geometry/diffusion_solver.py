@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor
 from scipy.linalg.lapack import dpotri
 
-from otprop.geometry.affinity import sorted_csr
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
+from otprop.geometry.scaling import sorted_csr
 
 LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
 MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
