@@ -59,7 +59,6 @@ class DiffusionGraph:
     scales : ndarray of shape (n_rows,) or None, the scales of self-tuned affinities, to extend values to new rows
     scale_neighbor : int, the neighbour whose distance is the scale
     name : str, the parameter that errors refer to
-    stacklevel : ignored
 
     Attributes
     ----------
@@ -76,7 +75,6 @@ class DiffusionGraph:
         scale_neighbor: int = SCALE_NEIGHBOR,
         *,
         name: str = "affinity",
-        stacklevel: int | None = None,
     ) -> None:
         weights, self.symmetric = check_affinity(affinity, name)
         weights.data /= weights.data.max(initial=0.0) or 1.0  # sums do not overflow

@@ -303,7 +303,8 @@ def _solve_by_levels(
         if level is None:
             potential = found.sum(axis=1) / part.roots
             level = _Level(rows, potential, unit, (potential >= floor * potential.max()) | (error > tol))
-        values[rows[level.done]] = found[level.done] * max(unit, MIN_POTENTIAL)
+        values[rows[level.done]] = found[level.done]  # single precision may not hold the product
+        values[rows[level.done]] *= max(unit, MIN_POTENTIAL)
         levels.append(level)
         rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels
