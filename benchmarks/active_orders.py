@@ -15,7 +15,7 @@ from sklearn.neighbors import NearestNeighbors
 from sklearn.preprocessing import StandardScaler
 
 from otprop import OTP
-from otprop.geometry.affinity import local_scales
+from otprop.geometry.diffusion import local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.loop.suggestions import label_uncertainty, suggest_rows
 

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 
 from otprop.geometry import diffusion, diffusion_solver
-from otprop.geometry.affinity import check_affinity, local_scales, self_tuned_weights
-from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.diffusion import DiffusionGraph, check_affinity, local_scales, self_tuned_weights
 from otprop.geometry.neighbors import NeighborIndex, Neighbors
 
 
@@ -158,6 +157,48 @@ def test_values_too_small_for_any_number_keep_their_shares():
     shares = result.values / result.values.sum(axis=1, keepdims=True)
     assert result.converged
     np.testing.assert_allclose(shares[50:], np.broadcast_to(shares[50], (1450, 2)), atol=1e-6)
+
+
+@pytest.mark.parametrize("strength", [0.5, 0.95, 0.999])
+def test_single_precision_keeps_a_loose_tolerance(strength):
+    sources = np.zeros((200, 2))
+    sources[0, 0] = sources[20, 1] = 1.0
+    result = DiffusionGraph(line(200)).solve(sources, strength, tol=3e-2)
+    assert result.converged
+    assert_close_by_rows(result.values, series(line(200), strength, sources), 3e-2)
+
+
+def test_where_single_precision_fails_double_precision_goes_on(graph, monkeypatch):
+    iterate = diffusion_solver.DiffusionSystem.iterate
+
+    def fail_in_single(system, rhs, *others):
+        values, iterations, error = iterate(system, rhs, *others)
+        return (values, iterations, error) if rhs.dtype == np.float64 else (0 * values, iterations, 1.0)
+
+    expected = graph.solve(labels(250), 0.9).values
+    monkeypatch.setattr(diffusion_solver.DiffusionSystem, "iterate", fail_in_single)
+    result = graph.solve(labels(250), 0.9, tol=3e-2)
+    assert result.converged
+    assert_close_by_rows(result.values, expected, 3e-2)
+
+
+def test_narrow_values_stay_positive_where_a_label_reaches():
+    sources = np.zeros((1500, 2))
+    sources[0, 0] = sources[1, 1] = 1.0
+    wide = DiffusionGraph(line(1500)).solve(sources, 0.2).values
+    narrow = DiffusionGraph(line(1500)).solve(sources, 0.2, dtype=np.float32).values
+    assert narrow.dtype == np.float32
+    np.testing.assert_array_equal(narrow > 0, wide > 0)
+    np.testing.assert_allclose(narrow[:20], wide[:20], rtol=1e-6)
+
+
+def test_values_of_some_rows_and_values_in_place_are_those_of_all_rows(graph):
+    chosen, start = np.array([7, 3, 200]), np.zeros((250, 3))
+    values = graph.solve(labels(250), 0.9).values
+    np.testing.assert_array_equal(graph.solve(labels(250), 0.9, rows=chosen).values, values[chosen])
+    in_place = graph.solve(labels(250), 0.9, start=start, overwrite_start=True).values
+    assert in_place is start
+    assert_close_by_rows(in_place, values, 2e-6)
 
 
 def test_two_rows_by_hand():

@@ -7,8 +7,7 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from otprop.geometry.euclidean import EuclideanCost
-from otprop.geometry.pairwise import METRICS, make_pairwise_cost
+from otprop.geometry.pairwise import METRICS, EuclideanCost, make_pairwise_cost
 from otprop.geometry.row_matching import first_of_each, row_keys
 
 

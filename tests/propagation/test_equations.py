@@ -14,7 +14,7 @@ from sklearn.model_selection import train_test_split
 import otprop.propagation.row_rounds
 from otprop import PaperOTP
 from otprop.geometry.cost import ArrayCost, RowCost
-from otprop.geometry.euclidean import EuclideanCost
+from otprop.geometry.pairwise import EuclideanCost
 from otprop.propagation.rounds import certainty
 from otprop.propagation.row_rounds import RowLevelRounds
 from otprop.transport import TransportResult, sinkhorn

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.geometry.cost import ArrayCost, RowCost
-from otprop.geometry.euclidean import EuclideanCost
+from otprop.geometry.pairwise import EuclideanCost
 from otprop.transport import sinkhorn
 from otprop.transport.sinkhorn import solve
 

@@ -13,10 +13,17 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop.geometry.exact_search import BLOCK_ENTRIES, DenseSearch, ExactSearch, MetricSearch
+from otprop.geometry.exact_search import (
+    BLOCK_ENTRIES,
+    DenseSearch,
+    ExactSearch,
+    KNeighbors,
+    MetricSearch,
+    entries_within,
+    kth_smallest_bound,
+)
 from otprop.geometry.parallel import Jobs, in_fixed_blocks, row_blocks, rows_per_block
 from otprop.geometry.scaling import row_dots
-from otprop.geometry.topk import KNeighbors, entries_within, kth_smallest_bound
 
 RECALL = 0.98  # the share of the true neighbours to be found, by comparing up to RECALL_PAIRS of all pairs
 FALLBACK_RECALL = 0.96  # the share if that needs more pairs

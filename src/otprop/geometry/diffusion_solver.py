@@ -18,8 +18,8 @@ import scipy.sparse as sp
 from scipy.linalg import cho_factor
 from scipy.linalg.lapack import dpotri
 
-from otprop.geometry.affinity import sorted_csr
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
+from otprop.geometry.scaling import sorted_csr
 
 LEVEL = 1e-5  # rows with less than this share of the largest potential are left to the next system
 MIN_POTENTIAL = 1e-150  # smaller potentials are raised to about this, all of a row by the same factor
@@ -303,7 +303,8 @@ def _solve_by_levels(
         if level is None:
             potential = found.sum(axis=1) / part.roots
             level = _Level(rows, potential, unit, (potential >= floor * potential.max()) | (error > tol))
-        values[rows[level.done]] = found[level.done] * max(unit, MIN_POTENTIAL)
+        values[rows[level.done]] = found[level.done]  # single precision may not hold the product
+        values[rows[level.done]] *= max(unit, MIN_POTENTIAL)
         levels.append(level)
         rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels

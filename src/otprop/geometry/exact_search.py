@@ -14,13 +14,13 @@ from otprop.geometry.pairwise import Metric, make_pairwise_cost
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.geometry.row_matching import DuplicateRows
 from otprop.geometry.scaling import max_abs, multiply_clipped, power_of_two, row_dots, row_max_abs
-from otprop.geometry.topk import KNeighbors, entries_within, k_nearest, k_smallest, kth_smallest_bound
 
 _LOCK = Lock()
 TREE_FEATURES, TREE_ROWS = 5, 2000  # a k-d tree is fastest with at most this many features and at least this many rows
 BLOCK_ENTRIES = 2**22  # distances that a thread holds at once
 LARGEST = {np.float32: 1e15, np.float64: 1e145}  # of a standardised value: squares stay finite
 SQUARABLE = 1e-100, 1e100  # magnitudes of rows that need no scaling
+KNeighbors = tuple[np.ndarray, np.ndarray]  # indices and distances, both of shape (n_queries, k)
 EUCLIDEAN, MANHATTAN = ("euclidean", "sqeuclidean", "l2"), ("manhattan", "cityblock", "l1")
 
 
@@ -242,3 +242,42 @@ def _in_units(rows: Any, unit: float) -> Any:
     values = rows.data if sp.issparse(rows) else rows
     np.clip(values, -1e150, 1e150, out=values)
     return rows
+
+
+def kth_smallest_bound(scores: np.ndarray, k: int) -> np.ndarray:
+    """Per-row upper bound on the k-th smallest score, not far above it."""
+    width, groups = scores.shape[1], max(256, 8 * k)
+    if width >= 4 * groups:  # the k-th smallest of the groups' minima is such a bound, and cheaper
+        scores = scores[:, : width // groups * groups].reshape(len(scores), -1, groups).min(axis=1)
+    return np.partition(scores, k - 1, axis=1)[:, k - 1]
+
+
+def entries_within(scores: np.ndarray, limits: np.ndarray, most: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the scores within their row's limit, or of the `most` smallest where these are more."""
+    rows, columns = np.divmod(np.flatnonzero(scores <= limits[:, None]), scores.shape[1])
+    crowded = np.bincount(rows, minlength=len(scores)) > most
+    if crowded.any():
+        smallest = np.argpartition(scores[crowded], most - 1, axis=1)[:, :most]
+        rows, columns = rows[~crowded[rows]], columns[~crowded[rows]]
+        rows = np.concatenate([rows, np.repeat(np.flatnonzero(crowded), most)])
+        columns = np.concatenate([columns, np.sort(smallest, axis=1).ravel()])
+        order = np.argsort(rows, kind="stable")
+        rows, columns = rows[order], columns[order]
+    return rows, columns
+
+
+def k_smallest(scores: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
+    """Rows and columns of the `k` smallest scores of each row."""
+    rows, columns = entries_within(scores, kth_smallest_bound(scores, k), most=4 * k + 64)
+    columns, _ = k_nearest(rows, columns, scores[rows, columns], k)
+    return np.repeat(np.arange(len(scores)), k), columns.ravel()
+
+
+def k_nearest(queries: np.ndarray, candidates: np.ndarray, distances: np.ndarray, k: int) -> KNeighbors:
+    """The `k` nearest candidates of each query; ties keep their order. The pairs are sorted by query."""
+    starts = np.flatnonzero(np.diff(queries, prepend=-1))
+    counts = np.diff(starts, append=len(queries))
+    table = np.full((len(starts), counts.max(initial=k)), np.inf)
+    table[np.repeat(np.arange(len(starts)), counts), np.arange(len(queries)) - np.repeat(starts, counts)] = distances
+    order = np.argsort(table, axis=1, kind="stable")[:, :k]
+    return candidates[starts[:, None] + order], np.take_along_axis(table, order, axis=1)

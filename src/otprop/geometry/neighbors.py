@@ -25,14 +25,13 @@ from otprop.geometry.approximate_search import (
     sample_rows,
     work_of,
 )
-from otprop.geometry.exact_search import MetricSearch, make_exact_search
+from otprop.geometry.exact_search import KNeighbors, MetricSearch, make_exact_search
 from otprop.geometry.pairwise import Metric, check_cost
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 from otprop.geometry.row_matching import DuplicateRows
 from otprop.geometry.scaling import UnitRows, as_float_rows
-from otprop.geometry.topk import KNeighbors
 
-Progress = Callable[[int, int], object]
+Progress = Callable[[int, int], object]  # called with the rows done and all rows
 MIN_RECALL = 0.95  # with less, the search is repeated with twice the cells
 EXACT_WORK = 1e11  # pairs times (features + 40) up to which brute force is used: about 3 s of one core
 
@@ -106,17 +105,7 @@ class NeighborIndex:
         return not isinstance(self._exact, MetricSearch)
 
     def graph(self, k: int, progress: Progress | None = None) -> Neighbors:
-        """The `k` nearest other rows of every row, or all others if there are fewer.
-
-        Parameters
-        ----------
-        k : int
-        progress : callable of (rows done, all rows), or None
-
-        Returns
-        -------
-        Neighbors
-        """
+        """The `k` nearest other rows of every row, or all others if there are fewer."""
         check_count("k", k)
         k = min(int(k), self.n_rows - 1)
         rows = self._exact.rows
@@ -128,12 +117,9 @@ class NeighborIndex:
     def freeze(self, k: int, n_queries: float) -> None:
         """Fix the search of new rows, so that the neighbours of a row do not depend on the other rows of the query.
 
-        Otherwise, a few new rows are searched by brute force and many rows through cells.
-
-        Parameters
-        ----------
-        k : int, the largest number of neighbours that `query` will be asked for
-        n_queries : float, expected total number of new rows, to decide whether cells are worth their cost
+        Otherwise, a few new rows are searched by brute force and many rows through cells. `k` is the largest number of
+        neighbours that `query` will be asked for; `n_queries`, the expected total number of new rows, decides whether
+        cells are worth their cost.
         """
         check_count("k", k)
         self._frozen = k = min(int(k), self.n_rows)
@@ -157,18 +143,7 @@ class NeighborIndex:
         self._jobs = Jobs(n_jobs)
 
     def query(self, X_new: Any, k: int, progress: Progress | None = None) -> Neighbors:
-        """The `k` rows of the table nearest to each new row, or all of them if there are fewer.
-
-        Parameters
-        ----------
-        X_new : ndarray or sparse CSR array of shape (n_new, n_features)
-        k : int
-        progress : callable of (rows done, all rows), or None
-
-        Returns
-        -------
-        Neighbors
-        """
+        """The `k` rows of the table nearest to each new row, or all of them if there are fewer."""
         check_count("k", k)
         new = as_float_rows(X_new)
         if new.shape[1] != self.n_features:
@@ -235,17 +210,18 @@ class NeighborIndex:
         if search is None:
             parts = row_blocks(queries.shape[0], self._exact.block_rows)
             return zip(parts, self._jobs.run(lambda part: self._exact.nearest(queries[part], k), parts), strict=True)
-        points: np.ndarray | None
+        points: np.ndarray | None = None
+        cells = search.cells.labels  # of the training rows
         if fixed:
             points = search.projection.transform_each(queries)
-            blocks = search.blocks(search.cells.predict_each(points))
-            found = self._jobs.run(
-                lambda block: search.nearest(queries, points, block[0], block[1], k, fixed=True), blocks
-            )
-            return zip([numbers for _, numbers in blocks], found, strict=True)
-        points = None if queries is self._exact.rows else search.projection.transform(queries, self._jobs)
-        blocks = search.blocks(search.cells.labels if points is None else search.cells.predict(points, self._jobs))
-        found = self._jobs.run(lambda block: search.nearest(queries, points, block[0], block[1], k), blocks)
+            cells = search.cells.predict_each(points)
+        elif queries is not self._exact.rows:
+            points = search.projection.transform(queries, self._jobs)
+            cells = search.cells.predict(points, self._jobs)
+        blocks = search.blocks(cells)
+        found = self._jobs.run(
+            lambda block: search.nearest(queries, points, block[0], block[1], k, fixed=fixed), blocks
+        )
         return zip([numbers for _, numbers in blocks], found, strict=True)
 
     def _recall(self, queries: Any, indices: np.ndarray, distances: np.ndarray) -> float:

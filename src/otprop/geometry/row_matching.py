@@ -11,7 +11,6 @@ import scipy.sparse as sp
 
 from otprop._saving import saved_as
 from otprop.geometry.parallel import row_blocks
-from otprop.geometry.topk import KNeighbors
 
 BY_DIFFERENCES = ("euclidean", "sqeuclidean", "l2", "manhattan", "cityblock", "l1", "chebyshev")
 
@@ -110,7 +109,7 @@ class DuplicateRows:
         """Values of the groups as values of all rows."""
         return values[self.group] if self.any else values
 
-    def expand(self, indices: np.ndarray, distances: np.ndarray, k: int) -> KNeighbors:
+    def expand(self, indices: np.ndarray, distances: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
         """Neighbours among the groups as the `k` nearest of all rows."""
         if not self.any:
             return indices, distances

@@ -11,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._progress import ProgressCallback, no_progress
 from otprop._validation import check_count, check_number
-from otprop.geometry.affinity import local_scales
+from otprop.geometry.diffusion import local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.row_matching import row_keys
 from otprop.labelling.corrections import DIGEST, LABEL, REASON, ROW, has_index, index_name

@@ -13,8 +13,7 @@ from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError
 from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.scaling import ScaledRows
-from otprop.geometry.affinity import local_scales
-from otprop.geometry.diffusion import DiffusionGraph
+from otprop.geometry.diffusion import DiffusionGraph, local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
 from otprop.propagation.config import ClassLevelConfig
