@@ -16,7 +16,7 @@ from otprop.transport.sinkhorn import solve
 from otprop.transport.stage import f_from_g
 
 SNAPSHOT_NUMBERS = 2**21  # potentials kept for prediction before rounds are skipped
-MAX_NEW_SHARE = 0.25  # of the labelled rows; with more new ones the kernel of the round before is not reused
+MAX_LABELED_SHARE = 0.25  # of the unlabelled rows; if a round labels more, the next one starts without its potentials
 EXACT_MARGIN = 1e-3  # rough certainties this close to the threshold are computed again exactly
 
 
@@ -72,7 +72,8 @@ class RowLevelRounds(Rounds):
         self.max_rounds, self.min_round_share = max_rounds, min_round_share
         self.snapshots: list[Snapshot] = []
         self._potentials: np.ndarray | None = None
-        self._kernel: DenseKernel | None = None  # for the next round
+        self._kernel: DenseKernel | None = None  # of the round before, if it can be reused
+        self._stayed = np.ones(0, dtype=bool)  # the unlabelled rows of the round before that are still unlabelled
         self._rows_since_snapshot = 0  # rows labelled since the last snapshot
 
     @property
@@ -125,11 +126,15 @@ class RowLevelRounds(Rounds):
             tol=self.tol,
             max_iter=self.max_iter,
             f=self._potentials,
-            kernel=self._take_kernel(),
+            kernel=self._advanced_kernel(),
         )
 
-    def _take_kernel(self) -> DenseKernel | None:
+    def _advanced_kernel(self) -> DenseKernel | None:
+        """The kernel of the round before for the current cost; the solver becomes its only owner."""
         kernel, self._kernel = self._kernel, None
+        if kernel is None or self._potentials is None or not self.cost.stored:
+            return None
+        kernel.advance(self.cost, self._stayed, self._potentials[len(kernel.f) :])
         return kernel
 
     def _source_marginal(self) -> np.ndarray:
@@ -156,16 +161,14 @@ class RowLevelRounds(Rounds):
     def _advance(self, plan: TransportResult, chosen: np.ndarray) -> None:
         """Carry costs and potentials over to the next round (Eq. 14)."""
         self.cost.advance(chosen)
-        n_new = int(chosen.sum())
-        if len(self.cost.unlabeled) == 0:
+        n_new, n_left = int(chosen.sum()), len(self.cost.unlabeled)
+        self._stayed = ~chosen
+        if n_new > MAX_LABELED_SHARE * len(chosen) or n_left == 0:
+            self._potentials = None
             return
         new = slice(len(self.cost.labeled) - n_new, None)
-        f_new = f_from_g(self.cost, self._source_marginal()[new], plan.g[~chosen], self.epsilon, new)
+        f_new = f_from_g(self.cost, self._source_marginal()[new], plan.g[self._stayed], self.epsilon, new)
         self._potentials = np.concatenate([plan.f, f_new])
-        if not self.cost.stored:
-            self._kernel = None
-        elif self._kernel is not None:
-            self._kernel.advance(self.cost, ~chosen, f_new)
 
     def _keep_snapshot(self, plan: TransportResult, threshold: float, n_rows: int) -> None:
         """Keep the round for prediction: every round at first, later one per hundredth of the rows."""
@@ -179,9 +182,9 @@ class RowLevelRounds(Rounds):
 
 
 def _reusable_kernel(plan: TransportResult, n_new: int) -> DenseKernel | None:
-    """The kernel of the plan, if it is worth keeping: most columns stay, and their scalings may still grow."""
+    """The kernel of the plan, if it has room for `n_new` columns and for further scalings."""
     kernel = plan.kernel
-    if not isinstance(kernel, DenseKernel) or n_new > MAX_NEW_SHARE * len(plan.f):
+    if not isinstance(kernel, DenseKernel) or n_new > kernel.n_spare_columns:
         return None
     log_scaling = (plan.f - kernel.f) / plan.epsilon
     return kernel if np.ptp(log_scaling) <= kernel.max_log_scaling / 2 else None

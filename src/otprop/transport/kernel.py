@@ -23,6 +23,7 @@ SINGLE_PRECISION_TOL = 5e-7  # float32 products have an error of about 1e-7 of t
 PARALLEL_SIZE = 2**20  # entries from which blocks are filled by several threads
 FILL_SIZE = 2**16  # entries filled at a time: their float64 temporary array stays in the cache
 PRODUCT_SIZE = 2**18  # entries multiplied at a time
+SPARE_COLUMNS = 1.02  # columns that a dense kernel has room for, relative to those it starts with
 SUM_LENGTH = 512  # rows added in float32 before the sum continues in float64
 MAX_LOG_SCALING = 12.0
 # Logarithms below these become exactly 0: denormal numbers would make every product several times slower.
@@ -90,22 +91,28 @@ class DenseKernel(Kernel):
 
     def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, dtype: type) -> None:
         self.dtype = dtype
-        self.matrix: np.ndarray = np.empty(cost.shape, dtype=dtype)
+        self._storage = np.empty((cost.shape[0], int(SPARE_COLUMNS * cost.shape[1]) + 1), dtype=dtype)
+        self.matrix = self._storage[:, : cost.shape[1]]
         self.max_log_scaling = 30.0 if dtype is np.float32 else 100.0  # all entries are kept that do not underflow
         self.noise = 1e-7 if dtype is np.float32 else 1e-14
         super().__init__(cost, f, epsilon)
 
+    @property
+    def n_spare_columns(self) -> int:
+        return self._storage.shape[1] - self.matrix.shape[1]
+
     def advance(self, cost: Cost, stay: np.ndarray, f_new: np.ndarray) -> None:
-        """Keep the rows `stay` and append columns at potentials `f_new`, for a `cost` that did the same."""
-        self._cost, self.f, self.g = cost, np.concatenate([self.f, f_new]), self.g[stay]
-        kept, n_old = np.flatnonzero(stay), self.matrix.shape[1]
-        matrix = np.empty(cost.shape, dtype=self.dtype)
+        """Keep the rows `stay` and append columns at potentials `f_new` in place, for a `cost` that did the same."""
+        kept, n_old = np.flatnonzero(stay), len(self.f)
+        for rows in row_blocks(len(kept), rows_per_block(n_old, PRODUCT_SIZE)):
+            if kept[rows.stop - 1] >= rows.stop:  # a row before these was removed
+                self._storage[rows] = self._storage[kept[rows]]
+        self._cost, self.f, self.g = cost, np.concatenate([self.f, f_new]), self.g[kept]
+        self.matrix = self._storage[: len(kept), : len(self.f)]
         for rows, block in cost.blocks():
-            matrix[rows, :n_old] = self.matrix[kept[rows]]
             with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
                 logs = (f_new + self.g[rows, None] - block[:, n_old:]) / self._epsilon
-            matrix[rows, n_old:] = np.exp(np.where(logs < UNDERFLOW[self.dtype], -np.inf, logs))
-        self.matrix = matrix
+            self.matrix[rows, n_old:] = np.exp(np.where(logs < UNDERFLOW[self.dtype], -np.inf, logs))
 
     def _fill(self) -> None:
         if self.matrix.size < PARALLEL_SIZE or n_threads() == 1:

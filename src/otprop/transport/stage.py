@@ -15,7 +15,7 @@ from otprop.transport.kernel import Kernel, SparseKernel, build_kernel
 from otprop.transport.newton import conjugate_gradient, factorized
 from otprop.transport.result import TransportResult
 
-MAX_LOG_RATIO = 7.0  # log(a / r) above which a Sinkhorn step is taken first
+MAX_LOG_RATIO = 1.0  # log(a / r) above which a Sinkhorn step is taken first
 INTERMEDIATE_LOG_RATIO = 1.0  # |log(a / r)| reached before the last stage
 SMALL_SIZE = 2**16  # entries; smaller problems are solved to tol times SMALL_TOL_FACTOR where rounding allows it
 SMALL_TOL_FACTOR = 1e-3
