@@ -25,8 +25,9 @@ import numpy as np
 from harness import Run, check, check_sentence, no_foreign_warning
 from otprop.files import TableError
 from otprop.studio.export import rescue_labels
-from otprop.studio.session import AS_IN_FILE, UNKNOWN, Session
+from otprop.studio.session import Session
 from otprop.studio.session_file import NotSavedError, SessionError
+from otprop.studio.session_log import AS_IN_FILE, UNKNOWN
 
 N_ROWS = 30
 CLASSES = ("a", "b", "c")

@@ -15,7 +15,7 @@ from otprop import FitCancelledError
 from otprop.labelling.job import Request
 from otprop.studio.export import export, export_made_here
 from otprop.studio.propagator import Labels, Propagator
-from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
+from otprop.studio.session_log import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source
 from tests.studio.conftest import write_lots
 
@@ -204,9 +204,10 @@ def test_a_table_of_any_format_with_numbers_as_classes_is_exported_with_a_class_
     for classes in (["0", "1", "7"], ["0", "1", "seven"]):
         state = np.full(40, AS_IN_FILE)
         state[[20, 22]] = 2
-        propagator.run(Labels(1, classes, state, np.zeros(40, dtype=bool)))
+        labels = Labels(1, classes, state, np.zeros(40, dtype=bool))
+        propagator.run(labels)
         for what in ("csv", "parquet"):
-            written = otprop.files.read_table(tmp_path / export(propagator, propagator.fitted[3], what, tmp_path))
+            written = otprop.files.read_table(tmp_path / export(propagator, labels, what, tmp_path))
             assert [str(cell) for cell in written.cells("kind_label")[[0, 1, 20]]] == classes[:2] + classes[2:]
             assert written.cells("kind_source")[[0, 20, 39]].tolist() == ["given", "corrected", "propagated"]
 

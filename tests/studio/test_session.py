@@ -20,8 +20,9 @@ from hypothesis import strategies as st
 
 from otprop.files import TableError
 from otprop.studio.export import rescue_labels
-from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN, Session
+from otprop.studio.session import Session
 from otprop.studio.session_file import NotSavedError, SessionError
+from otprop.studio.session_log import AS_IN_FILE, REMOVED, UNKNOWN
 
 
 @dataclass

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.studio.client import WorkerGoneError
 from otprop.studio.propagator import Result
 from otprop.studio.worker import NotReadyError
@@ -147,11 +148,11 @@ def test_the_goal_says_how_many_labels_are_about_needed(quiet: tuple[Any, Studio
     assert client.get("/api/state")["goal"] == {
         **{"error": 0.05, "labels": None, "known": False, "message": "20.0% expected now"},
     }
-    studio.workspace.receive(("needed", 0.05, (31.2, 12.0, 90.0)))
+    studio.workspace.receive(("needed", 0.05, LabelsNeeded(31, 12, 90)))
     goal = client.get("/api/state")["goal"]
     assert goal["message"] == "about 31 more labels (12 to 90)"
-    assert (goal["labels"], goal["known"]) == ({"value": 31.2, "low": 12.0, "high": 90.0}, True)
-    studio.workspace.receive(("needed", 0.05, (40.0, 0.2, 52.0)))  # all there are: a range that says nothing
+    assert (goal["labels"], goal["known"]) == ({"value": 31, "low": 12, "high": 90}, True)
+    studio.workspace.receive(("needed", 0.05, LabelsNeeded(40, 0, 52)))  # all there are: a range that says nothing
     goal = client.get("/api/state")["goal"]
     assert not goal["known"]
     assert goal["message"].endswith("how many more labels cannot be estimated yet: see the curve")

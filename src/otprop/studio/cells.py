@@ -20,18 +20,7 @@ _NUMBERS_SHOWN = 8  # of a vector
 
 
 class Cells:
-    """All cells but those of the target, as text.
-
-    Attributes
-    ----------
-    name : str, of the file, without its folder
-    digest : str, of its content
-    n_rows : int
-    columns : list of str
-    kinds : list of {"number", "category", "text", "image", "vector", "picture"}; "image": names of picture files,
-        "picture": the pictures themselves, as arrays
-    pictures : RowPictures
-    """
+    """All cells but those of the target, as text; `name` and `digest` are of the file."""
 
     def __init__(self, table: Table, target: str, folder: Path) -> None:
         import pyarrow as pa  # optional, and slow to import
@@ -39,7 +28,7 @@ class Cells:
         self.name, self.digest, self.n_rows = Path(table.origin).name, table.digest, table.n_rows
         self.columns = [name for name in table.names if name != target]
         self._texts: list[Any] = []
-        self.kinds: list[str] = []
+        self.kinds: list[str] = []  # as in `_kind`; "image": paths of pictures, "picture": the pictures as arrays
         for name in self.columns:
             cells = table.cells(name)
             self._texts.append(pa.array([_text(cell) for cell in cells], pa.large_string()))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from otprop._errors import OtpropError
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.studio import worker
 from otprop.studio.propagator import Result
 from otprop.studio.source import Source
@@ -24,7 +25,6 @@ WITHOUT = 'labels are still saved, and can be exported as "Labels"'
 
 TWO_CLASSES = "label rows of two classes, and the others follow"
 
-Needed = tuple[float, float, float] | None
 Receiver = Callable[[tuple[Any, ...]], None]
 
 
@@ -49,11 +49,8 @@ class WorkerGoneError(OtpropError, RuntimeError):
 class WorkerClient:
     """A worker process.
 
-    Parameters
-    ----------
-    source : Source
-    receive : callable, gets every message of the worker except answers, from a separate thread; first ("started",), to
-        which it sends the labels
+    `receive` gets every message of the worker except answers, from a separate thread; first ("started",), to which it
+    sends the labels.
     """
 
     def __init__(self, source: Source, receive: Receiver) -> None:
@@ -162,36 +159,22 @@ class WorkerClient:
 
 
 class WorkerNews:
-    """Takes the messages of the worker, each by a method of its name.
-
-    Attributes
-    ----------
-    result : Result or None
-    n_results : int, how often `result` was another one
-    status : dict, the propagation as the page shows it
-    explained : dict of row to its explanation, for the last result
-    explained_before : dict of row to its explanation, for an earlier result
-    suggestions : list of (row, reason)
-    n_suggested, suggested_for : int, how often suggestions or explanations came; the revision of the former
-    needed : (goal, labels needed) or None
-    maps : dict of kind to coordinates, to the future of them, or to the sentence that says why there are none
-    digest : str or None, of the file that the worker has read
-    """
+    """Takes the messages of the worker, each by a method of its name."""
 
     def __init__(self) -> None:
         self.result: Result | None = None
-        self.n_results = 0
-        self.status: dict[str, Any] = {
+        self.n_results = 0  # how often `result` was another one
+        self.status: dict[str, Any] = {  # of the propagation, as the page shows it
             **{"state": "waiting", "revision": 0, "step": "starting", "done": 0, "total": 0},
             **{"message": "", "seconds": None, "reused": []},
         }
-        self.explained: dict[int, dict[str, Any]] = {}
-        self.explained_before: dict[int, dict[str, Any]] = {}
-        self.suggestions: list[tuple[int, str]] = []
-        self.n_suggested, self.suggested_for = 0, -1
-        self.needed: tuple[float, Needed] | None = None
-        self.maps: dict[str, bytes | Future[Any] | str] = {}
-        self.digest: str | None = None
+        self.explained: dict[int, dict[str, Any]] = {}  # by row, for the last result
+        self.explained_before: dict[int, dict[str, Any]] = {}  # for an earlier result
+        self.suggestions: list[tuple[int, str]] = []  # row, reason
+        self.n_suggested, self.suggested_for = 0, -1  # how often suggestions or explanations came, and the revision
+        self.needed: tuple[float, LabelsNeeded | None] | None = None  # goal, labels needed
+        self.maps: dict[str, bytes | Future[Any] | str] = {}  # coordinates, or the sentence why there are none
+        self.digest: str | None = None  # of the file that the worker has read
 
     def take(self, message: tuple[Any, ...]) -> None:
         """Take a message."""
@@ -241,7 +224,7 @@ class WorkerNews:
         self.explained.update(found)
         self.n_suggested += 1
 
-    def _on_needed(self, error: float, needed: Needed) -> None:
+    def _on_needed(self, error: float, needed: LabelsNeeded | None) -> None:
         self.needed = error, needed
 
     def _on_failed(self, revision: int, sentence: str) -> None:

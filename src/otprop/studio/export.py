@@ -21,9 +21,9 @@ from otprop.labelling.corrections import DIGEST, LABEL, RANDOM, REASON, ROW
 from otprop.labelling.outcome import RowLabels
 from otprop.labelling.output_columns import OutputColumns, free_prefix
 from otprop.studio.propagator import Labels, Propagator, class_ids, class_values
-from otprop.studio.session import FILE
 from otprop.studio.session_check import MAX_CLASS_IDS
 from otprop.studio.session_file import SessionError
+from otprop.studio.session_log import FILE
 from otprop.studio.source import MAX_ROWS, Source
 from otprop.table.target import Target
 
@@ -63,7 +63,7 @@ def export(propagator: Propagator, labels: Labels, what: str, folder: Path) -> s
 def _result(propagator: Propagator) -> LabelResult:
     """The last run as `otprop.label` returns it."""
     assert propagator.fitted is not None
-    job, outcome, _, _ = propagator.fitted
+    job, outcome, _ = propagator.fitted
     call = f"otprop studio {Path(propagator.source.path).name} --target {job.request.target}"
     return LabelResult(replace(job, output=_columns(propagator), call=call), outcome)
 
@@ -178,12 +178,9 @@ def _locked(path: Path) -> int | None:
 
 
 def rescue_labels(path: Path, out: Path) -> int:
-    """Write the labels that can be read, as the studio exports them; how many. The session file is left alone.
+    """Write the labels of the session file at `path` that can be read, as the studio exports them; how many.
 
-    Parameters
-    ----------
-    path : path, of the session file
-    out : path, of a CSV for `otprop label --corrections`, which must not exist
+    `out` must not exist yet. The session file is left alone.
     """
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder) / "session"
@@ -211,31 +208,25 @@ def _read_labels(connection: sqlite3.Connection) -> tuple[dict[int, tuple[str, b
     with suppress(sqlite3.Error, UnicodeDecodeError):
         connection.execute("PRAGMA trusted_schema = OFF")
         connection.execute("PRAGMA cell_size_check = ON")
-    names = {
-        number: name for number, name in _rows(connection, "SELECT id, name FROM classes") if _is(name, str) and name
-    }
-    files = [
-        one for one, kind in _rows(connection, "SELECT revision, kind FROM events") if _is(one, int) and kind == FILE
-    ]
+    classes = _rows(connection, "SELECT id, name FROM classes")
+    names = {number: name for number, name in classes if isinstance(name, str) and name}
+    events = _rows(connection, "SELECT revision, kind FROM events")
+    files = [revision for revision, kind in events if isinstance(revision, int) and kind == FILE]
     last = max(files, default=0)  # what came before is of another file
     changes: dict[tuple[int, int], tuple[Any, Any]] = {}
     for order in ("ASC", "DESC"):  # from both sides of a page that is damaged
         query = f"SELECT revision, row, new, new_drawn FROM changes ORDER BY revision {order}, row {order}"
         for revision, row, new, drawn in _rows(connection, query):
-            if _is(revision, int) and revision >= last and _is(row, int) and 0 <= row < MAX_ROWS:
+            if isinstance(revision, int) and revision >= last and isinstance(row, int) and 0 <= row < MAX_ROWS:
                 changes[revision, row] = new, drawn
     states = {row: changes[revision, row] for revision, row in sorted(changes)}
     labels = {
         row: (names[new], drawn == 1)
         for row, (new, drawn) in states.items()
-        if _is(new, int) and 0 <= new < MAX_CLASS_IDS and new in names
+        if isinstance(new, int) and 0 <= new < MAX_CLASS_IDS and new in names
     }
     digest = dict(_rows(connection, "SELECT key, value FROM meta WHERE typeof(key) = 'text'")).get("digest")
     return labels, digest if isinstance(digest, str) else ""
-
-
-def _is(value: Any, kind: type) -> bool:
-    return isinstance(value, kind)
 
 
 def _rows(connection: sqlite3.Connection, query: str) -> Iterator[tuple[Any, ...]]:

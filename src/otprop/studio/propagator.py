@@ -16,9 +16,10 @@ from otprop.labelling.corrections import Corrections
 from otprop.labelling.job import Job
 from otprop.labelling.next_rows import explain_rows, suggest_next, typicality
 from otprop.labelling.outcome import Outcome
+from otprop.loop.labels_needed import LabelsNeeded
 from otprop.loop.suggestions import MAX_CLUSTERED, suggest_rows
 from otprop.report.row_map import map_rows
-from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
+from otprop.studio.session_log import AS_IN_FILE, REMOVED, UNKNOWN
 from otprop.studio.source import Source, prepare_source, read_row_votes, read_source
 from otprop.table.target import Target, read_target
 
@@ -33,66 +34,38 @@ _BLOCK = 65_536  # rows at a time
 
 @dataclass(frozen=True)
 class Labels:
-    """The labels that a propagation sees.
-
-    Attributes
-    ----------
-    revision : int
-    classes : list of str, by id
-    state, drawn : ndarray of shape (n_rows,), as in `Session`
-    goal : float or None, the expected error to reach
-    curve : list of (labels, expected error), of all propagations of the session
-    """
+    """The labels that a propagation sees."""
 
     revision: int
-    classes: list[str]
-    state: np.ndarray
+    classes: list[str]  # by id
+    state: np.ndarray  # of every row, as in `Session`, and so is `drawn`
     drawn: np.ndarray
-    goal: float | None = None
-    curve: list[tuple[int, float]] = field(default_factory=list)
+    goal: float | None = None  # the expected error to reach
+    curve: list[tuple[int, float]] = field(default_factory=list)  # labels and expected error, of the whole session
 
 
 @dataclass(frozen=True)
 class Result:
-    """What a propagation found, by row; classes are ids of the session.
+    """What a propagation found, by row; classes are ids of the session, ranges are (value, low, high)."""
 
-    Attributes
-    ----------
-    revision : int, of the labels
-    labels : ndarray of uint16, NO_CLASS where there is none
-    confidence, rounds : ndarray of uint8
-    best, probability : ndarray of uint16 and float32 of shape (n_rows, MAX_PROBABLE or fewer), the label first; its
-        probability is the confidence
-    changed : ndarray of uint32, rows that have another class than in the result before
-    error : (value, low, high) or None
-    issues : list of (row, suggested class, probability), the most doubtful first
-    n_labels, n_rounds, classes_found : int
-    seconds : float
-    reused : list of str
-    notes : list of str
-    novelty : ndarray of uint8 or None, how unlike all labelled classes each row is
-    novel_share : (share, low, high) or None, of the rows without a label that are of no labelled class
-    voters : list of Voter, judged by the labels
-    """
-
-    revision: int
-    labels: np.ndarray
-    confidence: np.ndarray
+    revision: int  # of the labels
+    labels: np.ndarray  # uint16, NO_CLASS where there is none
+    confidence: np.ndarray  # uint8, and so are `rounds`
     rounds: np.ndarray
-    best: np.ndarray
-    probability: np.ndarray
-    changed: np.ndarray
+    best: np.ndarray  # uint16 of shape (n_rows, MAX_PROBABLE or fewer), the label first
+    probability: np.ndarray  # float32, of these; that of the label is its confidence
+    changed: np.ndarray  # uint32, rows that have another class than in the result before
     error: tuple[float, float, float] | None
-    issues: list[tuple[int, int, float]]
+    issues: list[tuple[int, int, float]]  # row, suggested class, probability; the most doubtful first
     n_labels: int
     n_rounds: int
     classes_found: int
     seconds: float
     reused: list[str]
     notes: list[str]
-    novelty: np.ndarray | None = None
-    novel_share: tuple[float, float, float] | None = None
-    voters: list[Voter] = field(default_factory=list)
+    novelty: np.ndarray | None = None  # uint8, how unlike all labelled classes each row is
+    novel_share: tuple[float, float, float] | None = None  # of the rows without a label that are of no labelled class
+    voters: list[Voter] = field(default_factory=list)  # judged by the labels
 
 
 class Propagator:
@@ -106,7 +79,7 @@ class Propagator:
         self._progress = progress
         self._running: Any = None
         self._stop = False
-        self.fitted: tuple[Job, Outcome, np.ndarray, Labels] | None = None  # with the ids of the classes
+        self.fitted: tuple[Job, Outcome, np.ndarray] | None = None  # with the ids of the classes
         self._last: np.ndarray | None = None
 
     @property
@@ -151,7 +124,7 @@ class Propagator:
         outcome.codes[labels.state == UNKNOWN] = -1
         self._add_labels(outcome, ids, labels)
         result = self._result(job, outcome, ids, labels)
-        self.fitted, self._last = (job, outcome, ids, labels), result.labels
+        self.fitted, self._last = (job, outcome, ids), result.labels
         return result
 
     def _add_labels(self, outcome: Outcome, ids: np.ndarray, labels: Labels) -> None:
@@ -197,11 +170,11 @@ class Propagator:
         found = suggest_rows(vectors, rows, N_SUGGESTED, typicality=dense, seed=seed)
         return [(int(candidates[one.row]), one.reason) for one in found]
 
-    def explain(self, rows: Sequence[int], labels: Labels) -> dict[int, dict[str, Any]]:
+    def explain(self, rows: Sequence[int]) -> dict[int, dict[str, Any]]:
         """The prediction of each source and the nearest labelled rows, by row."""
         if self.fitted is None or not len(rows):
             return {}
-        job, outcome, ids, _ = self.fitted
+        job, outcome, ids = self.fitted
         found = explain_rows(job, outcome, [int(row) for row in rows])
         number = {name: int(ids[code]) for code, name in enumerate(outcome.classes)}
         return {
@@ -221,20 +194,19 @@ class Propagator:
             for row, one in found.items()
         }
 
-    def labels_needed(self, error: float, curve: Sequence[tuple[int, float]]) -> tuple[float, float, float] | None:
-        """How many more labels bring the expected error down to this, with a range; None where nobody knows.
+    def labels_needed(self, error: float, curve: Sequence[tuple[int, float]]) -> LabelsNeeded | None:
+        """How many more labels bring the expected error down to this; None where nobody knows.
 
         `curve`: labels and expected error of earlier propagations, which show how fast it falls.
         """
         if self.fitted is None or not hasattr(self.fitted[0].estimator, "labels_needed"):
             return None
+        job = self.fitted[0]
+        earlier = [point for point in curve if point[0] < int(job.target.given.sum())]
         try:
-            n_labels = int(self.fitted[0].target.given.sum())
-            earlier = [point for point in curve if point[0] < n_labels]
-            found = self.fitted[0].estimator.labels_needed(error, earlier)
+            return LabelsNeeded(*job.estimator.labels_needed(error, earlier))
         except ValueError:  # an error that no number of labels brings about
             return None
-        return float(found.value), float(found.low), float(found.high)
 
     def job(self, labels: Labels) -> tuple[Job, np.ndarray]:
         """The job of these labels, as `otprop label` would have it with corrections, and the ids of its classes."""
@@ -251,13 +223,8 @@ class Propagator:
         names = [labels.classes[number] for number in ids]
         values = class_values(names, in_file)
         here = np.flatnonzero(labels.state >= 0)
-        file_codes = np.array([*(labels.classes.index(name) for name in base.target.classes), -1])[base.target.codes]
-        corrected = (base.corrected & (labels.state == AS_IN_FILE)) | (
-            (labels.state >= 0) & (labels.state != file_codes)
-        )
+        changed = (labels.state >= 0) & (labels.state != _given_ids(base.target, labels))
         made = {int(row): values[place[codes[row]]] for row in here}
-        drawn = labels.drawn | base.in_table  # a given label that was corrected counts as it did before
-        chosen = base.chosen | ((labels.state >= 0) & ~drawn)
         target = Target(base.target.name, place[seen], names, values, seen >= 0, base.target.notes)
         votes = None if self.votes is None else self.votes.frame(names)
         job = replace(
@@ -265,18 +232,23 @@ class Propagator:
             target=target,
             estimator=clone(self.base.estimator),
             corrections=base.corrections.updated(Corrections(made, frozenset(here[labels.drawn[here]].tolist()))),
-            corrected=corrected,
-            chosen=chosen & target.given,
+            corrected=(base.corrected & (labels.state == AS_IN_FILE)) | changed,
+            chosen=self._chosen(labels) & target.given,
             votes=votes,
             voters=None if votes is None else {str(name): votes[name] for name in votes},
             warnings=list(base.warnings),
         )
         return job, ids
 
+    def _chosen(self, labels: Labels) -> np.ndarray:
+        """Rows that were picked, not drawn at random."""
+        drawn = labels.drawn | self.base.in_table  # a given label that was corrected counts as it did before
+        return np.asarray(self.base.chosen | ((labels.state >= 0) & ~drawn))
+
     def _judging(self, labels: Labels) -> np.ndarray:
         """The class ids by which voters are judged: those of rows drawn at random, or of all where none was."""
         codes = class_ids(self.base.target, labels)
-        drawn = np.where(self.base.chosen | ((labels.state >= 0) & ~(labels.drawn | self.base.in_table)), -1, codes)
+        drawn = np.where(self._chosen(labels), -1, codes)
         return drawn if (drawn >= 0).any() else codes
 
     def _uncounted_votes(self, classes: Sequence[str]) -> list[str]:
@@ -295,13 +267,9 @@ class Propagator:
         shown = table[outcome.codes]
         label, confidence = _confidence(outcome)
         best, probability = _most_probable(outcome.distributions, label, np.where(outcome.given, -1, confidence))
-        low_high = outcome.error_range
-        expected = outcome.expected_error
-        last = self._last
-        changed = np.empty(0, dtype=np.uint32)
-        if last is not None:
-            moved = (shown != last) & (last != NO_CLASS) & (shown != NO_CLASS)
-            changed = np.flatnonzero(moved).astype("<u4")
+        low_high, expected = outcome.error_range, outcome.expected_error
+        last = shown if self._last is None else self._last
+        changed = np.flatnonzero((shown != last) & (last != NO_CLASS) & (shown != NO_CLASS)).astype("<u4")
         number = {name: int(ids[code]) for code, name in enumerate(outcome.classes)}
         given_ids = {
             str(value): number[name] for name, value in zip(job.target.classes, job.target.values, strict=True)
@@ -318,13 +286,11 @@ class Propagator:
             issues=[(one.row, given_ids[str(one.suggested)], one.probability) for one in outcome.wrong_looking],
             n_labels=int(job.target.given.sum()),
             n_rounds=outcome.n_rounds,
-            classes_found=len(np.unique(outcome.codes[outcome.codes >= 0])),
+            classes_found=_n_classes(outcome.codes),
             seconds=outcome.seconds,
             reused=list(getattr(job.estimator, "reused_", ())),
             notes=[*job.notes, *self._uncounted_votes(outcome.classes)],
-            novelty=None
-            if outcome.novelty is None
-            else np.round(255 * np.clip(outcome.novelty, 0, 1)).astype(np.uint8),
+            novelty=None if outcome.novelty is None else _as_bytes(outcome.novelty),
             novel_share=_novel_share(job.estimator),
             voters=[] if self.votes is None else self.votes.judged(labels.classes, self._judging(labels)),
         )
@@ -345,11 +311,15 @@ def _novel_share(estimator: Any) -> tuple[float, float, float] | None:
 
 def class_ids(target: Target, labels: Labels) -> np.ndarray:
     """The class id of every labelled row, -1 for the others."""
-    ids = {name: number for number, name in enumerate(labels.classes)}
-    given = np.array([*(ids[name] for name in target.classes), -1], dtype=np.int64)[target.codes]
-    codes = np.where(labels.state >= 0, labels.state, given)
+    codes = np.where(labels.state >= 0, labels.state, _given_ids(target, labels))
     codes[(labels.state == REMOVED) | (labels.state == UNKNOWN)] = -1
     return codes
+
+
+def _given_ids(target: Target, labels: Labels) -> np.ndarray:
+    """The class id of every row in the file, -1 where there is no label."""
+    ids = {name: number for number, name in enumerate(labels.classes)}
+    return np.array([*(ids[name] for name in target.classes), -1], dtype=np.int64)[target.codes]
 
 
 def _order_of_classes(values: Sequence[Any]) -> np.ndarray:
@@ -376,7 +346,12 @@ def _confidence(outcome: Outcome) -> tuple[np.ndarray, np.ndarray]:
     shares = outcome.confidence
     if shares is None:  # of a method without: the probability
         shares = np.take_along_axis(outcome.distributions, label[:, None], axis=1)[:, 0]
-    return label, np.round(255 * np.clip(shares, 0, 1)).astype(np.uint8)
+    return label, _as_bytes(shares)
+
+
+def _as_bytes(shares: np.ndarray) -> np.ndarray:
+    """Shares in 1/255."""
+    return np.round(255 * np.clip(shares, 0, 1)).astype(np.uint8)
 
 
 def _most_probable(

@@ -10,7 +10,7 @@ import numpy as np
 
 from otprop.loop.suggestions import RANDOM, UNCERTAIN
 from otprop.studio.propagator import NO_CLASS, Result
-from otprop.studio.session import AS_IN_FILE, UNKNOWN
+from otprop.studio.session_log import AS_IN_FILE, UNKNOWN
 
 NONE, GIVEN, HERE, PROPAGATED, PILE = range(5)  # sources of a label
 MAX_IN_A_BYTE = 250  # classes that fit in one byte a row
@@ -24,16 +24,10 @@ N_FIRST = 20  # rows drawn at random, before the first suggestions come
 
 @dataclass(frozen=True)
 class Shown:
-    """One value for each row.
+    """One value for each row."""
 
-    Attributes
-    ----------
-    classes : ndarray of uint16, NO_CLASS where there is none
-    sources, confidence, rounds : ndarray of uint8
-    """
-
-    classes: np.ndarray
-    sources: np.ndarray
+    classes: np.ndarray  # uint16, NO_CLASS where there is none
+    sources: np.ndarray  # uint8, and so are those below
     confidence: np.ndarray
     rounds: np.ndarray
 

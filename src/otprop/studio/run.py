@@ -27,17 +27,8 @@ PORTS_TRIED = 20
 class Studio:
     """An open table and its server.
 
-    Parameters
-    ----------
-    source : Source
-    session_path : path
-    port : int or None, for the first that is free
-    note_text : callable, a note as the page shows it, its parameters named as the user gives them
-
-    Attributes
-    ----------
-    url : str, the address with the token
-    notes : list of str, what the user should know
+    `port` is None for the first that is free; `note_text` turns a note into what the page shows, its parameters named
+    as the user gives them. The attribute `url` is the address with the token, `notes` what the user should know.
     """
 
     def __init__(
@@ -57,7 +48,7 @@ class Studio:
             self._socket, note = bind(port)
             self.port: int = self._socket.getsockname()[1]
             self.notes = [*job.notes, *self.session.notes, *([note] if note else [])]
-            self.workspace = Workspace(source, job, cells, self.session, votes, note_text=note_text)
+            self.workspace = Workspace(source, job, cells, self.session, votes, note_text)
         except BaseException:
             self.session.close()
             raise

@@ -112,13 +112,9 @@ class Refusal(Exception):  # noqa: N818 - an answer, not an error of the program
 
 
 class Guard:
-    """The outermost part of the application.
+    """The outermost part of the application `app`.
 
-    Parameters
-    ----------
-    app : the application
-    port : int
-    allowed : callable of (method, path), whether there is such a route, and the largest body it takes; None for none
+    `allowed` returns the largest body that the route of a method and a path takes; None where there is no such route.
     """
 
     def __init__(self, app: App, port: int, allowed: Callable[[str, str], int | None]) -> None:
@@ -228,19 +224,9 @@ def _with_headers(send: Send) -> Send:
 
 async def _answer(send: Send, status: int, body: Any, more: list[tuple[str, str]] | None = None) -> None:
     data = b"" if body is None else json.dumps(body).encode()
-    headers = [
-        ("content-type", "application/json"),
-        ("content-length", str(len(data))),
-        *(more or []),
-        *HEADERS.items(),
-    ]
-    await send(
-        {
-            "type": "http.response.start",
-            "status": status,
-            "headers": [(name.encode(), value.encode()) for name, value in headers],
-        }
-    )
+    own = [("content-type", "application/json"), ("content-length", str(len(data))), *(more or []), *HEADERS.items()]
+    headers = [(name.encode(), value.encode()) for name, value in own]
+    await send({"type": "http.response.start", "status": status, "headers": headers})
     await send({"type": "http.response.body", "body": data})
 
 

@@ -8,6 +8,7 @@ import re
 from collections.abc import AsyncIterator, Callable
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
@@ -37,6 +38,7 @@ from otprop.studio.security import (
     share_of,
 )
 from otprop.studio.session_file import NotSavedError
+from otprop.studio.session_log import Event
 from otprop.studio.workspace import Workspace
 from otprop.table.row_pictures import LARGE, THUMBNAIL, NoPictureError
 
@@ -140,23 +142,21 @@ class Application:
             ("GET", "/api/state", self.state, 0),
             ("GET", "/api/map", self.map, 0),
             ("GET", "/api/labels", self.labels, 0),
-            ("GET", "/api/confidence", self.confidence, 0),
-            ("GET", "/api/sources", self.sources, 0),
-            ("GET", "/api/rounds", self.rounds, 0),
+            *(("GET", f"/api/{name}", partial(self.column, name), 0) for name in ("confidence", "sources", "rounds")),
             ("GET", "/api/changed", self.changed, 0),
             ("GET", "/api/novelty", self.novelty, 0),
             ("GET", "/api/cells", self.cells, 0),
             ("GET", "/api/row/{row:int}", self.row, 0),
-            ("GET", "/api/image/{row:int}", self.image, 0),
-            ("GET", "/api/thumbnail/{row:int}", self.thumbnail, 0),
+            ("GET", "/api/image/{row:int}", partial(self.picture, LARGE), 0),
+            ("GET", "/api/thumbnail/{row:int}", partial(self.picture, THUMBNAIL), 0),
             ("GET", "/api/queue", self.queue, 0),
             ("GET", "/api/search", self.search, 0),
             ("GET", "/api/log", self.log, 0),
             ("GET", "/api/events", self.events, 0),
             ("GET", "/api/export/{name:str}", self.download, 0),
             ("POST", "/api/label", self.label, LARGE_BODY),
-            ("POST", "/api/undo", self.undo, SMALL_BODY),
-            ("POST", "/api/redo", self.redo, SMALL_BODY),
+            ("POST", "/api/undo", partial(self.step, workspace.undo), SMALL_BODY),
+            ("POST", "/api/redo", partial(self.step, workspace.redo), SMALL_BODY),
             ("POST", "/api/skip", self.skip, SMALL_BODY),
             ("POST", "/api/classes", self.classes, SMALL_BODY),
             ("POST", "/api/rename", self.rename, SMALL_BODY),
@@ -222,24 +222,17 @@ class Application:
         revision, shown = self._space.shown()
         return as_bytes(shown.class_bytes(len(self._space.session.classes)), revision)
 
-    def confidence(self, request: Request) -> Response:
+    def column(self, name: str, request: Request) -> Response:
         revision, shown = self._space.shown()
-        return as_bytes(shown.confidence.tobytes(), revision)
-
-    def sources(self, request: Request) -> Response:
-        revision, shown = self._space.shown()
-        return as_bytes(shown.sources.tobytes(), revision)
-
-    def rounds(self, request: Request) -> Response:
-        revision, shown = self._space.shown()
-        return as_bytes(shown.rounds.tobytes(), revision)
+        return as_bytes(getattr(shown, name).tobytes(), revision)
 
     def changed(self, request: Request) -> Response:
         result = self._space.result
         return as_bytes(b"" if result is None else result.changed.astype("<u4").tobytes())
 
     def novelty(self, request: Request) -> Response:
-        return as_bytes(self._space.novelty())
+        novelty = self._space.novelty
+        return as_bytes(b"" if novelty is None else novelty.tobytes())
 
     def cells(self, request: Request) -> Response:
         words = request.query_params.get("ids", "").split(",")
@@ -265,13 +258,7 @@ class Application:
                 found = await run_in_threadpool(self._space.row, row)
         return as_json(found)
 
-    def image(self, request: Request) -> Response:
-        return self._picture(request, LARGE)
-
-    def thumbnail(self, request: Request) -> Response:
-        return self._picture(request, THUMBNAIL)
-
-    def _picture(self, request: Request, side: int) -> Response:
+    def picture(self, side: int, request: Request) -> Response:
         """The picture of a row; the page adds a query that is new at each start, so that no other table's is shown."""
         row = row_of(request.path_params["row"], self._space.cells.n_rows)
         data, kind = self._space.cells.pictures.of_row(row, side)
@@ -303,23 +290,7 @@ class Application:
 
     def log(self, request: Request) -> Response:
         n = query_number(request.query_params.get("n", "50"), 1, 1000)
-        return as_json(
-            {
-                "events": [
-                    {
-                        "revision": one.revision,
-                        "rows": len(one.rows),
-                        "row": int(one.rows[0]) if len(one.rows) else None,
-                        "old": int(one.old[0]) if len(one.rows) else None,
-                        "new": int(one.new[0]) if len(one.rows) else None,
-                        "kind": one.kind,
-                        "time": one.time,
-                        "name": None if one.renamed is None else one.renamed[2],
-                    }
-                    for one in self._space.session.log(n)
-                ]
-            }
-        )
+        return as_json({"events": [_as_dict(one) for one in self._space.session.log(n)]})
 
     async def events(self, request: Request) -> Response:
         return StreamingResponse(self._hub.events(self._space.state), media_type="text/event-stream")
@@ -334,13 +305,9 @@ class Application:
             raise ValueError("kind and reason must be text.")
         return await self._once(request, lambda name: self._space.label(rows, number, kind, reason, name))
 
-    async def undo(self, request: Request) -> Response:
+    async def step(self, change: Callable[[str], dict[str, Any]], request: Request) -> Response:
         await body_of(request)
-        return await self._once(request, self._space.undo)
-
-    async def redo(self, request: Request) -> Response:
-        await body_of(request)
-        return await self._once(request, self._space.redo)
+        return await self._once(request, change)
 
     async def skip(self, request: Request) -> Response:
         row = row_of((await body_of(request)).get("row"), self._space.cells.n_rows)
@@ -386,6 +353,17 @@ class Application:
         if path is None:
             raise Refusal(404, "there is nothing here.")
         return FileResponse(path, media_type="application/octet-stream", filename=path.name)
+
+
+def _as_dict(event: Event) -> dict[str, Any]:
+    """An event as the page lists it: how many rows, and what became of the first."""
+    row, old, new = (int(part[0]) if len(part) else None for part in (event.rows, event.old, event.new))
+    return {
+        **{"revision": event.revision, "rows": len(event.rows), "row": row, "old": old, "new": new},
+        "kind": event.kind,
+        "time": event.time,
+        "name": None if event.renamed is None else event.renamed[2],
+    }
 
 
 def _as_pattern(parameter: re.Match[str]) -> str:

@@ -1,120 +1,47 @@
-"""A labelling session: an append-only log of events, and what it adds up to."""
+"""A labelling session: the events of its log, and what they add up to."""
 
 from __future__ import annotations
 
 import json
 import secrets
-import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import astuple, dataclass, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from threading import RLock
-from typing import Any, Protocol
 
 import numpy as np
 
 from otprop.studio.session_check import check_values
-from otprop.studio.session_file import NotSavedError, SessionError, open_session_file, reading, writing
-
-AS_IN_FILE, REMOVED, UNKNOWN = -1, -2, -3  # states of a row other than the ids of the classes
-LABEL, ACCEPT, SKIP, KEEP, UNDO, REDO, FILE = "label", "accept", "skip", "keep", "undo", "redo", "file"
-REMOVE, RENAME = "remove", "rename"
-KINDS = (LABEL, ACCEPT, REMOVE, "unknown")  # of events that change the state of rows
-
-
-class Rows(Protocol):
-    """What a session needs to know about the table."""
-
-    name: str  # of the file
-    digest: str
-    n_rows: int
-    columns: list[str]
-
-    def fingerprints(self, rows: Sequence[int] | None = None, columns: Sequence[str] | None = None) -> list[str]:
-        """A digest of the cells of each row."""
+from otprop.studio.session_file import SessionError, reading
+from otprop.studio.session_log import (
+    ACCEPT,
+    AS_IN_FILE,
+    FILE,
+    KEEP,
+    LABEL,
+    REDO,
+    RENAME,
+    SKIP,
+    UNDO,
+    Event,
+    SessionLog,
+    now,
+)
+from otprop.studio.session_match import FileBefore, Rows, Said
 
 
-@dataclass(frozen=True)
-class Event:
-    """One entry of the log.
-
-    Attributes
-    ----------
-    revision : int
-    kind : str, one of KINDS, "skip", "keep" (a doubtful label is right), "rename" (of a class), "undo", "redo" or
-        "file" (the file changed, labels were matched with it)
-    time : str, ISO 8601
-    rows, old, new : ndarray of int, what changed; states are ids of classes, AS_IN_FILE, REMOVED or UNKNOWN
-    old_drawn, new_drawn : ndarray of bool, the row was drawn at random and not chosen
-    undone : int or None, the revision that an undo or a redo is about
-    renamed : (class, name before, name after) or None
-    """
-
-    revision: int
-    kind: str
-    time: str
-    rows: np.ndarray
-    old: np.ndarray
-    new: np.ndarray
-    old_drawn: np.ndarray
-    new_drawn: np.ndarray
-    undone: int | None = None
-    renamed: tuple[int, str, str] | None = None
-
-    def reversed(self, kind: str, revision: int, time: str) -> Event:
-        """The event that takes this one back."""
-        back = None if self.renamed is None else (self.renamed[0], self.renamed[2], self.renamed[1])
-        states = self.new, self.old, self.new_drawn, self.old_drawn
-        return Event(revision, kind, time, self.rows, *states, self.revision, back)
-
-
-@dataclass(frozen=True)
-class Said:
-    """The state of one row, to be found again in a changed file.
-
-    Attributes
-    ----------
-    row : int, its number in the file that it was last in
-    state, drawn : as in `Session`
-    mark : str, SKIP, KEEP or ""
-    fingerprint, columns : str, of the row, and the columns that it was made from, in JSON
-    """
-
-    row: int
-    state: int
-    drawn: bool
-    mark: str
-    fingerprint: str
-    columns: str
-
-
-class Session:
+class Session(SessionLog):
     """The log of one file and target; every method that changes it returns once the change is on disk.
 
-    Attributes
-    ----------
-    state : ndarray of int of shape (n_rows,), the state of each row here: the id of a class, AS_IN_FILE, REMOVED
-        or UNKNOWN
-    drawn : ndarray of bool of shape (n_rows,), the label made here was of a row drawn at random
-    skipped, kept : dict of the rows that were skipped, or whose label was kept, and not labelled since, in order
-    classes : list of str, by id
-    used : set of int, the classes that a row was given at some time
-    revision : int, of the newest event
-    saved_at : str, time of the newest event
-    notes : list of str
+    `state` has for each row the id of a class, AS_IN_FILE, REMOVED or UNKNOWN; `drawn` whether the label made here was
+    of a row drawn at random.
     """
 
     def __init__(self, path: str | Path, rows: Rows, target: str, classes: Sequence[str] = ()) -> None:
-        self.path, self.lock, self.notes = Path(path), RLock(), list[str]()
+        super().__init__(path)
         self._rows = rows
-        self._failed = ""  # why nothing can be saved until the next start
-        self._connection, self._place, is_new = open_session_file(self.path)
-        self.notes += self._place.notes()
         try:
             with reading(self.path):
-                if is_new or not self._connection.execute("SELECT count(*) FROM meta").fetchone()[0]:
+                if self._is_new or not self._connection.execute("SELECT count(*) FROM meta").fetchone()[0]:
                     self._begin(target)
                 check_values(self._connection)
                 self._check_target(target)
@@ -128,43 +55,6 @@ class Session:
         except BaseException:
             self._connection.close()
             raise
-
-    def close(self) -> None:
-        """Give the file free for another process."""
-        with self.lock:
-            self._connection.close()
-
-    @property
-    def ending(self) -> str:
-        """Where the labels are, to be said when the studio ends."""
-        problem = self._place.problem() or ("was changed by another program" if self._failed else "")
-        if problem:
-            return f"the labels may not be in {self.path}, which {problem} while the studio was open"
-        return f"every label is saved in {self.path}"
-
-    def check_place(self) -> None:
-        """Raise NotSavedError where what was saved is no longer in the file at the path."""
-        if self._failed:
-            raise NotSavedError(self._failed)
-        self._place.check()
-
-    # --- reading
-
-    @property
-    def session_id(self) -> str:
-        """A random id, made with the file."""
-        return str(self._meta("id"))
-
-    @property
-    def goal(self) -> float | None:
-        """The expected error to reach."""
-        found = self._meta("goal")
-        return None if found is None else float(found)
-
-    @property
-    def keys(self) -> dict[int, str]:
-        """The keys of classes, by id."""
-        return {int(number): key for number, key in json.loads(self._meta("keys") or "{}").items()}
 
     @property
     def can_undo(self) -> bool:
@@ -186,19 +76,6 @@ class Session:
         with self.lock:
             first = max(0, self.revision - n)
             return list(self._events(first))[::-1]
-
-    def event_of_request(self, request: str) -> Event | None:
-        """The event that a request has made before; None where it has made none."""
-        with self.lock:
-            self.check_place()
-            found = self._connection.execute("SELECT revision FROM events WHERE request = ?", (request,)).fetchone()
-            return None if found is None else next(self._events(found[0] - 1, found[0]))
-
-    def curve(self) -> list[tuple[int, float, float, float]]:
-        """Labels, expected error and its range, by the number of labels; of equal numbers the latest."""
-        with self.lock:
-            points = self._connection.execute("SELECT labels, error, low, high FROM curve ORDER BY revision").fetchall()
-        return sorted({point[0]: point for point in points}.values())
 
     # --- changing
 
@@ -226,7 +103,7 @@ class Session:
             event = Event(
                 self.revision + 1,
                 kind,
-                _now(),
+                now(),
                 *(part[changed] for part in (found, old, states, old_drawn, new_drawn)),
             )
             self._append(event, request)
@@ -243,7 +120,7 @@ class Session:
     def _mark(self, row: int, kind: str, request: str) -> Event:
         with self.lock:
             rows, state, drawn = np.array([row]), self.state[[row]], self.drawn[[row]]
-            event = Event(self.revision + 1, kind, _now(), rows, state, state, drawn, drawn)
+            event = Event(self.revision + 1, kind, now(), rows, state, state, drawn, drawn)
             self._append(event, request)
             return event
 
@@ -259,7 +136,7 @@ class Session:
         with self.lock:
             if not stack:
                 return None
-            event = stack[-1][0].reversed(kind, self.revision + 1, _now())
+            event = stack[-1][0].reversed(kind, self.revision + 1, now())
             if event.renamed is not None and event.renamed[2] in self.classes:
                 raise ValueError(f"there is another class {event.renamed[2]!r} by now: rename that one first.")
             self._append(event, request)
@@ -280,33 +157,9 @@ class Session:
             none = np.empty(0, dtype=np.int64)
             flags = none.astype(bool)
             names = number, self.classes[number], name
-            event = Event(self.revision + 1, RENAME, _now(), none, none, none, flags, flags, renamed=names)
+            event = Event(self.revision + 1, RENAME, now(), none, none, none, flags, flags, renamed=names)
             self._append(event, request)
             return event
-
-    def set_goal(self, error: float | None) -> None:
-        """Set the expected error to reach."""
-        with self.lock, self._saving():
-            self._set_meta(goal=None if error is None else repr(error))
-
-    def set_options(self, groups: Any, votes: Sequence[str]) -> None:
-        """Remember columns that the next start uses, too, unless it names others."""
-        wanted = {"groups": groups if isinstance(groups, str) else None, "votes": json.dumps(votes) if votes else None}
-        with self.lock:
-            if any(self._meta(name) != value for name, value in wanted.items()):
-                with self._saving():
-                    self._set_meta(**wanted)
-
-    def set_keys(self, keys: Mapping[int, str]) -> None:
-        """Remember the keys of classes, so that they are the same the next time."""
-        with self.lock, self._saving():
-            self._set_meta(keys=json.dumps(keys))
-
-    def add_curve_point(self, revision: int, labels: int, error: float, low: float, high: float) -> None:
-        """Note the expected error that a propagation has found."""
-        with self.lock, self._saving():
-            point = (revision, labels, error, low, high)
-            self._connection.execute("INSERT OR REPLACE INTO curve VALUES (?, ?, ?, ?, ?)", point)
 
     # --- the log
 
@@ -316,23 +169,7 @@ class Session:
         with self._saving(event.revision):
             if event.kind == FILE:
                 self._remember_file()
-            self._connection.execute(
-                "INSERT INTO events VALUES (?, ?, ?, ?, ?)",
-                (event.revision, event.kind, event.time, event.undone, request or None),
-            )
-            columns = (event.rows, event.old, event.new, event.old_drawn.astype(int), event.new_drawn.astype(int))
-            changes = zip(*(part.tolist() for part in columns), prints, strict=True)
-            self._connection.executemany(
-                "INSERT INTO changes VALUES (?, ?, ?, ?, ?, ?, ?)", ((event.revision, *change) for change in changes)
-            )
-            if event.renamed is not None:
-                number, _, name = event.renamed
-                self._connection.execute("INSERT INTO renames VALUES (?, ?, ?, ?)", (event.revision, *event.renamed))
-                self._connection.execute("UPDATE classes SET name = ? WHERE id = ?", (name, number))
-            self._connection.executemany(
-                "INSERT INTO carried VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-                ((event.revision, is_here, *astuple(one)) for is_here, one in carried),
-            )
+            self._write(event, prints, request, carried)
         if event.renamed is not None:
             self.classes = self._read_classes()
         self._apply(event)
@@ -371,9 +208,9 @@ class Session:
     def _replay(self) -> None:
         self._done: list[tuple[Event, str]] = []  # with the kind of the event that was undone and made again
         self._undone: list[tuple[Event, str]] = []
-        self.skipped: dict[int, None] = {}
+        self.skipped: dict[int, None] = {}  # in order; both until the row is labelled
         self.kept: dict[int, None] = {}
-        self.used: set[int] = set()
+        self.used: set[int] = set()  # classes that a row was given at some time
         self.revision, self.saved_at = 0, str(self._meta("made"))
         n_rows = max(self._rows.n_rows, int(self._meta("n_rows") or 0), self._most_rows())
         self.state, self.drawn = np.full(n_rows, AS_IN_FILE, dtype=np.int64), np.zeros(n_rows, dtype=bool)
@@ -387,27 +224,11 @@ class Session:
         (row,) = self._connection.execute("SELECT max(row) FROM changes").fetchone()
         return 0 if row is None else int(row) + 1
 
-    def _events(self, after: int = 0, last: int | None = None) -> Iterator[Event]:
-        end = self._connection.execute("SELECT max(revision) FROM events").fetchone()[0] if last is None else last
-        found = self._connection.execute(
-            "SELECT revision, kind, time, undone FROM events WHERE revision > ? AND revision <= ? ORDER BY revision",
-            (after, end or 0),
-        )
-        for revision, kind, time, undone in found.fetchall():
-            changes = self._connection.execute(
-                "SELECT row, old, new, old_drawn, new_drawn FROM changes WHERE revision = ?", (revision,)
-            ).fetchall()
-            table = np.array(changes, dtype=np.int64).reshape(-1, 5)
-            drawn = table[:, 3:].astype(bool)
-            states = table[:, 1], table[:, 2], drawn[:, 0], drawn[:, 1]
-            names = self._connection.execute("SELECT class, old, new FROM renames WHERE revision = ?", (revision,))
-            yield Event(revision, kind, time, table[:, 0], *states, undone, names.fetchone())
-
     # --- the file
 
     def _begin(self, target: str) -> None:
         with self._saving():
-            self._set_meta(target=target, made=_now(), id=secrets.token_hex(16))
+            self._set_meta(target=target, made=now(), id=secrets.token_hex(16))
             self._remember_file()
 
     def _remember_file(self) -> None:
@@ -422,59 +243,13 @@ class Session:
     def _match_file(self) -> None:
         """Where the file has changed: match what was said with its rows; what is of no row now is kept for later."""
         rows, columns = self._rows, json.loads(str(self._meta("columns")))
-        before = str(self._meta("digest"))
-        if (before, columns) == (rows.digest, rows.columns):
-            self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
-            return
-        said = self._said(json.dumps(columns))
-        labelled = np.array([one.state != AS_IN_FILE for one in said], dtype=bool)
-        gone = [name for name in columns if name not in rows.columns]
-        if gone and labelled.any():
-            raise self._lost_column(gone[0])
-        found = self._find_rows(said)
-        is_found = found >= 0
-        same_file = before.partition("-")[0] == rows.digest.partition("-")[0]  # a sample adds to it
-        n_labels, n_found = int(labelled.sum()), int((labelled & is_found).sum())
-        if n_labels and not n_found:
-            raise self._no_row_found(n_labels, same_file)
-        n_moved = int((labelled & is_found & (found != [one.row for one in said])).sum())
-        self.notes.append(self._note_on_match(n_labels, n_found, n_moved, same_file))
-        self._carry_over(said, found)
+        before = FileBefore(self.path, str(self._meta("file")), str(self._meta("digest")), columns)
+        if (before.digest, columns) != (rows.digest, rows.columns):
+            said = self._said(json.dumps(columns))
+            found, note = before.match(said, np.array([one.state != AS_IN_FILE for one in said], dtype=bool), rows)
+            self.notes.append(note)
+            self._carry_over(said, found)
         self.state, self.drawn = self.state[: rows.n_rows], self.drawn[: rows.n_rows]
-
-    def _made_for(self) -> str:
-        """The file of the last time where it had another name, as a part of a sentence."""
-        name = self._meta("file")
-        return "" if name == self._rows.name else f"{self.path} was made for {name}: "
-
-    def _lost_column(self, column: str) -> SessionError:
-        name, made_for = self._rows.name, self._made_for()
-        if made_for:
-            return SessionError(f"{made_for}{name} has no column {column!r}", "name another session with {}")
-        return SessionError(
-            f"{name} has lost the column {column!r} since {self.path} was saved, so that its labels cannot be matched "
-            "with the rows",
-            "restore the column, or name another file with {}",
-        )
-
-    def _no_row_found(self, n_labels: int, same_file: bool) -> SessionError:
-        name = self._rows.name
-        rest = f"the sample of {name} that is open now" if same_file else f"{name}, which is another file"
-        return SessionError(
-            f"{self._made_for()}none of the {n_labels} labels of {self.path} is of a row of {rest}",
-            "name another session with {}",
-        )
-
-    def _note_on_match(self, n_labels: int, n_found: int, n_moved: int, same_file: bool) -> str:
-        name, made_for = self._rows.name, self._made_for()
-        if made_for and not n_labels:
-            return f"{made_for}no label was made there, and it is used for {name} from now on"
-        what = f"another sample of {name} is open than" if same_file else f"{name} has changed since"
-        note = f"{made_for or f'{what} the last time: '}{n_found} of {n_labels} labels made here fit"
-        note += f", {n_moved} of them in another row" if n_moved else ""
-        n_lost = n_labels - n_found
-        kept = f"; kept for rows that are not in it now, or not once: {n_lost}"
-        return note + (kept if n_lost else "")
 
     def _said(self, columns: str) -> list[Said]:
         """All that was said: first of rows that are in the file of the last time, then of rows that were not."""
@@ -498,82 +273,4 @@ class Session:
         rows = np.array([row for row, _ in here], dtype=np.int64)
         carried = [(True, replace(one, row=row)) for row, one in here if one.mark]
         carried += [(False, one) for row, one in zip(found.tolist(), said, strict=True) if row < 0]
-        self._append(Event(self.revision + 1, FILE, _now(), rows, *states), carried=carried)
-
-    def _carried(self, revision: int, is_here: bool) -> list[Said]:
-        """What an event of kind FILE has carried over: marks of rows in the file, or all of rows not in it."""
-        found = self._connection.execute(
-            "SELECT row, state, drawn, mark, fingerprint, columns FROM carried "
-            "WHERE revision = ? AND is_here = ? ORDER BY rowid",
-            (revision, is_here),
-        )
-        return [Said(row, state, bool(drawn), *texts) for row, state, drawn, *texts in found]
-
-    def _find_rows(self, said: Sequence[Said]) -> np.ndarray:
-        """The row of the present file for each recorded row, by its cells; -1 if there is not exactly one."""
-        places: dict[str, dict[str, list[int]]] = {}
-        for columns in {one.columns for one in said}:
-            names = json.loads(columns)
-            known = set(names) <= set(self._rows.columns)
-            places[columns] = {}
-            for row, fingerprint in enumerate(self._rows.fingerprints(None, names) if known else []):
-                places[columns].setdefault(fingerprint, []).append(row)
-        taken: set[int] = set()
-        found = []
-        for one in said:
-            same = places[one.columns].get(one.fingerprint, [])
-            row = one.row if one.row in same else same[0] if len(same) == 1 else -1
-            found.append(-1 if row in taken else row)
-            taken.add(row)
-        return np.array(found, dtype=np.int64)
-
-    # --- small things
-
-    @contextmanager
-    def _saving(self, revision: int = 0) -> Iterator[None]:
-        """A transaction, read back from the file at the path before it counts; its failure is one sentence.
-
-        `revision`: of the event that is written, if it is one.
-        """
-        self.check_place()
-        try:
-            with writing(self._connection):
-                yield
-                self.check_place()
-        except sqlite3.Error as error:
-            full = "the disk is full" if "full" in str(error) else f"the session file cannot be written ({error})"
-            raise NotSavedError(f"not saved: {full}. What was saved before is safe in {self.path.name}.") from error
-        queries: list[tuple[str, tuple[Any, ...]]] = [
-            ("SELECT * FROM meta", ()),
-            ("SELECT count(*), max(revision) FROM events", ()),
-            ("SELECT count(*), max(id), max(name) FROM classes", ()),
-            *((f"SELECT * FROM {table} WHERE revision = ?", (revision,)) for table in ("events", "changes", "renames")),
-        ]
-        try:
-            self._place.confirm(self._connection, queries)
-        except NotSavedError as error:  # the connection has what the file lacks; only a new start can resolve it
-            self._failed = str(error)
-            raise
-
-    def _meta(self, key: str) -> str | None:
-        found = self._connection.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
-        return None if found is None else str(found[0])
-
-    def _set_meta(self, **values: Any) -> None:
-        for key, value in values.items():
-            if value is None:
-                self._connection.execute("DELETE FROM meta WHERE key = ?", (key,))
-            else:
-                self._connection.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, str(value)))
-
-    def _add_class(self, name: str) -> None:
-        self._connection.execute(
-            "INSERT OR IGNORE INTO classes VALUES ((SELECT count(*) FROM classes), ?, ?)", (name, _now())
-        )
-
-    def _read_classes(self) -> list[str]:
-        return [name for (name,) in self._connection.execute("SELECT name FROM classes ORDER BY id")]
-
-
-def _now() -> str:
-    return datetime.now(UTC).isoformat(timespec="milliseconds")
+        self._append(Event(self.revision + 1, FILE, now(), rows, *states), carried=carried)

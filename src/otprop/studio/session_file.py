@@ -233,7 +233,7 @@ def _prepare(connection: sqlite3.Connection) -> bool:
 def _make_tables(connection: sqlite3.Connection, is_new: bool) -> None:
     for table in (_RENAMES, _CARRIED):  # also in a session of an earlier version, which has none
         connection.execute(table)
-    for statement in _statements() if is_new else ():
+    for statement in _SCHEMA.strip().split(";\n") if is_new else ():  # `executescript` would commit before it begins
         connection.execute(statement)
     connection.execute(f"PRAGMA application_id = {APPLICATION_ID}")
     connection.execute(f"PRAGMA user_version = {FORMAT}")  # writes to the file: where it cannot be written, it is said
@@ -253,16 +253,6 @@ def _check_schema(found: set[tuple[str, str, str, str | None]]) -> None:
     if found and (missing or foreign):
         names = ", ".join(sorted(map(repr, missing | foreign)))[:200]
         raise sqlite3.DatabaseError(f"its tables are not those of a session: {names}")
-
-
-def _statements() -> Iterator[str]:
-    """The statements of the schema one by one: `executescript` would commit before it begins."""
-    pending = ""
-    for line in _SCHEMA.strip().splitlines():
-        pending += f"{line}\n"
-        if sqlite3.complete_statement(pending):
-            yield pending
-            pending = ""
 
 
 @contextmanager

@@ -33,20 +33,12 @@ SILENT = -1  # a voter without a vote on a row
 
 @dataclass(frozen=True)
 class Source:
-    """A file and how to read it; sent to the worker as it is.
-
-    Attributes
-    ----------
-    path : str
-    request : Request, the target and the columns
-    reading : mapping, arguments of `read_table`
-    sample : int or None, how many rows drawn at random are opened; None for all
-    """
+    """A file and how to read it; sent to the worker as it is."""
 
     path: str
-    request: Request
-    reading: Mapping[str, Any] = field(default_factory=dict)
-    sample: int | None = None
+    request: Request  # the target and the columns
+    reading: Mapping[str, Any] = field(default_factory=dict)  # arguments of `open_table`
+    sample: int | None = None  # how many rows drawn at random are opened; None for all
 
     @property
     def folder(self) -> Path:
@@ -162,18 +154,11 @@ def _read_options(session: Path) -> dict[str, list[str]]:
 
 @dataclass(frozen=True)
 class RowVotes:
-    """Votes by row and voter.
-
-    Attributes
-    ----------
-    voters : list of str
-    classes : list of str, those of the target and all others that somebody votes for
-    codes : ndarray of int of shape (n_rows, n_voters), numbers of `classes`, SILENT where a voter is silent
-    """
+    """Votes by row and voter, including votes for classes without a label."""
 
     voters: list[str]
-    classes: list[str]
-    codes: np.ndarray
+    classes: list[str]  # those of the target and all others that somebody votes for
+    codes: np.ndarray  # of shape (n_rows, n_voters), numbers of `classes`, SILENT where a voter is silent
 
     def of_row(self, row: int) -> list[tuple[str, str | None]]:
         """Each voter and the class it votes for; None where it is silent."""

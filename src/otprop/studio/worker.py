@@ -20,7 +20,7 @@ from otprop._errors import OtpropError
 from otprop._progress import FitCancelledError
 from otprop.studio.export import export
 from otprop.studio.propagator import N_EXPLAINED, Labels, Propagator
-from otprop.studio.session import AS_IN_FILE
+from otprop.studio.session_log import AS_IN_FILE
 from otprop.studio.source import Source
 
 PATIENCE = 2.0  # a run may finish if newer labels have cancelled runs for this many times its usual duration
@@ -175,7 +175,7 @@ class Worker:
         self._send("suggestions", labels.revision, found)
         if self._labels.revision == labels.revision:
             rows = [row for row, _ in found[:N_EXPLAINED]]
-            self._send("explanations", propagator.explain(rows, labels))
+            self._send("explanations", propagator.explain(rows))
         if labels.goal is not None:
             self._send("needed", labels.goal, propagator.labels_needed(labels.goal, labels.curve))
 
@@ -189,20 +189,14 @@ class Worker:
             with self._news:
                 self._news.wait_for(lambda: self._questions)
                 number, question, argument = self._questions.pop(0)
-            answers: dict[str, Callable[[Any], Any]] = {
-                "explain": self._explain,
-                "export": self._export,
-                "needed": self._needed,
-                "umap": self._umap,
-            }
             if question in _LONG:
-                Thread(target=self._answer_one, args=(number, answers[question], argument), daemon=True).start()
+                Thread(target=self._answer_one, args=(number, question, argument), daemon=True).start()
             else:
-                self._answer_one(number, answers[question], argument)
+                self._answer_one(number, question, argument)
 
-    def _answer_one(self, number: int, answer: Callable[[Any], Any], argument: Any) -> None:
+    def _answer_one(self, number: int, question: str, argument: Any) -> None:
         try:
-            self._send("answer", number, answer(argument), None)
+            self._send("answer", number, self._answer_to(question, argument), None)
         except Exception as error:
             kind = NotReadyError if isinstance(error, NotReadyError) else ValueError
             self._send("answer", number, None, kind(_sentence(error)))
@@ -212,19 +206,15 @@ class Worker:
             raise ValueError(self._failure) if self._failure else NotReadyError("the table is still being read.")
         return self._propagator
 
-    def _explain(self, rows: list[int]) -> Any:
-        return self._ready().explain(rows, self._labels)
-
-    def _needed(self, argument: tuple[float, list[tuple[int, float]]]) -> Any:
-        return self._ready().labels_needed(*argument)
-
-    def _umap(self, argument: None) -> Any:
-        return self._ready().points("umap")
-
-    def _export(self, argument: tuple[str, str, int]) -> Any:
-        """Write a file, once the propagation has seen all labels up to a revision."""
-        folder, what, revision = argument
+    def _answer_to(self, question: str, argument: Any) -> Any:
         propagator = self._ready()
+        if question == "explain":
+            return propagator.explain(argument)
+        if question == "needed":
+            return propagator.labels_needed(*argument)
+        if question == "umap":
+            return propagator.points("umap")
+        folder, what, revision = argument  # "export", once the propagation has seen all labels up to a revision
         with self._news:
             self._news.wait_for(lambda: self._ended or self._done_revision >= revision)
         if self._failure:

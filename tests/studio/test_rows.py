@@ -7,7 +7,7 @@ import pytest
 
 from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.rows import GIVEN, HERE, NONE, PILE, PROPAGATED, Queues, compose
-from otprop.studio.session import AS_IN_FILE, REMOVED, UNKNOWN
+from otprop.studio.session_log import AS_IN_FILE, REMOVED, UNKNOWN
 
 N = 10
 

@@ -17,7 +17,7 @@ pytest.importorskip("pyarrow")
 from otprop.files import read_table
 from otprop.labelling.job import Request
 from otprop.studio.propagator import Labels, Propagator
-from otprop.studio.session import AS_IN_FILE
+from otprop.studio.session_log import AS_IN_FILE
 from otprop.studio.source import Source, prepare_source, read_row_votes, read_source, with_kept_options
 from otprop.table.errors import RequestError
 from otprop.table.target import read_target
