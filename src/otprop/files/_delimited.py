@@ -70,12 +70,12 @@ class DelimitedTable(Table):
         if delimiter is None:
             self._refuse_other_delimiter()
         rows = slice(1, 1 + _SAMPLE_ROWS)
-        self.sign = decimal or find_decimal([self._text(j, rows) for j in range(self.layout.n_columns)])
+        self.sign = decimal or find_decimal([self._as_text(j, rows) for j in range(self.layout.n_columns)])
         self.decimal = self.sign or "."
         self._describe()
 
     def _find_names(self) -> None:
-        given = [self._text(j, slice(0, 1))[0].as_py().strip() for j in range(self.layout.n_columns)]
+        given = [self._as_text(j, slice(0, 1))[0].as_py().strip() for j in range(self.layout.n_columns)]
         self._set_names(given)
         numbers = [name for name in given if re.fullmatch(r"[+-]?\d+[.,]\d+([eE][+-]?\d+)?", name)]
         if numbers:
@@ -86,7 +86,7 @@ class DelimitedTable(Table):
         match = re.fullmatch(r"[\w .]+?(?:([\^~!:&*#@+=])[\w .]+)(?:\1[\w .]+)*", self.names[0])
         if len(self.names) == 1 and match:
             sign = match.group(1)
-            cells = self._text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
+            cells = self._as_text(0, slice(0, 1 + _SAMPLE_ROWS)).to_pylist()
             if len({cell.count(sign) for cell in cells}) == 1:
                 raise TableError(
                     f"{self.origin} has one column only, {self.names[0]!r}",
@@ -119,7 +119,7 @@ class DelimitedTable(Table):
             starts, stops = starts + quoted, stops - quoted
         return starts, stops, quoted
 
-    def _text(self, position: int, rows: slice = slice(1, None)) -> Any:
+    def _as_text(self, position: int, rows: slice = slice(1, None)) -> Any:
         """The text of a column, without quotes, as an Arrow array."""
         starts, stops, quoted = self._bounds(position, rows)
         text = pieces(self.layout.body, starts, stops)
@@ -135,22 +135,19 @@ class DelimitedTable(Table):
         return text
 
     def _typed(self, position: int) -> Any:
-        return self._parsed(position, self._text(position))
-
-    def _as_text(self, position: int) -> Any:
-        return self._text(position)
+        return self._parsed(position, self._as_text(position))
 
     def _cells(self, position: int) -> np.ndarray:
-        cells: np.ndarray = self._text(position).to_numpy(zero_copy_only=False)
+        cells: np.ndarray = self._as_text(position).to_numpy(zero_copy_only=False)
         cells[cells == ""] = None
         return cells
 
     def _arrow(self) -> Any:
-        columns = [exact_column(self._text(j)) for j in range(len(self.names))]
+        columns = [exact_column(self._as_text(j)) for j in range(len(self.names))]
         return pa.table(columns, names=self.names)
 
     def _arrow_text(self) -> Any:
-        return pa.table([self._text(j) for j in range(len(self.names))], names=self.names)
+        return pa.table([self._as_text(j) for j in range(len(self.names))], names=self.names)
 
     def _writer(self, added: dict[str, Any], fill: tuple[str, Column] | None, excel_safe: bool) -> Writer:
         starts, stops, instead = self._edits(added, fill, excel_safe)
@@ -218,7 +215,7 @@ class DelimitedTable(Table):
                 mask[1:] &= ~filled
             rows = np.flatnonzero(mask)
             if len(rows):
-                text = self._text(position, slice(None)).take(pa.array(rows))
+                text = self._as_text(position, slice(None)).take(pa.array(rows))
                 rows, text = rows[(unsafe := formulas(text, self.decimal))], text.filter(pa.array(unsafe))
                 cells = to_cells(guard(text, self.decimal), self.dialect, name)
                 yield self.layout.starts[rows, position], self.layout.stops[rows, position], cells

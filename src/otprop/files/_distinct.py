@@ -58,13 +58,9 @@ class ParsedColumn:
 
 
 class DistinctValues:
-    """The distinct texts of a column (`values`), which of them are missing, and for each row the index of its text.
+    """The distinct texts of a column (`values`), and for each row the index of its text (`codes`).
 
-    Parameters
-    ----------
-    values : pyarrow.Array of text
-    codes : ndarray of int, the index of the text of each row
-    missing : ndarray of bool or None, which values are missing; None for those in `MISSING`
+    `missing` says which values are missing; those in `MISSING` unless it is given.
     """
 
     def __init__(self, values: Any, codes: np.ndarray, missing: np.ndarray | None = None) -> None:

@@ -280,21 +280,17 @@ class CountingStream(io.RawIOBase):
         self.position = 0
 
     def write(self, data: Any) -> int:
-        """Write all of the data."""
         self.handle.write(data)
         size = memoryview(data).nbytes
         self.position += size
         return size
 
     def tell(self) -> int:
-        """The number of bytes written so far."""
         return self.position
 
     def flush(self) -> None:
-        """Flush the handle."""
         if not self.handle.closed:
             self.handle.flush()
 
     def writable(self) -> bool:
-        """True."""
         return True
