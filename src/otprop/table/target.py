@@ -344,19 +344,14 @@ def _merged(
     codes: np.ndarray, classes: list[str], counts: np.ndarray, groups: Sequence[Sequence[str]]
 ) -> tuple[np.ndarray, list[int]]:
     """New class numbers with each group as one class, its most frequent label; and the old numbers of these."""
+    from scipy.sparse import coo_matrix
+    from scipy.sparse.csgraph import connected_components
+
     number = {text: code for code, text in enumerate(classes)}
-    parent = list(range(len(classes)))
-
-    def root(code: int) -> int:
-        while parent[code] != code:
-            code = parent[code]
-        return code
-
-    for group in groups:
-        for text in group[1:]:
-            first, second = sorted((root(number[group[0]]), root(number[text])), key=lambda code: (-counts[code], code))
-            parent[second] = first
-    kept = [code for code in range(len(classes)) if root(code) == code]
-    place = {code: new for new, code in enumerate(kept)}
-    new = np.array([place[root(code)] for code in range(len(classes))] + [-1], dtype=np.intp)
-    return new[codes], kept
+    links = np.array([(number[group[0]], number[text]) for group in groups for text in group[1:]])
+    graph = coo_matrix((np.ones(len(links)), links.T), (len(classes), len(classes)))
+    merged = connected_components(graph, directed=False)[1]
+    frequent = np.argsort(-counts, kind="stable")
+    leader = frequent[np.unique(merged[frequent], return_index=True)[1]]  # the most frequent label of each
+    kept = np.sort(leader)
+    return np.append(np.searchsorted(kept, leader[merged]), -1)[codes], kept.tolist()
