@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Iterable, Sequence
@@ -10,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from otprop import __version__
 from otprop._errors import install_command
 from otprop.cli._command import flag, hint_text
 from otprop.cli._streams import printable
@@ -36,7 +34,6 @@ if TYPE_CHECKING:
     from otprop.labelling.outcome import Outcome
     from otprop.loop.labels_needed import LabelsNeeded
     from otprop.loop.suggestions import Suggestion
-    from otprop.propagation.class_errors import ClassErrors
     from otprop.propagation.error import ErrorEstimate
 
 MAX_CLASSES = 12  # lines of the table; the rest are summed up
@@ -301,82 +298,11 @@ def _offer(offer: Coverage) -> str:
     )
 
 
-def planned(job: Job, paths: OutputPaths) -> dict[str, Any]:
-    """What would be done; the features of the job are fitted."""
-    target = job.target
-    counts = np.bincount(target.codes[target.given], minlength=len(target.classes))
-    return {
-        **_setting(job, paths),
-        "dry_run": True,
-        "rows": job.table.n_rows,
-        "given": int(target.given.sum()),
-        "to_label": int((~target.given).sum()),
-        "classes": {name: {"given": int(count)} for name, count in zip(target.classes, counts, strict=True)},
-        "columns": _columns(job),
-        "notes": [hint_text(note) for note in job.notes],
-    }
-
-
-def _setting(job: Job, paths: OutputPaths) -> dict[str, Any]:
-    return {
-        "version": __version__,
-        "input": job.table.origin,
-        "output": str(paths.table),
-        "report": None if paths.report is None else os.fspath(paths.report),
-        "model": None if paths.model is None else os.fspath(paths.model),
-        "target": job.request.target,
-        "method": job.request.method,
-        "parameters": job.parameters,
-    }
-
-
-def _columns(job: Job) -> list[dict[str, Any]]:
-    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
-
-
-def summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
-    """What was done to a file."""
-    new = ~outcome.given & (outcome.codes >= 0)
-    errors = {one.label: one for one in outcome.class_errors}
-    counts = {
-        name: {
-            "given": int((outcome.given & (outcome.codes == code)).sum()),
-            "labelled": int((new & (outcome.codes == code)).sum()),
-            **(_class_errors(errors[name]) if name in errors else {}),
-        }
-        for code, name in enumerate(outcome.classes)
-    }
-    return {
-        **_setting(job, paths),
-        "rows": job.table.n_rows,
-        "given": int(outcome.given.sum()),
-        "corrected": 0 if outcome.corrected is None else int(outcome.corrected.sum()),
-        "labelled": int(new.sum()),
-        "abstained": int((outcome.codes < 0).sum()),
-        "rounds": outcome.n_rounds,
-        "seconds": round(outcome.seconds, 3),
-        "expected_error": outcome.expected_error,
-        "expected_error_range": outcome.error_range,
-        "expected_cost": outcome.expected_cost,
-        "held_out_labels": outcome.n_held_out,
-        "classes": counts,
-        "columns": _columns(job),
-        "coverage": coverage_list(outcome.coverage),
-        "label_issues": issue_list(outcome),
-        "sources": [
-            {"name": name, "weight": weight, "accuracy": _or_none(accuracy)}
-            for name, weight, accuracy in outcome.sources
-        ],
-        "voters": [voter_summary(voter) for voter in outcome.voters],
-        "notes": [hint_text(note) for note in job.notes],
-    }
-
-
 def voter_summary(voter: Voter) -> dict[str, Any]:
     """How often a voter is right."""
     found: dict[str, Any] = {
         "name": voter.name,
-        "accuracy": _or_none(voter.accuracy),
+        "accuracy": or_none(voter.accuracy),
         "low": voter.low,
         "high": voter.high,
         "judged": voter.n_judged,
@@ -387,18 +313,7 @@ def voter_summary(voter: Voter) -> dict[str, Any]:
     return found
 
 
-def _class_errors(one: ClassErrors) -> dict[str, Any]:
-    """Precision and recall of a class."""
-    return {
-        "expected": one.n_expected,
-        "precision": _or_none(one.precision),
-        "recall": _or_none(one.recall),
-        "precision_range": one.precision_range,
-        "recall_range": one.recall_range,
-    }
-
-
-def _or_none(value: float) -> float | None:
+def or_none(value: float) -> float | None:
     """A number as JSON has it: None for NaN."""
     return None if np.isnan(value) else value
 

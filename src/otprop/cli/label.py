@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 import ast
+import os
 import shlex
 from collections.abc import Sequence
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from otprop import __version__
 from otprop._errors import install_command
 from otprop._validation import ParameterError, did_you_mean
-from otprop.cli._command import UsageError
+from otprop.cli._command import UsageError, hint_text
 from otprop.cli._options import (
     OUTPUT_HELP,
+    OutputPaths,
     add_table_command,
     add_table_options,
     check_output_paths,
@@ -28,7 +31,9 @@ from otprop.cli.folder import add_folder_options, names_folder
 from otprop.cli.folder import run_label as run_folder
 
 if TYPE_CHECKING:
-    from otprop.labelling.job import Request
+    from otprop.labelling.job import Job, Request
+    from otprop.labelling.outcome import Outcome
+    from otprop.propagation.class_errors import ClassErrors
 
 _EXAMPLE = """\
 example:
@@ -95,7 +100,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     paths = check_output_paths(options, options.corrections)
     _check_map(options)
     from otprop._label_result import LabelResult
-    from otprop.cli.console import Messages, planned, summary
+    from otprop.cli.console import Messages
     from otprop.labelling.job import prepare
     from otprop.labelling.output_columns import OutputColumns
 
@@ -126,7 +131,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
     else:
         messages.outcome(job, result.outcome, paths, check_command(options))
     if options.json:
-        write_json(planned(job, paths) if options.dry_run else summary(job, result.outcome, paths))
+        write_json(_planned(job, paths) if options.dry_run else _summary(job, result.outcome, paths))
     return 0
 
 
@@ -233,3 +238,88 @@ def read_setting(setting: str) -> tuple[str, Any]:
         return name.strip(), ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
         return name.strip(), text.strip()
+
+
+def _planned(job: Job, paths: OutputPaths) -> dict[str, Any]:
+    """What would be done, for scripts; the features of the job are fitted."""
+    target = job.target
+    return {
+        **_setting(job, paths),
+        "dry_run": True,
+        "rows": job.table.n_rows,
+        "given": int(target.given.sum()),
+        "to_label": int((~target.given).sum()),
+        "classes": {name: {"given": int((target.codes == code).sum())} for code, name in enumerate(target.classes)},
+        "columns": _columns(job),
+        "notes": [hint_text(note) for note in job.notes],
+    }
+
+
+def _setting(job: Job, paths: OutputPaths) -> dict[str, Any]:
+    return {
+        "version": __version__,
+        "input": job.table.origin,
+        "output": str(paths.table),
+        "report": None if paths.report is None else os.fspath(paths.report),
+        "model": None if paths.model is None else os.fspath(paths.model),
+        "target": job.request.target,
+        "method": job.request.method,
+        "parameters": job.parameters,
+    }
+
+
+def _columns(job: Job) -> list[dict[str, Any]]:
+    return [{"name": use.name, "role": use.role, "why": use.why, "features": use.width} for use in job.columns]
+
+
+def _summary(job: Job, outcome: Outcome, paths: OutputPaths) -> dict[str, Any]:
+    """What was done to a file, for scripts."""
+    from otprop.cli.console import coverage_list, issue_list, or_none, voter_summary
+
+    new = ~outcome.given & (outcome.codes >= 0)
+    errors = {one.label: one for one in outcome.class_errors}
+    counts = {
+        name: {
+            "given": int((outcome.given & (outcome.codes == code)).sum()),
+            "labelled": int((new & (outcome.codes == code)).sum()),
+            **(_class_errors(errors[name]) if name in errors else {}),
+        }
+        for code, name in enumerate(outcome.classes)
+    }
+    return {
+        **_setting(job, paths),
+        "rows": job.table.n_rows,
+        "given": int(outcome.given.sum()),
+        "corrected": 0 if outcome.corrected is None else int(outcome.corrected.sum()),
+        "labelled": int(new.sum()),
+        "abstained": int((outcome.codes < 0).sum()),
+        "rounds": outcome.n_rounds,
+        "seconds": round(outcome.seconds, 3),
+        "expected_error": outcome.expected_error,
+        "expected_error_range": outcome.error_range,
+        "expected_cost": outcome.expected_cost,
+        "held_out_labels": outcome.n_held_out,
+        "classes": counts,
+        "columns": _columns(job),
+        "coverage": coverage_list(outcome.coverage),
+        "label_issues": issue_list(outcome),
+        "sources": [
+            {"name": name, "weight": weight, "accuracy": or_none(accuracy)}
+            for name, weight, accuracy in outcome.sources
+        ],
+        "voters": [voter_summary(voter) for voter in outcome.voters],
+        "notes": [hint_text(note) for note in job.notes],
+    }
+
+
+def _class_errors(one: ClassErrors) -> dict[str, Any]:
+    """Precision and recall of a class."""
+    from otprop.cli.console import or_none
+
+    return {
+        "expected": one.n_expected,
+        "precision": or_none(one.precision),
+        "recall": or_none(one.recall),
+        "precision_range": one.precision_range,
+        "recall_range": one.recall_range,
+    }

@@ -13,7 +13,7 @@ from otprop.studio.propagator import NO_CLASS, Result
 from otprop.studio.session_log import AS_IN_FILE, UNKNOWN
 
 NONE, GIVEN, HERE, PROPAGATED, PILE = range(5)  # sources of a label
-MAX_IN_A_BYTE = 250  # classes that fit in one byte a row
+MAX_IN_A_BYTE = 250  # classes that fit in one byte per row
 NO_ROUND = 255
 MIN_LABELS = 2  # of a class, from which on a low probability of it means something
 ORDERS = ("suggest", "unsure", "class", "novel", "issues", "unknown")
@@ -38,7 +38,7 @@ class Shown:
         return np.bincount(places, minlength=5 * n_classes).reshape(5, n_classes)
 
     def class_bytes(self, n_classes: int) -> bytes:
-        """The classes in one byte a row, or in two where there are many classes."""
+        """The classes in one byte per row, or in two where there are many classes."""
         if n_classes > MAX_IN_A_BYTE:
             return self.classes.astype("<u2").tobytes()
         return np.where(self.classes == NO_CLASS, 255, self.classes).astype(np.uint8).tobytes()
@@ -124,10 +124,7 @@ class Queues:
 
     def unsure(self, shown: Shown, n: int, number: int | None = None) -> list[int]:
         """The least certain rows, of one class or of all."""
-        free = self._free(shown)
-        if number is not None:
-            free = (shown.sources == PROPAGATED) & (shown.classes == number)
-        rows = np.flatnonzero(free)
+        rows = np.flatnonzero(self._free(shown, number))
         confidence = shown.confidence[rows]
         if len(rows) > n:
             kept = np.argpartition(confidence, n - 1)[:n]
@@ -145,12 +142,12 @@ class Queues:
         """The rows of no class."""
         return [int(row) for row in np.flatnonzero(shown.sources == PILE)]
 
-    def _free(self, shown: Shown) -> np.ndarray:
-        """Rows that no person has labelled."""
-        return np.asarray((shown.sources == NONE) | (shown.sources == PROPAGATED))
-
     def n_free(self, shown: Shown, number: int | None = None) -> int:
         """How many rows no person has labelled, of one class or of all."""
-        if number is None:
-            return int(self._free(shown).sum())
-        return int(((shown.sources == PROPAGATED) & (shown.classes == number)).sum())
+        return int(self._free(shown, number).sum())
+
+    def _free(self, shown: Shown, number: int | None = None) -> np.ndarray:
+        """Rows that no person has labelled, of one class or of all."""
+        if number is not None:
+            return np.asarray((shown.sources == PROPAGATED) & (shown.classes == number))
+        return np.asarray((shown.sources == NONE) | (shown.sources == PROPAGATED))

@@ -120,7 +120,7 @@ def as_json(data: Any, status: int = 200) -> Response:
 
 
 def as_bytes(data: bytes, revision: int | None = None) -> Response:
-    """An answer of numbers, a fixed number of bytes a row."""
+    """An answer of numbers, a fixed number of bytes per row."""
     headers = {} if revision is None else {"X-Revision": str(revision)}
     return Response(data, media_type="application/octet-stream", headers=headers)
 

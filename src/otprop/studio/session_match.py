@@ -27,7 +27,7 @@ class Rows(Protocol):
 
 @dataclass(frozen=True)
 class Said:
-    """What was said of one row, to be found again in a changed file."""
+    """The state of one row, to be found again in a changed file."""
 
     row: int  # its number in the file that it was last in
     state: int
