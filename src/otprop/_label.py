@@ -180,11 +180,10 @@ def label(
     ['light', 'light', 'light', 'heavy', 'heavy', 'heavy']
     """
     request = _request(locals())
-    output, frame = OutputColumns(prefix, fill, probabilities), _kept_frame(data)
+    output = OutputColumns(prefix, fill, probabilities)
     opening = {"labels": labels, "use_rep": use_rep, "graph": graph, "vectors": vectors}
     with shown_progress(progress) as report:
-        table = as_table(data, target=target, progress=report, **opening)
-        request = _with_target(request, table)
+        frame, table, request = _read(data, request, report, **opening)
         call = _python_call(data, request, output, opening)
         job = prepare(table, request, output=output, frame=frame, call=call)
         job.inputs += files_among(labels, vectors)
@@ -251,16 +250,9 @@ def suggest(
     >>> otprop.label(frame, "kind", corrections=rows).table["kind_source"].value_counts().to_dict()
     {'propagated': 4, 'corrected': 2}
     """
-    table, frame = as_table(data, target=target), _kept_frame(data)
-    target = table.default_target if target is None else target
-    if target is None:
-        if "label" in table.names:
-            raise RequestError(
-                "target", "must name the column with the labels: the table has a column 'label' already."
-            )
-        target = "label"
     request = _request(locals())
     with shown_progress(progress) as report:
+        frame, table, request = _read(data, request, report, new_target=True)
         job = prepare(table, request, allow_few=True, allow_complete=True, frame=frame)
         found = suggest_next(job, n, random_share=random_share, progress=report)
     return rows_to_fill_in(job, found, numbered=False)
@@ -314,10 +306,10 @@ def check(
     >>> otprop.check(frame, "kind")[["given", "suggested"]].head(1).to_dict("index")
     {5: {'given': 'heavy', 'suggested': 'light'}}
     """
-    request, frame = _request(locals()), _kept_frame(data)
+    request = _request(locals())
     with shown_progress(progress) as report:
-        table = as_table(data, target=target, progress=report)
-        job = prepare(table, _with_target(request, table), allow_complete=True, frame=frame)
+        frame, table, request = _read(data, request, report)
+        job = prepare(table, request, allow_complete=True, frame=frame)
         return LabelResult(job, job.run(report)).label_issues
 
 
@@ -330,9 +322,22 @@ def _request(arguments: Mapping[str, Any]) -> Request:
     return Request(**{**asked, "target": target, "settings": named.get("settings") or {}})
 
 
-def _with_target(request: Request, table: Table) -> Request:
-    """The request with the target that the table itself names, where the call named none."""
-    return replace(request, target=target_of(table, request.target))
+def _read(
+    data: Any, request: Request, progress: ProgressCallback, *, new_target: bool = False, **opening: Any
+) -> tuple[Any, Table, Request]:
+    """The DataFrame that is kept, the table, and the request with the target of the table where the call names none.
+
+    With `new_target`, that of a table without its own is a new column `label`.
+    """
+    frame = _kept_frame(data)
+    table = as_table(data, target=request.target, progress=progress, **opening)
+    target: str | None = request.target
+    if new_target and target is None and table.default_target is None:
+        if "label" in table.names:
+            why = "must name the column with the labels: the table has a column 'label' already."
+            raise RequestError("target", why)
+        target = "label"
+    return frame, table, replace(request, target=target_of(table, target))
 
 
 def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
