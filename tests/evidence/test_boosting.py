@@ -98,7 +98,7 @@ def test_with_many_labels_three_trainings_serve_the_hidden_rows(monkeypatch):
     trained = []
     train = BoostingSource._train
     monkeypatch.setattr(BoostingSource, "_train", lambda self, *given: trained.append(0) or train(self, *given))
-    for n_rows, n_trainings in ((240, 6), (450, 4)):
+    for n_rows, n_trainings in ((210, 6), (240, 4)):
         trained.clear()
         X, codes, _ = table(n_rows)
         ask(X, codes, 2)

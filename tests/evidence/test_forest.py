@@ -132,7 +132,7 @@ def test_the_extra_trees_are_those_that_scikit_learn_grows(sparse):
 
 
 def test_out_of_bag_shares_are_close_to_those_of_scikit_learn(monkeypatch):
-    monkeypatch.setattr(module, "N_TREES", 300)
+    monkeypatch.setattr(module, "N_TREES", 500)
     X, codes, _ = table(n_rows=200, gap=1.0)
     scaled, rows = ScaledRows.of(X), np.flatnonzero(codes >= 0)
     source = RandomForestSource(scaled, 2, 5, 1)

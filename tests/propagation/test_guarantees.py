@@ -17,6 +17,8 @@ from otprop.propagation.guarantees import (
     share_for_risk,
 )
 
+ALL_TREES = True  # the promise depends on how good the held-out predictions are
+
 
 def judged(codes: np.ndarray, worth: float = 1.0) -> JudgedLabels:
     n = len(codes)

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
+import sklearn
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
@@ -137,7 +138,7 @@ class ScaledSource(ClassifierSource):
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Fit in one thread: it is faster for small matrices and trees, and its products always round the same."""
-        with single_threaded():
+        with single_threaded(), sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
             output = super().fit(codes, weights, held_out)
         if isinstance(self._model, ScaledModel):
             self._model.set_scaler(self._scaler)

@@ -12,7 +12,7 @@ import sklearn
 from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
-from otprop.evidence.held_out import HeldOut
+from otprop.evidence.held_out import MANY_LABELS, HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
@@ -20,6 +20,7 @@ from otprop.geometry.parallel import Jobs, row_blocks
 from otprop.geometry.scaling import narrow_indices
 
 N_TREES = 100
+MANY_LABELS_TREES = 0.6  # of these trees are enough with many labels
 TREES_PER_BLOCK = 10  # grown by one thread at a time
 ROWS_PER_BLOCK = 10_000  # predicted by one thread at a time
 MAX_CLASSES = 100  # a tree holds one number per node and class; with more classes, forests are skipped
@@ -27,6 +28,7 @@ MANY_LABELS_PER_CLASS = 30  # from here on a random forest is better than extra 
 MAX_LABELS = 20_000  # labelled rows that a forest is grown on: each takes about 17 kB
 MAX_OUT_OF_BAG = 5000  # labelled rows that the out-of-bag twin of the extra trees is grown on
 OUT_OF_BAG = 0.37  # share of the groups of rows that a tree does not see, as with a bootstrap
+MAX_INDICATORS = 10  # classes up to which trees are grown as regressions
 MIN_LEAF = 2  # rows in a leaf of the random forest
 MIN_ENTRIES_FOR_THREADS = 200_000  # entries of X; with fewer, starting threads does not pay off
 SPLIT_SHARE = (
@@ -71,10 +73,13 @@ class ForestSource:
         shares = mean_of_trees(self._forest.estimators_, scaled, self._n_jobs)
         return log_floored(spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
-    def _make_forest(self) -> Any:
+    def _n_trees(self, n_labels: int) -> int:
+        return N_TREES if n_labels <= MANY_LABELS else round(MANY_LABELS_TREES * N_TREES)
+
+    def _make_forest(self, n_trees: int) -> Any:
         from sklearn.ensemble import ExtraTreesClassifier  # slow to import, here and below
 
-        return ExtraTreesClassifier(N_TREES)
+        return ExtraTreesClassifier(n_trees)
 
     def _make_tree(self, seed: int) -> Any:
         from sklearn.tree import ExtraTreeClassifier
@@ -95,7 +100,10 @@ class ForestSource:
             X.sort_indices()
         weights = scale_to_mean_one(weights[rows])
         alike = bool((weights == 1.0).all())  # without weights, scikit-learn grows the same trees with fewer checks
-        seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=N_TREES)
+        classes, numbers = np.unique(y, return_inverse=True)
+        indicators = np.eye(len(classes))[numbers] if len(classes) <= MAX_INDICATORS else None
+        n_trees = self._n_trees(len(y))
+        seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=n_trees)
 
         def grow(block: slice) -> list[tuple[Any, np.ndarray]]:
             grown = []
@@ -104,17 +112,17 @@ class ForestSource:
                     counts, seen = None if alike else weights, np.ones(len(y), dtype=bool)
                     if bags is not None:
                         counts, seen = draw_bag(weights, bags, np.random.RandomState(seed))
-                    grown.append((self._make_tree(seed).fit(X, y, sample_weight=counts, check_input=False), seen))
+                    grown.append((grow_tree(self._make_tree(seed), X, y, indicators, counts), seen))
             return grown
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", MANY_CLASSES_WARNING, UserWarning)
-            blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(N_TREES, TREES_PER_BLOCK)))
+            blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(n_trees, TREES_PER_BLOCK)))
         grown = [tree for block in blocks for tree in block]
-        forest = self._make_forest()
-        forest.estimators_, forest.classes_ = [tree for tree, _ in grown], np.unique(y)
+        forest = self._make_forest(n_trees)
+        forest.estimators_, forest.classes_ = [tree for tree, _ in grown], classes
         forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, X.shape[1]
-        return forest, unseen_shares(grown, self._X[rows], len(forest.classes_)) if bags is not None else np.empty(0)
+        return forest, unseen_means(grown, self._X[rows]) if bags is not None else np.empty(0)
 
     def _sample(self, labeled: np.ndarray, held_out: HeldOut, size: int) -> np.ndarray:
         """At most `size` labelled rows in order, including the held-out ones."""
@@ -151,10 +159,10 @@ class RandomForestSource(ForestSource):
             out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
         return SourceOutput(self._predict_all(), out_of_bag)
 
-    def _make_forest(self) -> Any:
+    def _make_forest(self, n_trees: int) -> Any:
         from sklearn.ensemble import RandomForestClassifier
 
-        return RandomForestClassifier(N_TREES, min_samples_leaf=MIN_LEAF)
+        return RandomForestClassifier(n_trees, min_samples_leaf=MIN_LEAF)
 
     def _make_tree(self, seed: int) -> Any:
         from sklearn.tree import DecisionTreeClassifier
@@ -162,6 +170,30 @@ class RandomForestSource(ForestSource):
         return DecisionTreeClassifier(
             max_features=columns_per_split(self._X.shape[1]), min_samples_leaf=MIN_LEAF, random_state=seed
         )
+
+
+def grow_tree(tree: Any, X: Any, y: np.ndarray, indicators: np.ndarray | None, sample_weight: np.ndarray | None) -> Any:
+    """Fit a classification tree, as a regression on the `indicators` of its classes if they are given.
+
+    Least squares choose the splits that Gini impurity chooses, and the means in a leaf are the class shares. This skips
+    scikit-learn's checks of class labels, which take longer than growing a small tree.
+    """
+    from sklearn.tree import DecisionTreeRegressor, ExtraTreeRegressor
+    from sklearn.tree._tree import Tree
+
+    if indicators is None:
+        return tree.fit(X, y, sample_weight=sample_weight, check_input=False)
+    regressor = (DecisionTreeRegressor if tree.splitter == "best" else ExtraTreeRegressor)(
+        max_features=tree.max_features, min_samples_leaf=tree.min_samples_leaf, random_state=tree.random_state
+    )
+    grown = regressor.fit(X, indicators, sample_weight=sample_weight, check_input=False).tree_
+    n_columns, n_classes = X.shape[1], indicators.shape[1]
+    state = grown.__getstate__()
+    tree.tree_ = Tree(n_columns, np.array([n_classes], dtype=np.intp), 1)
+    tree.tree_.__setstate__(state | {"values": state["values"].reshape(-1, 1, n_classes)})
+    tree.classes_, tree.n_classes_, tree.n_outputs_ = np.unique(y), np.intp(n_classes), 1
+    tree.n_features_in_, tree.max_features_ = n_columns, regressor.max_features_
+    return tree
 
 
 def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarray:
@@ -203,15 +235,14 @@ def draw_bag(weights: np.ndarray, bags: np.ndarray, rng: np.random.RandomState) 
     return np.bincount(drawn, minlength=n_rows).astype(np.float64), seen
 
 
-def unseen_shares(grown: list[tuple[Any, np.ndarray]], X: Any, n_classes: int) -> np.ndarray:
-    """Mean class shares of the rows over the trees that did not see them."""
-    total, n_trees = np.zeros((X.shape[0], n_classes)), np.zeros((X.shape[0], 1))
-    with sklearn.config_context(assume_finite=True):
-        for tree, seen in grown:
-            unseen = np.flatnonzero(~seen)
-            if len(unseen):
-                total[unseen] += tree.predict_proba(X[unseen], check_input=False)
-                n_trees[unseen] += 1
+def unseen_means(grown: list[tuple[Any, np.ndarray]], X: Any) -> np.ndarray:
+    """Mean class shares, or values, of the rows over the trees that did not see them; 0 where all did."""
+    total, n_trees = np.zeros((X.shape[0], grown[0][0].tree_.value[0].size)), np.zeros((X.shape[0], 1))
+    for tree, seen in grown:
+        unseen = np.flatnonzero(~seen)
+        if len(unseen):
+            total[unseen] += tree.tree_.predict(X[unseen]).reshape(len(unseen), -1)
+            n_trees[unseen] += 1
     return np.asarray(total / np.maximum(n_trees, 1))
 
 

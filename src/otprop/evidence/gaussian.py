@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 import scipy.sparse as sp
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg.lapack import dpotrf, dtrtri
 
 from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource
 from otprop.evidence.classifier import predict_in_blocks
-from otprop.evidence.held_out import N_FOLDS, HeldOut
+from otprop.evidence.held_out import HeldOut, n_trainings
 from otprop.evidence.mixture import Powers, fit_mixture, mix
 from otprop.evidence.output import SourceOutput
 from otprop.evidence.scaling import ScaledRows
@@ -90,27 +90,25 @@ class GaussianModel:
         mass, total = moments.mass, moments.mass.sum()
         centre = moments.first.sum(axis=0) / total
         means = (moments.first + MEAN_PULL * centre) / (mass + MEAN_PULL)[:, None]
-        crossed = moments.first[:, :, None] * means[:, None, :]
-        about_means = (mass[:, None] * means)[:, :, None] * means[:, None, :] - crossed - crossed.transpose(0, 2, 1)
         if covariance == "own":
+            crossed = moments.first[:, :, None] * means[:, None, :]
+            about_means = (mass[:, None] * means)[:, :, None] * means[:, None, :] - crossed - crossed.transpose(0, 2, 1)
             scatter = moments.second + about_means
             pooled = scatter.sum(axis=0)
         else:
-            pooled = moments.second.sum(axis=0) + about_means.sum(axis=0)
-        n_columns = means.shape[1]
-        floor = MIN_VARIANCE * np.eye(n_columns)
+            crossed = moments.first.T @ means
+            pooled = moments.second.sum(axis=0) + (mass[:, None] * means).T @ means - crossed - crossed.T
         if covariance == "diagonal":
-            shared = np.diag((np.diag(pooled) + DIAGONAL_PULL) / (total + DIAGONAL_PULL))
+            variances = (np.diag(pooled) + DIAGONAL_PULL) / (total + DIAGONAL_PULL)
+            whitening = np.diag(1.0 / np.sqrt(variances))[None]
         else:
-            pull = n_columns + 2.0
+            pull, floor = means.shape[1] + 2.0, MIN_VARIANCE * np.eye(means.shape[1])
             shared = (pooled + pull * np.diag(np.diag(pooled)) / total) / (total + pull) + floor
-        covariances = shared[None]
-        if covariance == "own":
-            covariances = (scatter + pull * shared) / (mass + pull)[:, None, None] + floor
-        identity = np.eye(n_columns)
-        factors = [cholesky(each, lower=True, check_finite=False) for each in covariances]
-        whitening = [solve_triangular(each, identity, lower=True, check_finite=False) for each in factors]
-        return cls(np.log((mass + MEAN_PULL) / (total + MEAN_PULL * len(mass))), means, np.stack(whitening))
+            covariances = shared[None]
+            if covariance == "own":
+                covariances = (scatter + pull * shared) / (mass + pull)[:, None, None] + floor
+            whitening = np.stack([_whitening(each) for each in covariances])
+        return cls(np.log((mass + MEAN_PULL) / (total + MEAN_PULL * len(mass))), means, whitening)
 
     def log_proba(self, rows: np.ndarray) -> np.ndarray:
         """Unnormalised log-probabilities of the classes, the largest of a row at 0, at least -MAX_DISTANCE."""
@@ -163,7 +161,7 @@ class GaussianSource:
         masses[np.arange(len(labeled)), codes[labeled]] = weights[labeled]
         settings = [(covariance, weight) for covariance in COVARIANCES for weight in UNLABELED_WEIGHTS]
         place = np.searchsorted(labeled, held_out.rows)
-        group = held_out.fold % N_FOLDS
+        group = held_out.fold % n_trainings(len(labeled))
         values = [np.empty((len(held_out), self._n_classes)) for _ in settings]
 
         def fit_without(task: tuple[int, int]) -> None:
@@ -193,6 +191,14 @@ class GaussianSource:
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_scaled", "_n_jobs")}
+
+
+def _whitening(covariance: np.ndarray) -> np.ndarray:
+    """The inverse of the Cholesky factor; called thousands of times, hence LAPACK without further checks."""
+    factor, failed = dpotrf(covariance, lower=True)
+    if failed:
+        raise np.linalg.LinAlgError("a covariance is not positive definite")
+    return np.asarray(dtrtri(factor, lower=True)[0])
 
 
 def fit_em(

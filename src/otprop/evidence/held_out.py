@@ -10,6 +10,8 @@ from otprop._saving import saved_as
 
 MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
+MANY_LABELS = 150  # with more labels, costly sources are trained in less time
+FEW_TRAININGS = 3  # training on two thirds of many labels is enough to judge a source
 GROUP_CORRELATION = 0.3  # assumed at least between the labels of a group, for what they are worth
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # from this many labels on, two folds of five are enough
@@ -183,6 +185,11 @@ def _fold_groups(
     worth = 1.0 / design_effect(groups[rows], label_correlation(codes[labeled], number))
     fold, counted = hidden_fold[rows], worth * weights[rows]
     return HeldOut(rows, fold, codes[rows], n_folds, counts, ~chosen[rows], counted, hidden_fold, groups, codes, worth)
+
+
+def n_trainings(n_labels: int) -> int:
+    """Number of groups of folds that a costly source is trained without."""
+    return N_FOLDS if n_labels <= MANY_LABELS else FEW_TRAININGS
 
 
 def label_correlation(codes: np.ndarray, groups: np.ndarray) -> float:

@@ -16,7 +16,7 @@ import sklearn
 from scipy.spatial.distance import cdist
 
 from otprop._saving import saved_as
-from otprop.evidence.forest import unseen_shares
+from otprop.evidence.forest import unseen_means
 from otprop.evidence.held_out import balanced_folds
 from otprop.evidence.scaling import ScaledRows
 
@@ -68,16 +68,16 @@ def measure_shift(scaled: ScaledRows, codes: np.ndarray, weights: np.ndarray, se
     X = scaled.rows[rows]
     if sp.issparse(X):
         X = sp.csc_array(X)
-    from sklearn.tree import DecisionTreeClassifier  # slow to import
+    from sklearn.tree import DecisionTreeRegressor  # slow to import
 
-    trees: list[tuple[DecisionTreeClassifier, np.ndarray]] = []
+    sign = np.where(given, 1.0, -1.0)  # least squares splits as Gini does, and a regression skips the checks of classes
+    trees: list[tuple[DecisionTreeRegressor, np.ndarray]] = []
     with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
         for tree_seed in np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=N_TREES).tolist():
             drawn = np.bincount(rng.integers(len(rows), size=len(rows)), minlength=len(rows))
-            tree = DecisionTreeClassifier(max_features="sqrt", min_samples_leaf=MIN_LEAF, random_state=tree_seed)
-            trees.append((tree.fit(X, given, sample_weight=drawn * balance, check_input=False), drawn > 0))
-    shares = unseen_shares(trees, scaled.rows[rows], 2)
-    auc, spread = weighted_auc(shares[:, 1] - shares[:, 0], given, balance)
+            tree = DecisionTreeRegressor(max_features="sqrt", min_samples_leaf=MIN_LEAF, random_state=tree_seed)
+            trees.append((tree.fit(X, sign, sample_weight=drawn * balance, check_input=False), drawn > 0))
+    auc, spread = weighted_auc(unseen_means(trees, scaled.rows[rows])[:, 0], given, balance)
     importance = np.mean([tree.feature_importances_ for tree, _ in trees], axis=0)
     return Shift(auc, (auc - 0.5) / spread, importance / max(importance.sum(), np.finfo(float).tiny))
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop.evidence.classifier import PROBABILITY_FLOOR, spread_over_classes
-from otprop.evidence.forest import MAX_CLASSES, RandomForestSource, columns_per_split, group_bags
+from otprop.evidence.forest import MAX_CLASSES, N_TREES, RandomForestSource, columns_per_split, group_bags
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ScaledRows
@@ -74,6 +74,9 @@ class VotedForestSource(RandomForestSource):
         if self._forest is None:
             return np.zeros((rows.shape[0], self._n_classes))
         return super().predict_log_proba(rows)
+
+    def _n_trees(self, n_labels: int) -> int:
+        return N_TREES  # its out-of-bag predictions are used for all voted rows
 
     def _make_tree(self, seed: int) -> Any:
         from sklearn.tree import DecisionTreeClassifier  # slow to import

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.optimize import minimize
 
+from otprop.geometry.parallel import single_threaded_blas
+
 PENALTY = 2.0  # in log-likelihood, for moving a weight by one from its start
 
 
@@ -52,7 +54,8 @@ def fit_weights(
         slopes = (shares * logs).sum(axis=2) - logs[:, rows, codes]
         return float(value), slopes @ counted + 2 * penalty * (weights - origin)
 
-    return np.asarray(minimize(loss, origin, jac=True, bounds=[(0.0, None)] * len(origin), method="L-BFGS-B").x)
+    with single_threaded_blas():  # for a few numbers, waking threads takes most of the time
+        return np.asarray(minimize(loss, origin, jac=True, bounds=[(0.0, None)] * len(origin), method="L-BFGS-B").x)
 
 
 def cross_fitted_sum(

@@ -10,6 +10,7 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 
 from otprop._saving import saved_as
+from otprop.geometry.parallel import single_threaded_blas
 from otprop.propagation.error import ErrorEstimate
 
 START_SLOPE = 0.9  # of the log-odds, on development tables
@@ -71,9 +72,9 @@ def calibrate(probabilities: np.ndarray, right: np.ndarray, weights: np.ndarray 
         value += 0.5 * (penalty @ np.array([line[0] - START_SLOPE, line[1]]))
         return float(value), np.array([slope @ odds, slope.sum()]) + penalty
 
-    found = minimize(
-        loss, np.array([START_SLOPE, 0.0]), jac=True, bounds=[(0.05, 5.0), (-3.0, 3.0)], method="L-BFGS-B"
-    ).x
+    start, bounds = np.array([START_SLOPE, 0.0]), [(0.05, 5.0), (-3.0, 3.0)]
+    with single_threaded_blas():  # for two numbers, waking threads takes most of the time
+        found = minimize(loss, start, jac=True, bounds=bounds, method="L-BFGS-B").x
     return Calibration(float(found[0]), float(found[1]))
 
 

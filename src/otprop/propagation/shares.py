@@ -10,6 +10,7 @@ from scipy.special import gammaln, log_softmax, softmax
 
 from otprop._labels import UNLABELED, class_list, class_numbers
 from otprop._validation import ParameterError
+from otprop.geometry.parallel import single_threaded_blas
 
 SMOOTHING = 0.5  # added to the number of labels of every class
 STRATIFIED_FACTOR = 10.0  # a label of a stratified draw tells as much about the shares as this many random ones
@@ -149,7 +150,8 @@ def _most_probable(
         value = 0.5 * (missed @ pushed) - concentration @ log_softmax(logits)
         return float(value), shares * (slope - shares @ slope) - concentration + concentration.sum() * shares
 
-    found = minimize(loss, np.log(concentration / concentration.sum()), jac=True, method="L-BFGS-B")
+    with single_threaded_blas():  # for a few numbers, waking threads takes most of the time
+        found = minimize(loss, np.log(concentration / concentration.sum()), jac=True, method="L-BFGS-B")
     shares = softmax(found.x)
     spread = np.diag(shares) - np.outer(shares, shares)
     curvature = spread @ (confusion @ precision @ confusion.T) @ spread + concentration.sum() * spread
