@@ -14,8 +14,8 @@ from otprop.transport.class_level import ClassTransport, owed_masses, solve_clas
 
 JOINING_WEIGHT = 0.1  # mean weight of a row labelled in a round; a given label weighs 1
 AUTO_PROBABILITY = 0.9  # with alpha="auto", the class probability above which a row is labelled
-MIN_SHARE_LEFT = 0.2  # with alpha="auto", each round labels at least this share of the rows left
-MIN_SHARE_ALL = 0.05  # and at least this share of all rows that were unlabelled at the start
+MIN_SHARE_LEFT = 0.15  # with alpha="auto", each round labels at least this share of the rows left
+MIN_SHARE_ALL = 0.03  # and at least this share of all rows that were unlabelled at the start
 SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of a random sample of this size
 MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
 BLOCK_ENTRIES = 2**20  # class shares computed at once
@@ -42,7 +42,7 @@ class ClassLevelRounds(Rounds):
     epsilon : float, the temperature: divisor of the costs
     alpha : float or None
         The certainty above which a row is labelled. None: rows whose class is more probable than `AUTO_PROBABILITY`,
-        and at least 20 % of those left in every round.
+        and at least 15 % of those left in every round.
     max_rounds : int or None; the last round labels all remaining rows
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
