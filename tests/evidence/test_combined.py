@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from otprop.evidence.base import SourceOutput
 from otprop.evidence.combined import Evidence
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.nearness import NearnessSource
-from otprop.evidence.output import SourceOutput
 from otprop.geometry.pairwise import make_pairwise_cost
 
 X = np.array([[0.0], [0.2], [1.0], [1.2], [0.1], [1.1]])

@@ -7,9 +7,9 @@ import pytest
 import scipy.sparse as sp
 
 from otprop.evidence import diffusion as module
+from otprop.evidence.base import powered
 from otprop.evidence.diffusion import DiffusionSource, Setting
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.output import powered
 from otprop.geometry.diffusion import DiffusionGraph
 from otprop.geometry.neighbors import NeighborIndex
 

@@ -10,10 +10,10 @@ import scipy.sparse as sp
 from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 
 from otprop.evidence import forest as module
+from otprop.evidence.base import log_floored
 from otprop.evidence.classifier import PROBABILITY_FLOOR
 from otprop.evidence.forest import ForestSource, RandomForestSource, columns_per_split
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.output import log_floored
 from otprop.evidence.scaling import ScaledRows
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from otprop.evidence.base import powered
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.mixture import Powers, fit_mixture, mix
-from otprop.evidence.output import powered
 
 POWERS = Powers((0.5, 1.0, 2.0), start=1.0, penalty=0.5)
 

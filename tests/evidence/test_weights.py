@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otprop.evidence.output import log_floored
+from otprop.evidence.base import log_floored
 from otprop.evidence.weights import fit_weights
 
 

@@ -14,8 +14,8 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from otprop._saving import saved_as
+from otprop.evidence.base import SourceOutput, log_floored
 from otprop.evidence.held_out import N_FOLDS, HeldOut
-from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ColumnScaler, ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.parallel import row_blocks, rows_per_block, single_threaded

@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop.evidence.base import IterativeSource, Source, ThreadedSource
+from otprop.evidence.base import IterativeSource, Source, SourceOutput, ThreadedSource, hits, log_likelihood
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput, hits, log_likelihood
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.evidence.voted_forest import PREDICTABLE, VotedForestSource
 from otprop.evidence.votes import VotesSource

@@ -10,10 +10,9 @@ import scipy.sparse as sp
 import sklearn
 
 from otprop._saving import saved_as
-from otprop.evidence.base import NamedSource
+from otprop.evidence.base import NamedSource, SourceOutput, log_floored
 from otprop.evidence.classifier import MANY_CLASSES_WARNING, PROBABILITY_FLOOR, predict_in_blocks, spread_over_classes
 from otprop.evidence.held_out import MANY_LABELS, HeldOut
-from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.parallel import Jobs, row_blocks

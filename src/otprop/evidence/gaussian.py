@@ -10,11 +10,10 @@ import scipy.sparse as sp
 from scipy.linalg.lapack import dpotrf, dtrtri
 
 from otprop._saving import saved_as
-from otprop.evidence.base import NamedSource
+from otprop.evidence.base import NamedSource, SourceOutput
 from otprop.evidence.classifier import predict_in_blocks
 from otprop.evidence.held_out import HeldOut, n_trainings
 from otprop.evidence.mixture import Powers, fit_mixture, mix
-from otprop.evidence.output import SourceOutput
 from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.parallel import Jobs, in_fixed_blocks, single_threaded
 

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from otprop.evidence.base import powered
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import powered
 
 LIKELIHOOD_POWER = 0.3  # the weight of a setting is its likelihood to this power
 MIN_WEIGHT = 0.1  # settings with less weight are dropped

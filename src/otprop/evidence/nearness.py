@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
+from otprop.evidence.base import SourceOutput
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput
 from otprop.geometry.cost import BLOCK_BYTES
 from otprop.geometry.pairwise import Columns, PairwiseCost
 from otprop.geometry.parallel import row_blocks, rows_per_block

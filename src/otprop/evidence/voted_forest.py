@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 from otprop._saving import saved_as
+from otprop.evidence.base import SourceOutput, log_floored
 from otprop.evidence.classifier import PROBABILITY_FLOOR, spread_over_classes
 from otprop.evidence.forest import MAX_CLASSES, N_TREES, RandomForestSource, columns_per_split, group_bags
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput, log_floored
 from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.votes import VotesSource
 

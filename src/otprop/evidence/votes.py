@@ -9,9 +9,9 @@ from scipy.special import expit, gammaln, log_softmax, logsumexp, softmax
 
 from otprop._saving import saved_as
 from otprop._votes import SILENT, Votes
+from otprop.evidence.base import SourceOutput, log_floored
 from otprop.evidence.dawid_skene import dawid_skene
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.output import SourceOutput, log_floored
 
 NAME = "votes"
 PRIOR_RIGHT, PRIOR_ANY = 4.0, 0.5  # pseudo-counts of right votes, and of votes for each class

@@ -11,11 +11,11 @@ from scipy.special import softmax
 from otprop._labels import Labels, surest_labels
 from otprop._progress import NEIGHBOURS_DONE, SOURCES_DONE, ProgressCallback, no_progress, part_of
 from otprop._votes import Votes
+from otprop.evidence.base import hits
 from otprop.evidence.combined import Evidence
 from otprop.evidence.diffusion import DiffusionSource
 from otprop.evidence.held_out import design_effect, make_folds
 from otprop.evidence.nearness import NearnessSource
-from otprop.evidence.output import hits
 from otprop.evidence.shift import Shift, matched_groups, measure_shift
 from otprop.evidence.weights import scale_to_mean_one
 from otprop.geometry.pairwise import in_user_units

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import kurtosis, norm, rankdata, skew
 
 from otprop.evidence import normal_scores as module
-from otprop.evidence.normal_scores import NormalScores
+from otprop.evidence.scaling import NormalScores
 
 
 def test_a_skewed_column_with_outliers_becomes_normal():

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import array_shapes, arrays
 
-from otprop.evidence.output import FLOOR, hits, log_floored, log_likelihood, powered
+from otprop.evidence.base import FLOOR, hits, log_floored, log_likelihood, powered
 
 values = arrays(float, array_shapes(min_dims=2, max_dims=2, max_side=6), elements=st.floats(0, 1e308))
 
