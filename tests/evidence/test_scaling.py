@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import kurtosis, norm, rankdata, skew
 
-from otprop.evidence import normal_scores as module
+from otprop.evidence import scaling as module
 from otprop.evidence.scaling import NormalScores
 
 
