@@ -16,14 +16,20 @@ from otprop._otp import OTP
 from otprop._paper_otp import PaperOTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
-from otprop.deep.checkpoint import CheckpointFolder
+from otprop.deep.checkpoint import CheckpointFolder, NetworkRound, Transported
+from otprop.deep.classifier import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.fingerprint import fingerprint
-from otprop.deep.hidden import choose_hidden
-from otprop.deep.inference import network_features
-from otprop.deep.pretraining import pretrain, side_by_side
-from otprop.deep.rounds import NetworkRound, Transported
-from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train, try_augmentation
+from otprop.deep.networks import network_features
+from otprop.deep.training import (
+    HiddenLabels,
+    Training,
+    TrainingConfig,
+    choose_hidden,
+    pretrain,
+    side_by_side,
+    train,
+    try_augmentation,
+)
 from otprop.propagation.pseudo_labels import class_balanced_weights
 from otprop.propagation.shares import check_prior
 

@@ -26,7 +26,7 @@ SPARE_COLUMNS = 1.02  # columns that a dense kernel has room for, relative to th
 SUM_LENGTH = 512  # rows added in float32 before the sum continues in float64
 MAX_LOG_SCALING = 12.0
 # Logarithms below these become exactly 0: denormal numbers would make every product several times slower.
-UNDERFLOW = {np.float32: -69.0, np.float64: -690.0}
+UNDERFLOW: dict[type, float] = {np.float32: -69.0, np.float64: -690.0}
 
 Weigh = Callable[[np.ndarray, slice], np.ndarray]  # weights of a block of rows, from its products and its place
 
@@ -90,7 +90,7 @@ class DenseKernel(Kernel):
 
     def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, dtype: type) -> None:
         self.dtype = dtype
-        self._storage = np.empty((cost.shape[0], int(SPARE_COLUMNS * cost.shape[1]) + 1), dtype=dtype)
+        self._storage: np.ndarray = np.empty((cost.shape[0], int(SPARE_COLUMNS * cost.shape[1]) + 1), dtype=dtype)
         self.matrix = self._storage[:, : cost.shape[1]]
         self.max_log_scaling = 30.0 if dtype is np.float32 else 100.0  # all entries are kept that do not underflow
         self.noise = 1e-7 if dtype is np.float32 else 1e-14
