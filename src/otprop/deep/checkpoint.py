@@ -100,38 +100,6 @@ class NetworkRound:
         return cls(codes=codes, **known)
 
 
-@dataclass(frozen=True)
-class Transported:
-    """Labels transported over features, with the mean scores of the unlabelled rows.
-
-    Attributes
-    ----------
-    model : OTP, fitted
-    codes : ndarray of int of shape (n_rows,), -1 where a row was left unlabelled
-    """
-
-    model: Any
-    codes: np.ndarray
-
-    @classmethod
-    def of(cls, model: Any) -> Transported:
-        """Read a model that was fitted on class numbers."""
-        return cls(model, np.asarray(model.transduction_, dtype=np.intp))
-
-    def scores(self, unlabeled: np.ndarray) -> dict[str, float]:
-        """Mean certainty and confidence of the unlabelled rows, and the expected error."""
-        confidence = getattr(self.model, "confidence_", None)
-        return {
-            "certainty": _mean(self.model.certainty_[unlabeled]),
-            "confidence": float("nan") if confidence is None else _mean(confidence[unlabeled]),
-            "expected_error": float(getattr(self.model, "expected_error_", float("nan"))),
-        }
-
-
-def _mean(values: np.ndarray) -> float:
-    return float(values.mean()) if len(values) else float("nan")
-
-
 class CheckpointError(OtpropError, ValueError):
     """A checkpoint cannot be used; the message says why and what to do.
 
