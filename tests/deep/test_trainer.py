@@ -105,8 +105,7 @@ def test_the_network_learns_features_without_labels_first(images):
 
 
 def test_an_augmentation_may_change_its_batch_in_place():
-    from otprop.deep.pretraining import pretrain
-    from otprop.deep.training import TrainingConfig
+    from otprop.deep.training import TrainingConfig, pretrain
 
     seen = []
 
@@ -131,7 +130,7 @@ def test_a_network_of_volumes(images):
 
 
 def test_features_and_rows_count_the_same_side_by_side():
-    from otprop.deep.pretraining import side_by_side
+    from otprop.deep.training import side_by_side
 
     rng = np.random.default_rng(0)
     features, rows = rng.normal(0, 50, (40, 3)).astype(np.float32), rng.normal(0, 0.1, (40, 9)).astype(np.float32)

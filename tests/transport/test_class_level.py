@@ -13,9 +13,8 @@ from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp, softmax
 
 from otprop.transport import row_sums
-from otprop.transport.class_dual import ClassDual
 from otprop.transport.class_level import owed_masses, solve_classes, solve_rows
-from otprop.transport.class_solver import RELAXED
+from otprop.transport.class_solver import RELAXED, ClassDual
 from otprop.transport.row_sums import LocalRows
 
 

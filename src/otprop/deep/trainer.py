@@ -16,14 +16,20 @@ from otprop._otp import OTP
 from otprop._paper_otp import PaperOTP
 from otprop._progress import ProgressCallback
 from otprop._validation import ParameterError, check_count, check_number, forget_fit
-from otprop.deep._base import PASSES, NetworkEstimator, NetworkFactory, seed_of
-from otprop.deep.checkpoint import CheckpointFolder
+from otprop.deep.checkpoint import CheckpointFolder, NetworkRound
+from otprop.deep.classifier import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.fingerprint import fingerprint
-from otprop.deep.hidden import choose_hidden
-from otprop.deep.inference import network_features
-from otprop.deep.pretraining import pretrain, side_by_side
-from otprop.deep.rounds import NetworkRound, Transported
-from otprop.deep.training import HiddenLabels, Training, TrainingConfig, train, try_augmentation
+from otprop.deep.networks import network_features
+from otprop.deep.training import (
+    HiddenLabels,
+    Training,
+    TrainingConfig,
+    choose_hidden,
+    pretrain,
+    side_by_side,
+    train,
+    try_augmentation,
+)
 from otprop.propagation.pseudo_labels import class_balanced_weights
 from otprop.propagation.shares import check_prior
 
@@ -287,18 +293,21 @@ class PseudoLabelTrainer(NetworkEstimator):
         self._progress(number - 1, f"round {number}: transport")
         codes = labels.codes.copy()
         codes[self.hidden_rows_] = UNLABELED
-        found = self._transported(features, codes, labels.classes)
-        training = self._train(number, module, rows, found, codes, labels, seed)
+        model = self._transported(features, codes, labels.classes)
+        training = self._train(number, module, rows, model, codes, labels, seed)
         self.module_ = training.module
-        before = self.rounds_[-1].codes if self.rounds_ else found.codes
-        scores = found.scores(np.flatnonzero(codes == UNLABELED))
+        found, unlabeled = _class_numbers(model), np.flatnonzero(codes == UNLABELED)
+        before = self.rounds_[-1].codes if self.rounds_ else found
+        error = getattr(model, "expected_error_", float("nan"))
         if self.rounds_:  # the network that made these features has seen every label
-            scores["expected_error"] = self.rounds_[0].expected_error
+            error = self.rounds_[0].expected_error
         return NetworkRound(
             number=number,
-            codes=found.codes,
-            n_changed=int((before != found.codes).sum()),
-            **scores,
+            codes=found,
+            n_changed=int((before != found).sum()),
+            certainty=_mean(model.certainty_[unlabeled]),
+            confidence=_mean(model.confidence_[unlabeled]) if hasattr(model, "confidence_") else float("nan"),
+            expected_error=float(error),
             n_steps=training.n_steps,
             best_step=training.best_step,
             loss=training.loss,
@@ -308,10 +317,10 @@ class PseudoLabelTrainer(NetworkEstimator):
         )
 
     def _train(
-        self, number: int, module: Any, rows: Any, found: Transported, codes: np.ndarray, labels: Labels, seed: int
+        self, number: int, module: Any, rows: Any, model: OTP | PaperOTP, codes: np.ndarray, labels: Labels, seed: int
     ) -> Training:
         hidden = self.hidden_rows_
-        weights = _training_weights(found.model, codes)
+        weights = _training_weights(model, codes)
         weights[hidden] = 0.0
         hidden_labels = HiddenLabels(rows[hidden], labels.codes[hidden]) if len(hidden) else None
 
@@ -322,7 +331,7 @@ class PseudoLabelTrainer(NetworkEstimator):
         return train(
             module,
             rows,
-            np.maximum(found.codes, 0),
+            np.maximum(_class_numbers(model), 0),
             weights,
             self._training_config(len(rows)),
             seed=seed_of(seed, number, 1),
@@ -330,11 +339,11 @@ class PseudoLabelTrainer(NetworkEstimator):
             on_step=on_step,
         )
 
-    def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> Transported:
+    def _transported(self, features: np.ndarray, codes: np.ndarray, classes: np.ndarray) -> OTP | PaperOTP:
         model = OTP(n_jobs=self.n_jobs) if self.transport is None else clone(self.transport)
         model.set_params(unlabeled="auto")  # -1 in codes; a named marker would warn if it is absent
         model.set_params(class_prior=check_prior(model.class_prior, classes))  # labels to class numbers
-        return Transported.of(model.fit(features, codes))
+        return model.fit(features, codes)
 
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
         labels = encode_labels(y, self.unlabeled)
@@ -365,9 +374,8 @@ class PseudoLabelTrainer(NetworkEstimator):
         folder.make_ready(range(first, self.n_rounds + 1))
         return folder
 
-    def _set_results(self, last: Transported, labels: Labels) -> None:
-        model = last.model
-        self.transport_, self.transduction_ = model, labels.decode(last.codes)
+    def _set_results(self, model: OTP | PaperOTP, labels: Labels) -> None:
+        self.transport_, self.transduction_ = model, labels.decode(_class_numbers(model))
         self.label_distributions_, self.certainty_ = model.label_distributions_, model.certainty_
         if hasattr(model, "confidence_"):
             self.confidence_ = model.confidence_
@@ -391,6 +399,15 @@ class PseudoLabelTrainer(NetworkEstimator):
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in super().__getstate__().items() if name != "_on_progress"}
+
+
+def _class_numbers(model: OTP | PaperOTP) -> np.ndarray:
+    """The results of a model that was fitted on class numbers, -1 where it left a row unlabelled."""
+    return np.asarray(model.transduction_, dtype=np.intp)
+
+
+def _mean(values: np.ndarray) -> float:
+    return float(values.mean()) if len(values) else float("nan")
 
 
 def _is_true(answer: Any) -> bool:

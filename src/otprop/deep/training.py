@@ -1,4 +1,8 @@
-"""Training of a network on weighted labels: augmented batches, a one-cycle learning rate, averaged weights."""
+"""Training of a network: on weighted labels with early stopping, and without labels.
+
+Batches are augmented, the learning rate goes through one cycle, and the weights are averaged. The loss without labels
+is NT-Xent of SimCLR (Chen, Kornblith, Norouzi and Hinton, ICML 2020): features that match two copies of a row.
+"""
 
 from __future__ import annotations
 
@@ -11,8 +15,8 @@ from typing import Any
 import numpy as np
 
 from otprop._validation import ParameterError
-from otprop.deep._torch import functional, torch
-from otprop.deep.inference import class_log_proba, first_line
+from otprop.deep._torch import functional, nn, torch
+from otprop.deep.networks import capture_features, class_log_proba, first_line
 
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps
 WARM_UP = 0.2  # share of the steps in which the learning rate rises
@@ -20,6 +24,10 @@ N_CHECKS = 10  # evaluations on the held-out labels in a training
 PATIENCE = 3  # consecutive evaluations with too high a loss after which training stops
 
 OnStep = Callable[[int, int], None]  # steps done, total steps
+TEMPERATURE = 0.2
+PROJECTION = 32  # dimension in which copies are compared; the features before it keep more information
+AUTO_SHARE = 0.1
+LABELS_PER_CLASS = 20  # with at least this many labels per class, "auto" holds out some
 
 
 @dataclass(frozen=True)
@@ -249,3 +257,87 @@ def _move_average(average: Any, module: Any, decay: float) -> None:
                 kept.lerp_(now, 1 - decay)
             else:
                 kept.copy_(now)
+
+
+def pretrain(module: Any, rows: Any, config: TrainingConfig, *, seed: int, on_step: OnStep | None = None) -> None:
+    """Train a network in place, all but its last linear layer.
+
+    Parameters
+    ----------
+    module : torch.nn.Module
+    rows : tensor of shape (n_rows, ...)
+    config : TrainingConfig
+        With `augment`; a batch has `batch_size` rows, two copies of each.
+    seed : int
+        Of the batches; the network and `augment` use PyTorch's random numbers.
+    on_step : callable or None
+
+    Raises
+    ------
+    FloatingPointError
+        The loss is no longer finite.
+    """
+    rng, size = np.random.default_rng(seed), min(config.batch_size, len(rows))
+    features_of = capture_features(module)
+    with torch.no_grad():
+        n_features = features_of(rows[:2]).flatten(1).shape[1]
+    projection = nn.Sequential(nn.Linear(n_features, n_features), nn.ReLU(), nn.Linear(n_features, PROJECTION))
+    optimizer, schedule = one_cycle([*module.parameters(), *projection.parameters()], config)
+    module.train()
+    for step in range(1, config.n_steps + 1):
+        batch = rows[torch.as_tensor(rng.choice(len(rows), size, replace=False))]
+        # clones, since an augmentation may change its batch in place
+        copies = torch.cat([augmented(batch.clone(), config.augment) for _ in range(2)])
+        loss = _recognition_loss(projection(features_of(copies).flatten(1)))
+        check_finite(loss, step, config)
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        schedule.step()
+        if on_step is not None:
+            on_step(step, config.n_steps)
+    module.eval()
+
+
+def side_by_side(features: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    """The columns of both, each block scaled to a total variance of one; the two make errors in different rows."""
+    blocks = []
+    for block in (features, rows):
+        total = float(block.var(axis=0, dtype=np.float64).sum())
+        blocks.append(block / np.float32(np.sqrt(total)) if total > 0 else block)
+    return np.hstack(blocks)
+
+
+def _recognition_loss(points: Any) -> Any:
+    """Cross entropy of finding, for each point, its other copy: point i and point i + n are copies of one row."""
+    points = functional.normalize(points, dim=1)
+    likeness = points @ points.T / TEMPERATURE
+    likeness.fill_diagonal_(-torch.inf)
+    n_rows = len(points) // 2
+    other = torch.arange(len(points)).roll(n_rows)
+    return functional.cross_entropy(likeness, other)
+
+
+def choose_hidden(codes: np.ndarray, share: float | str, n_classes: int, seed: int) -> np.ndarray:
+    """Rows whose label is held out: the same share of every class, which keeps at least one label.
+
+    Parameters
+    ----------
+    codes : ndarray of int, -1 where unlabelled
+    share : float in [0, 1) or "auto"
+        "auto": a tenth if every class has at least 20 labels, else none.
+    n_classes, seed : int
+
+    Returns
+    -------
+    ndarray of int, sorted
+    """
+    counts = np.bincount(codes[codes >= 0], minlength=n_classes)
+    if isinstance(share, str):
+        share = AUTO_SHARE if counts.min() >= LABELS_PER_CLASS else 0.0
+    rng = np.random.default_rng(seed)
+    hidden = []
+    for code, count in enumerate(counts):
+        n_hidden = min(round(share * count), count - 1)
+        hidden.append(rng.permutation(np.flatnonzero(codes == code))[:n_hidden])
+    return np.sort(np.concatenate(hidden))

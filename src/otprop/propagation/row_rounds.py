@@ -88,7 +88,7 @@ class RowLevelRounds(Rounds):
         plan = self._solve()
         shares, scores, threshold, lowered = self._decide(plan)
         chosen = scores > threshold if not lowered else scores >= threshold - TIE
-        self._kernel = _reusable_kernel(plan, np.count_nonzero(chosen))
+        self._kernel = _reusable_kernel(plan, int(chosen.sum()))
         plan = plan.without_kernel()
         others = scores[~chosen]
         rows = self.cost.unlabeled[chosen]

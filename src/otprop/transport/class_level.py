@@ -22,8 +22,7 @@ import numpy as np
 
 from otprop._saving import saved_as
 from otprop._validation import check_count, check_number
-from otprop.transport.class_dual import ClassDual
-from otprop.transport.class_solver import ClassSolver
+from otprop.transport.class_solver import ClassDual, ClassSolver
 from otprop.transport.row_sums import LocalRows, RowSums, plan_sums, reach_sums
 
 

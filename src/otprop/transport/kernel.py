@@ -21,13 +21,12 @@ DENSITY_LIMIT = 0.1  # share of entries above which a dense product is faster th
 SINGLE_PRECISION_SIZE = 2**18  # entries; smaller kernels gain nothing from float32
 SINGLE_PRECISION_TOL = 5e-7  # float32 products have an error of about 1e-7 of the mass
 PARALLEL_SIZE = 2**20  # entries from which blocks are filled by several threads
-FILL_SIZE = 2**16  # entries filled at a time: their float64 temporary array stays in the cache
 PRODUCT_SIZE = 2**18  # entries multiplied at a time
 SPARE_COLUMNS = 1.02  # columns that a dense kernel has room for, relative to those it starts with
 SUM_LENGTH = 512  # rows added in float32 before the sum continues in float64
 MAX_LOG_SCALING = 12.0
 # Logarithms below these become exactly 0: denormal numbers would make every product several times slower.
-UNDERFLOW = {np.float32: -69.0, np.float64: -690.0}
+UNDERFLOW: dict[type, float] = {np.float32: -69.0, np.float64: -690.0}
 
 Weigh = Callable[[np.ndarray, slice], np.ndarray]  # weights of a block of rows, from its products and its place
 
@@ -91,7 +90,7 @@ class DenseKernel(Kernel):
 
     def __init__(self, cost: Cost, f: np.ndarray, epsilon: float, dtype: type) -> None:
         self.dtype = dtype
-        self._storage = np.empty((cost.shape[0], int(SPARE_COLUMNS * cost.shape[1]) + 1), dtype=dtype)
+        self._storage: np.ndarray = np.empty((cost.shape[0], int(SPARE_COLUMNS * cost.shape[1]) + 1), dtype=dtype)
         self.matrix = self._storage[:, : cost.shape[1]]
         self.max_log_scaling = 30.0 if dtype is np.float32 else 100.0  # all entries are kept that do not underflow
         self.noise = 1e-7 if dtype is np.float32 else 1e-14
@@ -123,19 +122,17 @@ class DenseKernel(Kernel):
                 list(pool.map(lambda part: self._fill_block(*part), self._cost.blocks()))
 
     def _fill_block(self, rows: slice, block: np.ndarray) -> None:
-        for part in row_blocks(len(block), rows_per_block(block.shape[1], FILL_SIZE)):
-            gain = self.f - block[part]
-            top = gain.max(axis=1)
-            gain -= top[:, None]
-            where = slice(rows.start + part.start, rows.start + part.stop)
-            out = self.matrix[where]
-            with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
-                np.divide(gain, self._epsilon, out=out, casting="same_kind")
-            np.putmask(out, out < UNDERFLOW[self.dtype], -np.inf)
-            np.exp(out, out=out)
-            total = out.sum(axis=1)
-            out /= total[:, None]
-            self.g[where] = -top - self._epsilon * np.log(total.astype(np.float64))
+        gain = self.f - block
+        top = gain.max(axis=1)
+        gain -= top[:, None]
+        out = np.empty(gain.shape, dtype=self.dtype)  # contiguous, which the rows of the kernel are not
+        with np.errstate(over="ignore"):  # overflow to minus infinity is an entry of 0
+            np.divide(gain, self._epsilon, out=out, casting="same_kind")
+        np.putmask(out, out < UNDERFLOW[self.dtype], -np.inf)
+        np.exp(out, out=out)
+        total = out.sum(axis=1, dtype=np.float64)
+        np.divide(out, total.astype(self.dtype)[:, None], out=self.matrix[rows])
+        self.g[rows] = -top - self._epsilon * np.log(total)
 
     def _blocks(self) -> Iterator[tuple[slice, np.ndarray]]:
         for rows in row_blocks(len(self.g), rows_per_block(len(self.f), PRODUCT_SIZE, most=SUM_LENGTH)):

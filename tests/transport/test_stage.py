@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 
-from otprop.transport.newton import conjugate_gradient, factorized
+from otprop.transport.stage import conjugate_gradient, factorized
 
 
 def newton_system(seed=0, density=1.0):
