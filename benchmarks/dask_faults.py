@@ -84,7 +84,7 @@ def worker_killed(source: Path, out: Path, task: str) -> bool:
 
 def client_killed(source: Path, out: Path) -> bool:
     """Whether a run ends, whose client is killed after every few files, with finished files untouched."""
-    command = [sys.executable, "-m", "otprop.cli", "label", str(source), "--target", "kind", "--ignore", "truth"]
+    command = [sys.executable, "-m", "otprop", "label", str(source), "--target", "kind", "--ignore", "truth"]
     command += ["--landmarks", str(LANDMARKS), "-o", str(out), "--quiet", "--jobs", "2"]
     done = out / "_otprop" / "done"
     finished: dict[str, int] = {}

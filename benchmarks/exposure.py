@@ -150,7 +150,7 @@ def make_inputs(folder: Path) -> None:
 def main() -> None:
     argument_parser(__doc__).parse_args()
     os.umask(0o022)
-    otprop = [sys.executable, "-m", "otprop.cli"]
+    otprop = [sys.executable, "-m", "otprop"]
     label = [*otprop, "label", "table.csv", "--target", "kind", "--quiet"]
     rows = []
     with tempfile.TemporaryDirectory() as name:

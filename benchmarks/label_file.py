@@ -92,7 +92,7 @@ def main() -> None:
         source = Path(scratch) / f"table.{options.format}"
         out, page = source.with_stem("labelled"), Path(scratch) / "page.html"
         subprocess.run([sys.executable, __file__, "--rows", str(options.rows), "--make", str(source)], check=True)
-        command = [sys.executable, "-m", "otprop.cli", "label", str(source), "--target", "region", "-o", str(out)]
+        command = [sys.executable, "-m", "otprop", "label", str(source), "--target", "region", "-o", str(out)]
         seconds, gigabytes = measured([*command, "--report", str(page)])
         line = {
             "rows": options.rows,

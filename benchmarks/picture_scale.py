@@ -59,7 +59,7 @@ def main() -> None:
             labels, cache = draw(folder, n), Path(place) / "cache"
             read = measured([sys.executable, "-c", READ, str(folder)], cache)
             words = ["label", str(folder), "--labels", str(labels), "-o", str(out), "--report", f"{place}/page.html"]
-            label = measured([sys.executable, "-m", "otprop.cli", *words, "--quiet"], cache)
+            label = measured([sys.executable, "-m", "otprop", *words, "--quiet"], cache)
         rows.append({"pictures": n})
         for step, found in (("read", read), ("label", label)):
             rows[-1] |= {f"{step}_{name}": round(value, 1) for name, value in found.items()}

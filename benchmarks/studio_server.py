@@ -58,7 +58,7 @@ class Server:
     """The command in a process of its own."""
 
     def __init__(self, path: Path, target: str, *more: str, port: int = 0) -> None:
-        command = [sys.executable, "-m", "otprop.cli", "studio", str(path), "--target", target, "--no-browser"]
+        command = [sys.executable, "-m", "otprop", "studio", str(path), "--target", target, "--no-browser"]
         self.started = perf_counter()
         self.process = subprocess.Popen(
             [*command, "--port", str(port), "--quiet", *more], stdout=subprocess.PIPE, text=True

@@ -39,7 +39,7 @@ from sklearn.ensemble import RandomForestClassifier
 import active
 from common import RESULTS, argument_parser, mean, run_missing, write_csv
 from otprop import OTP
-from otprop.evidence.dawid_skene import dawid_skene
+from otprop._votes import dawid_skene
 from votes_peers import PEERS, peer_labels
 
 TABLES = ("crx", "oj", "shelve", "titanic")

@@ -14,8 +14,7 @@ from __future__ import annotations
 import numpy as np
 
 from common import argument_parser, write_csv
-from otprop._votes import Votes
-from otprop.evidence.dawid_skene import dawid_skene
+from otprop._votes import Votes, dawid_skene
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.votes import VotesSource
 from votes import draw_labels, majority

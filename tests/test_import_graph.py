@@ -16,6 +16,7 @@ ROOT = Path(otprop.__file__).parent
 # package or root module: what it may import, beside itself
 ALLOWED: dict[str, set[str]] = {
     "_errors": set(),
+    "_optional": {"_errors"},
     "_validation": {"_errors"},
     "_saving": set(),
     "_progress": {"_errors"},
@@ -37,7 +38,7 @@ ALLOWED: dict[str, set[str]] = {
     },
     "model_selection": {"_labels"},
     "plotting": {"_errors", "_otp", "_paper_otp", "_validation"},
-    "files": {"_errors", "_validation"},
+    "files": {"_errors", "_optional", "_validation"},
     "table": {"_errors", "_progress", "_saving", "_validation", "files"},
     "labelling": {
         "_errors",
@@ -54,7 +55,17 @@ ALLOWED: dict[str, set[str]] = {
         "propagation",
         "table",
     },
-    "deep": {"_errors", "_labels", "_otp", "_paper_otp", "_progress", "_validation", "files", "propagation"},
+    "deep": {
+        "_errors",
+        "_labels",
+        "_optional",
+        "_otp",
+        "_paper_otp",
+        "_progress",
+        "_validation",
+        "files",
+        "propagation",
+    },
     "report": {"_errors", "_validation", "labelling", "propagation", "table"},
     "_predict": {"_validation", "files", "labelling", "table"},
     "_label_result": {

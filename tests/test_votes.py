@@ -11,8 +11,7 @@ import scipy.sparse as sp
 
 from otprop import OTP
 from otprop._validation import ParameterError
-from otprop._votes import judge_voters, read_votes
-from otprop.evidence.dawid_skene import dawid_skene
+from otprop._votes import dawid_skene, judge_voters, read_votes
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.votes import VotesSource
 

@@ -95,7 +95,7 @@ if __name__ == "__main__":
     "studio": f"""{TABLE}
 import subprocess, sys, urllib.request
 rows.to_csv("t.csv")
-command = [sys.executable, "-m", "otprop.cli", "studio", "t.csv", "--target", "kind", "--no-browser"]
+command = [sys.executable, "-m", "otprop", "studio", "t.csv", "--target", "kind", "--no-browser"]
 with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
     try:
         address = process.stdout.readline().strip()

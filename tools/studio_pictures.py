@@ -50,7 +50,7 @@ def studio_page(driver: Any) -> Iterator[Any]:
     chromium = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as folder:
         table = Path(shutil.copy(ROOT / "examples" / "orchard.csv", folder))
-        command = [sys.executable, "-m", "otprop.cli", "studio", str(table), "--target", "variety", "--no-browser"]
+        command = [sys.executable, "-m", "otprop", "studio", str(table), "--target", "variety", "--no-browser"]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
             assert server.stdout is not None

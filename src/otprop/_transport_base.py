@@ -16,11 +16,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from otprop._base import Propagator
 from otprop._errors import warn
-from otprop._labels import Labels
+from otprop._labels import Labels, class_balanced_weights, take_rows
 from otprop._progress import FitCancelledError, ProgressCallback, part_of
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.propagation.class_level import ClassLevelFit
-from otprop.propagation.pseudo_labels import class_balanced_weights, take_rows
 from otprop.propagation.rounds import Round
 from otprop.propagation.row_level import RowLevelFit
 

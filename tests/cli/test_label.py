@@ -24,7 +24,7 @@ from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_childre
 pytest.importorskip("pyarrow")
 
 FAST = ["--set", "evidence=None"]  # the geometry alone
-SCRIPT = [sys.executable, "-m", "otprop.cli"]
+SCRIPT = [sys.executable, "-m", "otprop"]
 
 
 def _label(path: Path, *more: str) -> int:

@@ -241,7 +241,7 @@ def test_quiet_commands_print_nothing_where_no_label_can_be_held_out(tmp_path: P
     """In a process of its own: pytest has handlers of its own for the log."""
     path = tmp_path / "in.csv"
     path.write_text("x,kind\n" + "".join(f"{n}.5,{'a' if n == 0 else 'b' if n == 29 else ''}\n" for n in range(30)))
-    command = [sys.executable, "-m", "otprop.cli", "label", str(path), "--target", "kind", "--quiet", *FAST]
+    command = [sys.executable, "-m", "otprop", "label", str(path), "--target", "kind", "--quiet", *FAST]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
 

@@ -11,7 +11,7 @@ import pytest
 
 pytest.importorskip("pyarrow")
 
-OTPROP = f"{shlex.quote(sys.executable)} -m otprop.cli"
+OTPROP = f"{shlex.quote(sys.executable)} -m otprop"
 OPTIONS = "--target kind --set evidence=None -o - --quiet"
 
 

@@ -26,7 +26,7 @@ for module in ("starlette", "uvicorn", "pyarrow"):
 @contextmanager
 def started(*arguments: str) -> Iterator[tuple[subprocess.Popen[str], str]]:
     """The command in a process of its own, and the address that it prints."""
-    command = [sys.executable, "-m", "otprop.cli", "studio", *arguments, "--no-browser"]
+    command = [sys.executable, "-m", "otprop", "studio", *arguments, "--no-browser"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

@@ -19,7 +19,7 @@ from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_childre
 
 pytest.importorskip("pyarrow")
 
-SCRIPT = [sys.executable, "-m", "otprop.cli"]
+SCRIPT = [sys.executable, "-m", "otprop"]
 QUICK = ["--target", "kind", "--set", "evidence=None"]
 ESCAPE, OVERRIDE = "\x1b[31mred\x1b[0m", "\u202eevil\u2066"
 

@@ -104,7 +104,7 @@ def test_a_worker_that_is_killed_changes_no_byte(folder, tmp_path, whole, proces
 
 def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(folder, tmp_path, whole):
     source, out = folder(LENGTHS), tmp_path / "out"
-    command = [sys.executable, "-m", "otprop.cli", "label", str(source), *OPTIONS, "-o", str(out), "--jobs", "1"]
+    command = [sys.executable, "-m", "otprop", "label", str(source), *OPTIONS, "-o", str(out), "--jobs", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     done = out / "_otprop" / "done"
     while not (done.is_dir() and any(done.glob("*.json"))):

@@ -16,12 +16,11 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from otprop._labels import Labels
+from otprop._labels import Labels, take_rows
 from otprop._otp import OTP
 from otprop.dask._cluster import keep_freed_memory
 from otprop.geometry.parallel import row_blocks
 from otprop.labelling.outcome import RowLabels
-from otprop.propagation.pseudo_labels import take_rows
 from otprop.propagation.rounds import certainty
 
 MAX_HASH = 2**64 - 1

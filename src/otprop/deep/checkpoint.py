@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from otprop._errors import OtpropError
-from otprop.deep._torch import import_extra, safetensors, torch
+from otprop._optional import import_optional, safetensors, torch
 from otprop.deep.fingerprint import Part, differences
 from otprop.files._errors import one_line
 from otprop.files.atomic import check_output, write_atomic
@@ -136,7 +136,7 @@ class CheckpointFolder:
     """
 
     def __init__(self, folder: str | PathLike[str], fingerprint: dict[str, Part]) -> None:
-        import_extra("safetensors.torch")  # fail before any work is done
+        import_optional("safetensors.torch", "deep")  # fail before any work is done
         self._folder, self._fingerprint = Path(folder), fingerprint
         with self._reporting():
             if self._folder.exists() and not self._folder.is_dir():
@@ -237,7 +237,7 @@ class CheckpointFolder:
 
 def _read(path: Path, tensors: bool = True) -> tuple[dict[str, str], dict[str, Any]]:
     """Header and tensors of a file, or the header alone."""
-    package = import_extra("safetensors")
+    package = import_optional("safetensors", "deep")
     if not path.is_file():
         raise CheckpointError(f"{path} is not a file. {DELETE}")
     try:

@@ -15,8 +15,8 @@ from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import encode_given_labels, row_weights
+from otprop._optional import nn, torch
 from otprop._validation import ParameterError, check_count, check_n_jobs, check_number, forget_fit
-from otprop.deep._torch import nn, torch
 from otprop.deep.networks import (
     CHANNELS_FIRST,
     SMALLEST_IMAGE,

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from otprop.deep._torch import nn, torch
+from otprop._optional import nn, torch
 
 LONGEST = 60  # characters of a value in a message
 PLAIN = (type(None), bool, int, float, complex, str, bytes, type(Ellipsis))

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import functional, nn, torch
 from otprop._validation import ParameterError
-from otprop.deep._torch import functional, nn, torch
 
 SMALLEST_IMAGE = 8  # pixels per side, enough for three poolings
 CHANNELS_FIRST = "Rows of shape {} look like images with channels last: give np.moveaxis(images, -1, 1)."

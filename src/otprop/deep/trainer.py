@@ -11,7 +11,7 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from otprop._labels import UNLABELED, Labels, class_list, class_numbers, encode_labels
+from otprop._labels import UNLABELED, Labels, class_balanced_weights, class_list, class_numbers, encode_labels
 from otprop._otp import OTP
 from otprop._paper_otp import PaperOTP
 from otprop._progress import ProgressCallback
@@ -30,7 +30,6 @@ from otprop.deep.training import (
     train,
     try_augmentation,
 )
-from otprop.propagation.pseudo_labels import class_balanced_weights
 from otprop.propagation.shares import check_prior
 
 logger = logging.getLogger("otprop")

@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import functional, nn, torch
 from otprop._validation import ParameterError
-from otprop.deep._torch import functional, nn, torch
 from otprop.deep.networks import capture_features, class_log_proba, first_line
 
 AVERAGE_DECAY = 0.99  # of the moving average of the weights, less in the first steps

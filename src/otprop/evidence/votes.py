@@ -8,9 +8,8 @@ import numpy as np
 from scipy.special import expit, gammaln, log_softmax, logsumexp, softmax
 
 from otprop._saving import saved_as
-from otprop._votes import SILENT, Votes
+from otprop._votes import SILENT, Votes, dawid_skene
 from otprop.evidence.base import SourceOutput, log_floored
-from otprop.evidence.dawid_skene import dawid_skene
 from otprop.evidence.held_out import HeldOut
 
 NAME = "votes"

@@ -9,11 +9,11 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import pa, pc
 from otprop.files._distinct import DistinctValues
 from otprop.files._errors import TableError, file_error
 from otprop.files._layout import Dialect
 from otprop.files._numbers import number_mask
-from otprop.files._optional import pa, pc
 
 Column = Sequence[Any] | np.ndarray
 _BLOCK = 100_000  # texts joined at once

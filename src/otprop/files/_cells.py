@@ -14,10 +14,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from otprop._errors import OtpropError
+from otprop._optional import import_optional, pa, pandas
 from otprop.files._arrow import Column
 from otprop.files._columnar import ArrowTable
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
-from otprop.files._optional import import_optional, pa, pandas
 from otprop.files._table import InputFile, free_name
 from otprop.files._writers import Writer
 

@@ -8,11 +8,11 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import feather, ipc, pa, pandas, parquet, pc
 from otprop.files._arrow import Column, fill_column, from_values, with_columns
 from otprop.files._errors import NoRowsError, TableError, file_error, one_line
 from otprop.files._limits import check_size
 from otprop.files._numbers import find_decimal
-from otprop.files._optional import feather, ipc, pa, pandas, parquet, pc
 from otprop.files._table import InputFile, Table, check_names
 from otprop.files._writers import Writer, columnar_writer, is_text
 

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from otprop._optional import pa, pc
 from otprop._validation import ParameterError
 from otprop.files._arrow import (
     FORMULA,
@@ -25,7 +26,6 @@ from otprop.files._encoding import Encoding, to_utf8
 from otprop.files._errors import NoRowsError, TableError, file_error
 from otprop.files._layout import Dialect, Layout, find_dialect, lay_out, refuse_comments, skip_blanks
 from otprop.files._numbers import find_decimal
-from otprop.files._optional import pa, pc
 from otprop.files._table import InputFile, Table
 from otprop.files._writers import Writer
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from otprop.files._optional import pa, pc
+from otprop._optional import pa, pc
 
 SPREADSHEET_ERRORS = ("#DIV/0!", "#VALUE!", "#REF!", "#NAME?", "#NUM!", "#NULL!")
 MISSING_MARKERS = (  # not "none", "NONE" or "na", which some files use as classes and categories

@@ -7,13 +7,13 @@ import warnings
 import zipfile
 from typing import Any, BinaryIO
 
+from otprop._optional import import_optional, openpyxl
 from otprop._validation import ParameterError, did_you_mean
 from otprop.files._arrow import Column
 from otprop.files._columnar import ArrowTable
 from otprop.files._distinct import SPREADSHEET_ERRORS
 from otprop.files._errors import TableError, file_error, listed, one_line
 from otprop.files._limits import check_workbook
-from otprop.files._optional import import_optional, openpyxl
 from otprop.files._table import InputFile
 from otprop.files._writers import Writer, check_sheet_size, set_cell, to_cell
 

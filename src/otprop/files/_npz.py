@@ -10,9 +10,9 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from otprop._optional import pa
 from otprop.files._arrow import Column
 from otprop.files._errors import TableError, file_error, listed, one_line
-from otprop.files._optional import pa
 from otprop.files._table import InputFile, Table, check_names
 from otprop.files._writers import Writer, to_array, write_array
 

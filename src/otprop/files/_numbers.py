@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import pa, pc
 from otprop.files._distinct import MISSING_NUMBERS, DistinctValues, ParsedColumn, Reading
-from otprop.files._optional import pa, pc
 
 _INTEGER = r"^[+-]?\d+$"
 _GROUPS = {".": [",", " ", "'", "\u2019", "\u00a0", "\u202f", "\u2009"]}  # thousands, by decimal sign

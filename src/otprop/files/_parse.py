@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
+from otprop._optional import pandas
 from otprop.files._distinct import SPREADSHEET_ERRORS, DistinctValues, ParsedColumn, Reading
 from otprop.files._errors import file_error
 from otprop.files._numbers import any_number, number_mask, numbers_like, read_numbers, strip
-from otprop.files._optional import pandas
 
 ISO = "ISO8601"
 _MONTHS = "jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec"

@@ -12,6 +12,7 @@ import zlib
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from otprop._optional import import_optional, pa
 from otprop._validation import ParameterError, check_count, did_you_mean
 from otprop.files._columnar import ColumnarTable
 from otprop.files._delimited import DelimitedTable
@@ -32,7 +33,6 @@ from otprop.files._label_studio import LabelStudioTable, is_label_studio
 from otprop.files._layout import find_dialect
 from otprop.files._limits import check_zip_size, size_limit, too_large
 from otprop.files._npz import NpzTable
-from otprop.files._optional import import_optional, pa
 from otprop.files._table import InputFile, Table
 
 CODECS = {b"\x1f\x8b": "gzip", b"\x28\xb5\x2f\xfd": "zstd"}  # by the first bytes

@@ -15,11 +15,11 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
+from otprop._optional import pandas
 from otprop.files._arrow import Column, fill_column, to_arrow, with_columns
 from otprop.files._distinct import Reading
 from otprop.files._errors import TableError, file_error, listed
 from otprop.files._formats import check_ending, check_format, format_of_name, refuse_url, same_ending
-from otprop.files._optional import pandas
 from otprop.files._parse import parse, parse_like, reading_of
 from otprop.files._writers import Writer, arrow_writer, write_output
 

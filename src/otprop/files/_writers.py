@@ -13,12 +13,12 @@ from typing import Any, BinaryIO, cast
 
 import numpy as np
 
+from otprop._optional import import_optional, ipc, openpyxl, pa, parquet
 from otprop.files._arrow import as_json, as_text, guard, lines, plain_text, to_cells
 from otprop.files._errors import TableError
 from otprop.files._formats import codec_of_name, format_of_name
 from otprop.files._layout import Dialect
 from otprop.files._limits import MAX_COLUMNS, MAX_ROWS
-from otprop.files._optional import import_optional, ipc, openpyxl, pa, parquet
 from otprop.files.atomic import write_atomic
 
 Writer = Callable[[BinaryIO], None]

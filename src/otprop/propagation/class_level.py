@@ -34,7 +34,7 @@ from otprop.propagation.error import (
     weighted_error,
     without_chosen,
 )
-from otprop.propagation.geometry import Geometry, build_geometry
+from otprop.propagation.geometry import Geometry, build_geometry, build_iterative_source, build_static_sources
 from otprop.propagation.novelty import Novelty
 from otprop.propagation.shares import (
     auto_strength,
@@ -44,7 +44,6 @@ from otprop.propagation.shares import (
     infer_shares,
     labeled_shares,
 )
-from otprop.propagation.sources import build_iterative_source, build_static_sources
 
 AUTO_ROUNDS = 20
 KNOWN_UNREACHED = 0.5  # required ratio of unreached held-out labels to unreached rows

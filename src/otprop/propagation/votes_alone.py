@@ -8,8 +8,7 @@ import numpy as np
 
 from otprop._labels import UNLABELED, Labels
 from otprop._progress import ProgressCallback
-from otprop._votes import SILENT, Votes
-from otprop.evidence.dawid_skene import dawid_skene
+from otprop._votes import SILENT, Votes, dawid_skene
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.config import ClassLevelConfig
 from otprop.propagation.geometry import Geometry

@@ -33,7 +33,7 @@ class RunningStudio:
     def __init__(
         self, path: Path, target: str, port: int = 0, more: Sequence[str] = (), *, quick: bool = False
     ) -> None:
-        command = [sys.executable, *(("-c", QUICK) if quick else ("-m", "otprop.cli")), "studio", str(path)]
+        command = [sys.executable, *(("-c", QUICK) if quick else ("-m", "otprop")), "studio", str(path)]
         command += ["--target", target, "--no-browser", "--port", str(port), *more]
         self._process = subprocess.Popen(
             command,

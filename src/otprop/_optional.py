@@ -1,4 +1,4 @@
-"""Optional dependencies, imported when they are first used."""
+"""Modules of the extras, imported when they are first used: `import otprop` and `import otprop.deep` need none."""
 
 from __future__ import annotations
 
@@ -7,6 +7,13 @@ from typing import Any
 
 from otprop._errors import install_command
 
+_USES = {
+    "files": "reading and writing tables",
+    "excel": "reading and writing Excel files",
+    "anndata": "reading and writing .h5ad files",
+    "deep": "otprop.deep",
+}
+
 
 def import_optional(module: str, extra: str = "files") -> Any:
     """Import a module of an extra, or raise an ImportError that says what to install."""
@@ -14,8 +21,7 @@ def import_optional(module: str, extra: str = "files") -> Any:
         return importlib.import_module(module)
     except ImportError:
         package = module.partition(".")[0]
-        what = {"files": "tables", "anndata": ".h5ad files"}.get(extra, f"{extra.capitalize()} files")
-        raise ImportError(f"reading and writing {what} needs {package}: {install_command(extra)}") from None
+        raise ImportError(f"{_USES[extra]} needs {package}: {install_command(extra)}") from None
 
 
 class OptionalModule:
@@ -35,3 +41,7 @@ feather: Any = OptionalModule("pyarrow.feather")
 parquet: Any = OptionalModule("pyarrow.parquet")
 pandas: Any = OptionalModule("pandas")
 openpyxl: Any = OptionalModule("openpyxl", "excel")
+torch: Any = OptionalModule("torch", "deep")
+nn: Any = OptionalModule("torch.nn", "deep")
+functional: Any = OptionalModule("torch.nn.functional", "deep")
+safetensors: Any = OptionalModule("safetensors.torch", "deep")
