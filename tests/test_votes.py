@@ -141,6 +141,9 @@ def test_votes_are_labels_of_any_type():
     assert (nullable.transduction_ == named.transduction_).all()
     marked = np.where(np.isnan(codes), -1, codes).astype(int)  # -1 is the marker of y
     assert (quick().fit(X, y, votes=marked).transduction_ == plain.transduction_).all()
+    unknown = pd.Series(np.where(y < 0, None, y), dtype="Int64")
+    by_na = quick().set_params(unlabeled=pd.NA).fit(X, unknown.astype(object), votes=codes[:, None])
+    assert (by_na.transduction_ == plain.transduction_).all()
 
 
 def test_voters_are_judged_by_the_labels_drawn_at_random():

@@ -252,7 +252,8 @@ def _objects(values: Any) -> np.ndarray:
 
 def _missing(column: np.ndarray, marker: Any = None) -> np.ndarray:
     """Where an entry is None, NaN, NaT, NA or the marker."""
-    return np.array([is_missing(value) or (type(marker) is not bool and value == marker) for value in column])
+    is_marked = not is_missing(marker) and type(marker) is not bool  # NA cannot be compared
+    return np.array([is_missing(value) or (is_marked and value == marker) for value in column], dtype=bool)
 
 
 def _as_classes(values: np.ndarray, classes: np.ndarray) -> Sequence[Any]:

@@ -120,6 +120,12 @@ def test_sheets_without_a_table_and_damaged_workbooks_are_refused():
             new.writestr(name, content[: len(content) // 2] if "sheet1" in name else content)
     with pytest.raises(TableError, match="is cut short or damaged"):
         read_table(io.BytesIO(out.getvalue()))
+    moved = bytearray(workbook(["a"], [1]).getvalue())
+    offset = moved.rfind(b"PK\x05\x06") + 16
+    directory = int.from_bytes(moved[offset : offset + 4], "little")
+    moved[offset : offset + 4] = (directory + 5).to_bytes(4, "little")  # members seem to begin before the file does
+    with pytest.raises(TableError, match="is cut short or damaged"):
+        read_table(io.BytesIO(bytes(moved)))
 
 
 def test_columns_without_a_name_get_one_and_empty_ones_are_none():

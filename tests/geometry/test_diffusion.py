@@ -182,6 +182,28 @@ def test_where_single_precision_fails_double_precision_goes_on(graph, monkeypatc
     assert_close_by_rows(result.values, expected, 3e-2)
 
 
+@pytest.mark.parametrize("weight", [1e-150, 1e-60, 1e150])
+def test_single_precision_is_not_tried_with_numbers_that_it_cannot_hold(weight):
+    W = line(200).tolil()
+    W[:, 100:] *= weight
+    W[100:] *= weight
+    sources = np.zeros((200, 2))
+    sources[0, 0] = sources[20, 1] = 1.0
+    loose = DiffusionGraph(W.tocsr()).solve(sources, 0.9, tol=3e-2)
+    assert loose.converged
+    assert_close_by_rows(loose.values, DiffusionGraph(W.tocsr()).solve(sources, 0.9).values, 3e-2)
+
+
+def test_start_in_single_precision_does_not_overflow_far_from_all_sources():
+    sources = np.zeros((1500, 2))
+    sources[0, 0] = sources[1, 1] = 1.0
+    graph = DiffusionGraph(line(1500))
+    start = np.full((1500, 2), 1e30, dtype=np.float32)
+    result = graph.solve(sources, 0.2, start=start, tol=3e-2)
+    assert result.converged
+    assert_close_by_rows(result.values[:50], graph.solve(sources, 0.2).values[:50], 3e-2)
+
+
 def test_narrow_values_stay_positive_where_a_label_reaches():
     sources = np.zeros((1500, 2))
     sources[0, 0] = sources[1, 1] = 1.0

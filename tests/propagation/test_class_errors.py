@@ -108,3 +108,17 @@ def test_class_errors_are_wider_with_groups(fitted: tuple[OTP, np.ndarray, np.nd
     grouped = OTP().fit(model._rows, y, groups=np.arange(600) // 9)
     for alone, apart in zip(model.class_errors()[:2], grouped.class_errors()[:2], strict=True):
         assert np.diff(apart.recall_range) > np.diff(alone.recall_range)
+
+
+@pytest.mark.parametrize("held_out", [0.2, float("nan")])
+def test_precision_and_recall_are_shares_within_their_ranges(held_out: float) -> None:
+    evidence = ErrorEvidence(held_out=held_out, doubt=0.2, unseen=0.0, n_labels=40, n_classes=2, n_rows=100)
+    rng = np.random.default_rng(0)
+    for _ in range(300):
+        expected = rng.choice([1e-3, 0.997, 1.78, 30, 93]) * rng.uniform(0.9, 1.0, 2)
+        n_labelled = np.maximum(np.round(expected), 1)
+        right = np.minimum(expected, n_labelled) * rng.choice([1e-9, 0.02, 1.0])
+        labels = judged(n_labels := int(rng.integers(1, 30)), int(rng.integers(n_labels + 1)))
+        for one in estimate_class_errors(CLASSES, np.array([expected, n_labelled, right]), *labels, evidence):
+            assert 0 <= one.precision_range[0] <= one.precision <= one.precision_range[1] <= 1
+            assert 0 <= one.recall_range[0] <= one.recall <= one.recall_range[1] <= 1

@@ -64,7 +64,9 @@ def check_workbook(data: bytes, origin: str) -> None:
             for member in archive.infolist():
                 with archive.open(member) as part:
                     scan.read(part)
-    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, NotImplementedError, RuntimeError):
+    except TableError:
+        raise
+    except (zipfile.BadZipFile, zipfile.LargeZipFile, zlib.error, EOFError, OSError, RuntimeError, ValueError):
         return  # openpyxl says what is wrong with it
 
 

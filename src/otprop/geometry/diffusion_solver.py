@@ -27,6 +27,7 @@ CHECK_INTERVAL = 3  # iterations between two computations of the error
 ROWS_PER_BLOCK = 10_000  # of a product, per thread
 COLUMNS_PER_BLOCK = 64  # right-hand sides solved for at once
 SINGLE_TOL = 1e-3  # from this tolerance on, single precision is enough, and takes half the time
+SINGLE_RANGE = 1e-15, 1e15  # of roots and values that stay far from the limits of single precision
 
 Columns = Callable[[slice], np.ndarray]  # the columns of a slice, with all rows
 
@@ -108,7 +109,9 @@ class DiffusionSystem:
         Single precision is tried first if it may be enough for the tolerance.
         """
         iterations = 0
-        if tol >= SINGLE_TOL:
+        least, most = SINGLE_RANGE
+        largest = max(self.roots.max(), rhs.max(), 0.0 if values is None else values.max())
+        if tol >= SINGLE_TOL and self.roots.min() >= least and largest <= most:
             single = rhs.astype(np.float32)
             values, iterations, error = self._single.iterate(single, values, tol, floor, max_iter, reference, n_groups)
             if error <= tol:
@@ -212,7 +215,10 @@ class DiffusionSystem:
             return float("inf")
         grouped = np.abs(residual).reshape(len(residual), base.shape[1], -1)
         worst = reduce(np.maximum, np.moveaxis(grouped, 2, 0))  # faster than a maximum over a short axis
-        return float((worst / (roots * np.maximum(base, floor * largest))).max()) / (1.0 - self.strength)
+        least = np.finfo(worst.dtype).tiny  # tiny values times tiny roots may underflow
+        return float((worst / np.maximum(roots * np.maximum(base, floor * largest), least)).max()) / (
+            1.0 - self.strength
+        )
 
 
 def solve_columns(
@@ -292,7 +298,7 @@ def _solve_by_levels(
             break
         found, count, error = part.solve(
             rhs / unit,
-            None if start is None else start[rows] / max(unit, MIN_POTENTIAL),
+            None if start is None else np.divide(start[rows], max(unit, MIN_POTENTIAL), dtype=np.float64),
             tol=tol,
             floor=floor,
             max_iter=max_iter,

@@ -118,12 +118,13 @@ def estimate_class_errors(
         weights = judged.weights[of]
         n_labels = effective_number(weights) * judged.worth * LABEL_WORTH if weights.any() else 0.0
         rate = float(weights @ right[of] / weights.sum()) if n_labels else share
-        expected = (PRIOR_LABELS * share + n_labels * rate) / (PRIOR_LABELS + n_labels)
+        expected = min((PRIOR_LABELS * share + n_labels * rate) / (PRIOR_LABELS + n_labels), 1.0)
         if implied is not None:
             expected = (expected + min(implied, 1.0)) / 2.0
         concentration = 1.0 / (1.0 / (prior + n_labels) + 1.0 / most) if known else 0.0
         low, high = error_interval(1.0 - expected, concentration, n_rows)
-        return expected, (0.0 if expected * concentration < 1.0 else 1.0 - high, 1.0 - low)
+        low, high = 0.0 if expected * concentration < 1.0 else 1.0 - high, 1.0 - low
+        return expected, (min(low, expected), max(high, expected))  # rounding may put it outside
 
     errors = []
     for code, (n_expected, n_labelled, n_right) in enumerate(counts.T):
@@ -135,7 +136,7 @@ def estimate_class_errors(
             own, n_rows = judged.codes == code, max(n_expected, 1.0)
             implied = (
                 precision * n_labelled / n_expected
-            )  # labels that are right: recall and precision must agree on them
+            )  # recall and precision must agree on the labels that are right
             recall, recall_range = judge(own, n_right / n_expected, n_rows, RECALL_CONCENTRATION, implied)
         elif n_expected > 0:
             recall, recall_range = 0.0, (0.0, 0.0)  # no row was labelled so
