@@ -201,6 +201,7 @@ def test_fit_without_votes_has_no_voters():
         (5, "votes must be a table of labels, one column per voter; got int"),
         (sp.csr_array((240, 1)), "votes must be a table of labels, one column per voter; got csr_array"),
         (pd.DataFrame(np.zeros((240, 2)), columns=["llm", "llm"]), "votes have more than one column 'llm'"),
+        (pd.DataFrame({"llm": [None, [0]] * 120}), "votes of llm hold a list in row 1; give one label per row"),
     ],
 )
 def test_fit_refuses_votes_it_cannot_use(votes, message):

@@ -186,12 +186,23 @@ def voter_columns(votes: Any, n_rows: int) -> list[tuple[str, np.ndarray | Proba
         )
     for name, column in columns:
         n_given = len(column.values if isinstance(column, ProbabilityVotes) else column)
+        if not isinstance(column, ProbabilityVotes):
+            _refuse_collections(name, column)
         if n_given != n_rows:
             of = f"of {name} " if isinstance(votes, Mapping) else ""
             raise ParameterError(
                 "votes", f"{of}have {n_given} rows, and X has {n_rows}. Give one row of votes per row."
             )
     return columns
+
+
+def _refuse_collections(name: str, column: np.ndarray) -> None:
+    """A list or a dict in a cell is not a label."""
+    for row, value in enumerate(column):
+        if getattr(value, "__hash__", None) is None:
+            raise ParameterError(
+                "votes", f"of {name} hold a {type(value).__name__} in row {row}; give one label per row, or None."
+            )
 
 
 def _one_voter(name: str, given: Any) -> np.ndarray | ProbabilityVotes:
