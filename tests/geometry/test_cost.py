@@ -7,7 +7,7 @@ import pytest
 from sklearn.metrics import pairwise_distances
 
 import otprop.geometry.cost
-from otprop.geometry.cost import RowCost, cost_summary
+from otprop.geometry.cost import ArrayCost, RowCost, cost_summary
 from otprop.geometry.pairwise import MatrixCost
 
 
@@ -99,3 +99,24 @@ def test_the_nearest_row_of_every_row_and_the_mean_cost_are_found(matrix):
     np.testing.assert_array_equal(of_targets, matrix[10:, :10].min(axis=1))
     np.testing.assert_array_equal(of_sources, matrix[10:, :10].min(axis=0))
     assert mean == pytest.approx(matrix[10:, :10].mean())
+
+
+def test_extreme_costs_are_not_narrowed_to_float32():
+    for size in (1e-35, 1e37):
+        matrix = np.full((6, 6), size)
+        cost = RowCost(MatrixCost(matrix), np.arange(3, 6), np.arange(3), float32_below=np.inf)
+        (block,) = [block for _, block in cost.blocks()]
+        assert np.isfinite(block).all()
+        np.testing.assert_allclose(block * cost.pairs.scale, matrix[3:, :3], rtol=1e-7)
+        array = RowCost(_Unscaled(matrix), np.arange(3, 6), np.arange(3), float32_below=size)
+        assert {block.dtype for _, block in array.blocks()} == {np.dtype(np.float64)}
+
+
+class _Unscaled(MatrixCost):
+    def __init__(self, matrix):
+        self.matrix = matrix
+
+
+def test_the_mean_of_the_largest_costs_does_not_overflow():
+    _, _, mean = cost_summary(ArrayCost(np.full((50, 4), 1e308)))
+    assert mean == pytest.approx(1e308)

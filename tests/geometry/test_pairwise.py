@@ -7,8 +7,8 @@ import pytest
 import scipy.sparse as sp
 from sklearn.metrics import pairwise_distances
 
-from otprop.geometry.pairwise import METRICS, EuclideanCost, make_pairwise_cost
-from otprop.geometry.row_matching import first_of_each, row_keys
+from otprop import PaperOTP
+from otprop.geometry.pairwise import METRICS, EuclideanCost, MatrixCost, in_user_units, make_pairwise_cost
 
 
 @pytest.fixture
@@ -63,11 +63,20 @@ def test_the_largest_floats_do_not_overflow():
     assert costs[0, 0] == pytest.approx(costs[0, 1])
 
 
-@pytest.mark.parametrize("make", [np.array, sp.csr_array], ids=["dense", "sparse"])
-def test_identical_rows_are_recognised(make):
-    rows = make([[1.0, 0.0], [0.0, 2.0], [1.0, -0.0], [0.0, 2.0], [1.0, 1.0]])
-    keys = list(row_keys(rows))
-    assert keys[0] == keys[2]
-    assert keys[1] == keys[3]
-    assert len(set(keys)) == 3
-    assert first_of_each(rows).tolist() == [0, 1, 4]
+def test_a_scale_converts_to_user_units_without_overflow():
+    assert in_user_units(3.0, 2.0) == 6.0
+    assert in_user_units(3.0, 1e308) == np.finfo(float).max
+    assert 0 < in_user_units(1e-10, 1e-320) < 1e-300
+
+
+def test_new_costs_far_above_the_training_costs_are_bounded():
+    matrix = np.full((3, 3), 1e-300)
+    block = MatrixCost(matrix).columns(np.arange(3), np.full((1, 3), 1e300))(np.arange(1))
+    assert np.isfinite(block).all()
+
+
+def test_sparse_rows_far_from_all_others_have_finite_costs():
+    pairs = make_pairwise_cost(sp.csr_array(np.eye(3)), "sqeuclidean")
+    assert np.isfinite(pairs.columns(np.arange(3), sp.csr_array([[1e300, 0.0, 1e300]]))(np.arange(1))).all()
+    model = PaperOTP().fit(sp.csr_array(np.eye(3)), np.array([0, -1, -1]))
+    np.testing.assert_array_equal(model.predict_proba(sp.csr_array([[1e300, 0.0, 1e300]])), [[1.0]])

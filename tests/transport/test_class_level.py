@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-from itertools import pairwise
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -12,20 +9,9 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog, minimize
 from scipy.special import logsumexp, softmax
 
-from otprop.transport import row_sums
-from otprop.transport.class_level import owed_masses, solve_classes, solve_rows
-from otprop.transport.class_solver import RELAXED, ClassDual
-from otprop.transport.row_sums import LocalRows
-
-
-def problem(n_rows, n_classes, seed=0, scale=3.0, weights="uniform", holes=0.0):
-    """Logits, masses of the classes and masses of the rows (summing to one)."""
-    rng = np.random.default_rng(seed)
-    logits = scale * rng.normal(size=(n_rows, n_classes))
-    logits[rng.random(logits.shape) < holes] = -np.inf
-    q = rng.dirichlet(np.full(n_classes, 2.0)) + 1e-3
-    b = np.ones(n_rows) if weights == "uniform" else 10 ** rng.uniform(-3, 0, n_rows)
-    return logits, q / q.sum(), b / b.sum()
+from otprop.transport.class_level import owed_masses, solve_classes
+from otprop.transport.class_solver import RELAXED
+from tests.transport.problems import class_problem, missed, shipped
 
 
 def sinkhorn_shares(logits, q, strength, b, n_iter):
@@ -37,36 +23,11 @@ def sinkhorn_shares(logits, q, strength, b, n_iter):
     return softmax(h + logits, axis=1)
 
 
-def shipped(transport, logits, b):
-    reached = transport.reached(logits)
-    return b[reached] @ transport.shares(logits)[reached]
-
-
-def missed(transport, logits, q, b):
-    """The L1 error of the class marginal of the plan that is returned, at unit mass, by its definition."""
-    m = shipped(transport, logits, b) / b[transport.reached(logits)].sum()
-    q = q / q.sum()
-    asked = q if transport.strength == 1 else q * np.exp(-transport.h * (1 - transport.strength) / transport.strength)
-    return np.abs(m - asked).sum()
-
-
 def most_shipped(logits, q, b):
     """The largest mass that can be shipped within both marginals, by linear programming."""
     rows, classes = np.nonzero(logits > -np.inf)
     limits = np.vstack([rows == j for j in range(len(b))] + [classes == k for k in range(len(q))])
     return -linprog(-np.ones(len(rows)), A_ub=limits.astype(float), b_ub=np.concatenate([b, q])).fun
-
-
-class PartedRows:
-    """Rows in three places; what is asked of them travels as bytes."""
-
-    def __init__(self, logits, masses):
-        cuts = [0, len(logits) // 5, len(logits) // 2, len(logits)]
-        self._places = [LocalRows(logits[i:j], masses[i:j]) for i, j in pairwise(cuts)]
-
-    def sum(self, function):
-        answers = [place.sum(pickle.loads(pickle.dumps(function))) for place in self._places]
-        return tuple(np.sum(parts, axis=0) for parts in zip(*answers, strict=True))
 
 
 # What the plan is
@@ -75,7 +36,7 @@ class PartedRows:
 @pytest.mark.parametrize("weights", ["uniform", "uneven"])
 @pytest.mark.parametrize("strength", [0.1, 0.5, 0.9, 0.99, 1.0])
 def test_the_plan_is_the_fixed_point_of_sinkhorns_shrunk_iteration(strength, weights):
-    logits, q, b = problem(30, 4, scale=1.5, weights=weights)
+    logits, q, b = class_problem(30, 4, scale=1.5, weights=weights)
     transport = solve_classes(logits, q, strength, row_masses=b)
     assert transport.converged
     expected = sinkhorn_shares(logits, q, strength, b, n_iter=1500)
@@ -84,7 +45,7 @@ def test_the_plan_is_the_fixed_point_of_sinkhorns_shrunk_iteration(strength, wei
 
 @pytest.mark.parametrize("strength", [0.3, 0.8])
 def test_the_potentials_minimise_the_dual(strength):
-    logits, q, b = problem(40, 4, weights="uneven")
+    logits, q, b = class_problem(40, 4, weights="uneven")
     rho = strength / (1 - strength)
 
     def dual(h):
@@ -96,7 +57,7 @@ def test_the_potentials_minimise_the_dual(strength):
 
 
 def test_the_plan_minimises_cost_less_entropy_plus_penalty():
-    logits, q, b = problem(30, 4)
+    logits, q, b = class_problem(30, 4)
     rho = 0.7 / 0.3
     shares = solve_classes(logits, q, 0.7).shares(logits)
 
@@ -111,7 +72,7 @@ def test_the_plan_minimises_cost_less_entropy_plus_penalty():
 
 
 def test_strength_zero_is_the_kernel_vote():
-    logits, q, b = problem(50, 4, holes=0.2, seed=3)
+    logits, q, b = class_problem(50, 4, holes=0.2, seed=3)
     transport = solve_classes(logits, q, 0.0)
     assert transport.converged
     assert transport.iterations == 0
@@ -123,7 +84,7 @@ def test_strength_zero_is_the_kernel_vote():
 
 @pytest.mark.parametrize("weights", ["uniform", "uneven"])
 def test_strength_one_ships_exactly_what_is_asked(weights):
-    logits, q, b = problem(200, 7, scale=8.0, weights=weights)
+    logits, q, b = class_problem(200, 7, scale=8.0, weights=weights)
     transport = solve_classes(logits, q, 1.0, row_masses=b)
     assert transport.converged
     assert transport.feasible
@@ -132,13 +93,13 @@ def test_strength_one_ships_exactly_what_is_asked(weights):
 
 
 def test_between_the_two_a_class_ships_its_share_times_a_power_of_its_potential():
-    logits, q, b = problem(100, 5)
+    logits, q, b = class_problem(100, 5)
     transport = solve_classes(logits, q, 0.6, tol=1e-13)
     np.testing.assert_allclose(b @ transport.shares(logits), q * np.exp(-transport.h / 1.5), rtol=1e-9)
 
 
 def test_the_stronger_the_nearer_to_what_is_asked():
-    logits, q, b = problem(80, 6, scale=6.0)
+    logits, q, b = class_problem(80, 6, scale=6.0)
     divergence = []
     for strength in (0.0, 1e-6, 0.1, 0.5, 0.9, 0.99, 0.9999, 0.999999):
         m = shipped(solve_classes(logits, q, strength), logits, b)
@@ -148,44 +109,21 @@ def test_the_stronger_the_nearer_to_what_is_asked():
 
 
 def test_new_rows_are_answered_for_with_the_same_potentials():
-    logits, q, _ = problem(50, 4)
+    logits, q, _ = class_problem(50, 4)
     transport = solve_classes(logits, q, 0.5)
     new = np.random.default_rng(9).normal(size=(3, 4))
     np.testing.assert_allclose(transport.shares(new), softmax(new + transport.h, axis=1))
 
 
-@pytest.mark.parametrize("temperature", [1.0, 3.0])
-@pytest.mark.parametrize("strength", [0.3, 0.9, 1.0])
-def test_the_dual_has_the_value_and_the_gradient_of_its_definition(strength, temperature):
-    logits, q, b = problem(40, 4, weights="uneven")
-    rho = strength / (1 - strength) / temperature if strength < 1 else np.inf
-    dual = ClassDual(LocalRows(logits, b), 1.0, np.ones(4, dtype=bool), q, 1.0, strength)
-    dual = dual.at_temperature(temperature)
-    h = np.random.default_rng(2).normal(size=4)
-
-    def value(h):
-        penalty = rho * logsumexp(-h / rho, b=q) if strength < 1 else -q @ h
-        return b @ logsumexp(h + logits / temperature, axis=1) + penalty
-
-    point = dual.evaluate(h)
-    assert point.value == pytest.approx(value(h), rel=1e-12)
-    slopes = [(value(h + step) - value(h - step)) / 2e-5 for step in 1e-5 * np.eye(4)]
-    np.testing.assert_allclose(point.gradient, slopes, atol=1e-8)
-    shares = softmax(h + logits / temperature, axis=1)
-    np.testing.assert_allclose(point.overlap, (shares * b[:, None]).T @ shares, atol=1e-12)
-    np.testing.assert_allclose(np.exp(point.log_ratio), np.exp(point.log_w) / point.m)
-    assert np.exp(point.log_w).sum() == pytest.approx(1.0)
-
-
 def test_a_class_without_mass_still_votes_at_strength_zero():
-    logits, q, _ = problem(20, 3)
+    logits, q, _ = class_problem(20, 3)
     q[1] = 0.0
     np.testing.assert_allclose(solve_classes(logits, q, 0.0).shares(logits), softmax(logits, axis=1))
 
 
 @pytest.mark.parametrize("strength", [0.2, 0.5, 0.9])
 def test_the_potentials_refer_to_all_masses_where_a_class_reaches_no_row(strength):
-    logits, q, b = problem(30, 4, weights="uneven")
+    logits, q, b = class_problem(30, 4, weights="uneven")
     logits[:, 3] = -np.inf
     transport = solve_classes(logits, q, strength, row_masses=3 * b, tol=1e-13)
     assert transport.converged
@@ -197,73 +135,8 @@ def test_the_potentials_refer_to_all_masses_where_a_class_reaches_no_row(strengt
 # What it promises
 
 
-def test_reported_errors_are_those_of_the_plan_however_far_it_got():
-    logits, q, b = problem(70, 6, scale=40.0, weights="uneven")
-    for strength in (0.5, 0.999, 1.0):
-        for max_iter in (1, 2, 4, 100):
-            transport = solve_classes(logits, q, strength, row_masses=b, max_iter=max_iter)
-            assert transport.iterations <= max_iter
-            assert transport.source_error == pytest.approx(missed(transport, logits, q, b), rel=1e-6, abs=1e-12)
-            assert transport.target_error < 1e-12
-            assert transport.converged == (transport.source_error <= 1e-9)
-            np.testing.assert_allclose(transport.class_masses, shipped(transport, logits, b), atol=1e-12)
-        assert transport.converged
-
-
-def test_a_warm_start_takes_fewer_steps():
-    logits, q, _ = problem(500, 8, scale=6.0)
-    cold = solve_classes(logits, q, 0.9)
-    again = solve_classes(logits, q, 0.9, start=cold.h)
-    near = solve_classes(logits, q * np.linspace(0.99, 1.01, 8), 0.9, start=cold.h)
-    assert again.iterations == 0
-    assert near.iterations < cold.iterations
-    np.testing.assert_allclose(again.shares(logits), cold.shares(logits), atol=1e-9)
-
-
-@pytest.mark.parametrize("strength", [0.0, 0.4, 1.0])
-def test_a_start_from_nonsense_gets_there_too(strength):
-    logits, q, _ = problem(100, 4)
-    transport = solve_classes(logits, q, strength, start=np.array([1e6, -np.inf, np.inf, -1e3]))
-    assert transport.converged
-    np.testing.assert_allclose(transport.shares(logits), solve_classes(logits, q, strength).shares(logits), atol=1e-8)
-
-
-@pytest.mark.parametrize("holes", [0.0, 0.3])
-@pytest.mark.parametrize("strength", [0.0, 0.5, 0.99, 1.0])
-def test_rows_in_several_places_give_the_same_answer(strength, holes):
-    logits, q, b = problem(300, 6, scale=5.0, weights="uneven", holes=holes)
-    here, there = (solve_rows(rows(logits, b), q, strength) for rows in (LocalRows, PartedRows))
-    assert here.converged
-    assert here.iterations == there.iterations
-    np.testing.assert_allclose(there.h, here.h, rtol=1e-12, atol=1e-12)
-    np.testing.assert_allclose(there.class_masses, here.class_masses, rtol=1e-12)
-
-
-def test_rows_in_several_places_agree_on_what_is_not_feasible():
-    logits = np.where(np.arange(40)[:, None] < 30, [0.0, 0.0, -np.inf], [-np.inf, -np.inf, 0.0])
-    transport = solve_rows(PartedRows(logits, np.full(40, 1 / 40)), np.array([0.5, 0.1, 0.4]), 1.0)
-    assert not transport.feasible
-    assert transport.converged
-
-
-@pytest.mark.parametrize("n_classes", [2, 10, 100])
-def test_rows_are_summed_over_in_blocks_of_bounded_size(n_classes):
-    n_rows = 50_000 if n_classes < 100 else 25_000
-    sizes = []
-
-    def count(logits, masses):
-        sizes.append(logits.size)
-        return np.array(masses.sum()), logits.sum(axis=0)
-
-    total, ones = LocalRows(np.ones((n_rows, n_classes), dtype=np.float32), np.ones(n_rows)).sum(count)
-    assert total == n_rows
-    assert (ones == n_rows).all()
-    assert len(sizes) > 1
-    assert 8 * max(sizes) <= row_sums.LARGE_BLOCK_BYTES
-
-
 def test_single_precision_logits_are_solved_in_double_precision():
-    logits, q, _ = problem(100, 5)
+    logits, q, _ = class_problem(100, 5)
     single = logits.astype(np.float32)
     ours, theirs = (solve_classes(values, q, 1.0) for values in (single, single.astype(np.float64)))
     assert ours.shares(single).dtype == np.float64
@@ -271,7 +144,7 @@ def test_single_precision_logits_are_solved_in_double_precision():
 
 
 def test_masses_may_come_in_any_unit():
-    logits, q, b = problem(40, 4, weights="uneven")
+    logits, q, b = class_problem(40, 4, weights="uneven")
     plain = solve_classes(logits, q, 0.7, row_masses=b)
     for unit in (1e-300, 1e300):
         other = solve_classes(logits, q * unit, 0.7, row_masses=b * unit)
@@ -285,7 +158,7 @@ def test_masses_may_come_in_any_unit():
 @pytest.mark.parametrize("strength", [1e-100, 1e-9, 0.5, 0.999999, 1.0])
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e3, 1e6])
 def test_any_range_of_logits_and_any_strength_is_solved(scale, strength):
-    logits, q, b = problem(60, 8, scale=scale, weights="uneven")
+    logits, q, b = class_problem(60, 8, scale=scale, weights="uneven")
     transport = solve_classes(logits, q, strength, row_masses=b)
     assert transport.converged
     assert missed(transport, logits, q, b) <= 1e-9
@@ -293,7 +166,7 @@ def test_any_range_of_logits_and_any_strength_is_solved(scale, strength):
 
 @pytest.mark.parametrize("strength", [0.2, 0.9, 1.0])
 def test_extremely_unbalanced_masses_are_shipped(strength):
-    logits, _, _ = problem(50, 4)
+    logits, _, _ = class_problem(50, 4)
     q, b = np.array([1.0, 1e-6, 1e-12, 1e-300]), np.full(50, 1 / 50)
     transport = solve_classes(logits, q, strength)
     assert transport.converged
@@ -305,7 +178,7 @@ def test_extremely_unbalanced_masses_are_shipped(strength):
 
 @pytest.mark.parametrize("strength", [0.5, 1.0])
 def test_a_class_without_mass_gets_nothing(strength):
-    logits, q, _ = problem(30, 4)
+    logits, q, _ = class_problem(30, 4)
     q[2] = 0.0
     transport = solve_classes(logits, q, strength)
     assert transport.converged
@@ -317,7 +190,7 @@ def test_a_class_without_mass_gets_nothing(strength):
 
 @pytest.mark.parametrize("strength", [0.0, 0.5, 1.0])
 def test_rows_that_no_class_reaches_get_the_prior_and_count_for_nothing(strength):
-    logits, q, _ = problem(30, 3)
+    logits, q, _ = class_problem(30, 3)
     with_lost = np.vstack([logits, np.full((5, 3), -np.inf)])
     transport, without = solve_classes(with_lost, q, strength), solve_classes(logits, q, strength)
     assert transport.converged
@@ -337,7 +210,7 @@ def test_a_row_reached_only_by_a_class_without_mass_is_not_reached():
 
 
 def test_a_class_that_reaches_no_row_is_left_out():
-    logits, q, _ = problem(30, 4)
+    logits, q, _ = class_problem(30, 4)
     without = solve_classes(logits[:, :3], q[:3], 0.5)
     logits[:, 3] = -np.inf
     transport = solve_classes(logits, q, 0.5)
@@ -377,7 +250,7 @@ def test_without_rows_or_where_none_is_reached_there_is_nothing_to_ship(n_rows, 
 
 
 def test_a_thousand_classes_are_solved():
-    logits, q, b = problem(50, 1000)
+    logits, q, b = class_problem(50, 1000)
     transport = solve_classes(logits, q, 0.5)
     assert transport.converged
     assert missed(transport, logits, q, b) <= 1e-9
@@ -394,7 +267,7 @@ def test_a_thousand_classes_are_solved():
     strength=st.one_of(st.floats(0, 1), st.sampled_from([0.0, 0.999999, 1.0])),
 )
 def test_any_problem_is_solved(n_rows, n_classes, seed, exponent, holes, weights, strength):
-    logits, q, b = problem(n_rows, n_classes, seed, 10.0**exponent, weights, holes)
+    logits, q, b = class_problem(n_rows, n_classes, seed, 10.0**exponent, weights, holes)
     transport = solve_classes(logits, q, strength, row_masses=b)
     shares = transport.shares(logits)
     assert transport.converged
