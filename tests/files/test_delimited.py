@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import csv
 import io
-import pickle
 
 import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from otprop._validation import ParameterError
-from otprop.files import TableError, check_reading, read_table
+from otprop.files import TableError, check_reading
+from tests.files.tables import table_of, written
 
 SPECIAL = [
     "007",
@@ -39,21 +39,11 @@ LATIN = st.text(st.characters(min_codepoint=32, max_codepoint=255, exclude_chara
 )
 
 
-def table_of(data: bytes, **options):
-    return read_table(io.BytesIO(data), **options)
-
-
 def table_or_complaint(data: bytes):
     try:
         return table_of(data), ""
     except TableError as error:
         return None, str(error)
-
-
-def written(table, added=None, fill=None, **options) -> bytes:
-    out = io.BytesIO()
-    table.write(out, added or {}, fill, **options)
-    return out.getvalue()
 
 
 def cell_as_written(draw, text, delimiter, quote):
@@ -187,18 +177,6 @@ def test_any_bytes_are_a_table_or_an_error_in_one_line(data):
         assert written(table) == data
 
 
-@pytest.mark.parametrize("delimiter", [",", ";", "\t", "|", " "])
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_the_delimiter_is_found_out(delimiter, end):
-    lines = [["id", "price", "text"], ["1", "2.5", '"one, two; three|four"'], ["2", "3.5", "x"]]
-    data = end.join(delimiter.join(line) for line in lines).encode()
-    table = table_of(data)
-    assert table.names == ["id", "price", "text"]
-    assert table.cells("text").tolist() == ["one, two; three|four", "x"]
-    assert table.kind == ("tsv" if delimiter == "\t" else "csv")
-    assert not any("blank lines" in note for note in table.notes)
-
-
 def test_decimal_commas_are_found_out_and_used_for_new_numbers():
     table = table_of(b"a;b\n1,5;x\n2,25;\n")
     assert "decimal sign ','" in table.notes
@@ -207,75 +185,11 @@ def test_decimal_commas_are_found_out_and_used_for_new_numbers():
     assert written(table, {"p": [0.5, 1.0]}) == b"a;b;p\n1,5;x;0,5\n2,25;;1,0\n"
 
 
-def test_quotes_inside_of_cells_are_text():
-    data = b'size,what\n5" pipe,a\n3","b, c"\n"x""y" z,"d"\n'
-    table = table_of(data)
-    assert table.cells("size").tolist() == ['5" pipe', '3"', 'x"y z']
-    assert table.cells("what").tolist() == ["a", "b, c", "d"]
-    assert written(table, {"n": [1, 2, 3]}) == b'size,what,n\n5" pipe,a,1\n3","b, c",2\n"x""y" z,"d",3\n'
-
-
-def test_quotes_may_mean_nothing():
-    table = table_of(b'a,b\n"x,2\n', quote="")
-    assert table.cells("a").tolist() == ['"x']
-    assert written(table, {"c": ['"']}) == b'a,b,c\n"x,2,"\n'
-    with pytest.raises(TableError, match="'p,q' cannot be written without quotes"):
-        written(table, {"c": ["p,q"]})
-
-
-def test_blanks_after_the_delimiters_belong_to_no_cell():
-    table = table_of(b'a, b\n1, "x, y"\n2, z\n')
-    assert table.names == ["a", "b"]
-    assert table.cells("b").tolist() == ["x, y", "z"]
-    assert written(table, {"c": ["p", "q, r"]}) == b'a, b, c\n1, "x, y", p\n2, z, "q, r"\n'
-
-
-def test_blank_lines_are_no_rows_and_stay():
-    table = table_of(b"\na,b\n\n1,2\n  \n3,4\n\n\n")
-    assert table.n_rows == 2
-    assert "5 blank lines, kept as they are" in table.notes
-    assert written(table, {"c": [5, 6]}) == b"\na,b,c\n\n1,2,5\n  \n3,4,6\n\n\n"
-
-
-def test_the_line_with_which_excel_names_the_delimiter_stays():
-    table = table_of(b"sep=|\r\na|b,c\r\n1|2\r\n")
-    assert table.names == ["a", "b,c"]
-    assert written(table, {"d": ["x"]}) == b"sep=|\r\na|b,c|d\r\n1|2|x\r\n"
-
-
-def test_a_latin_file_is_read_and_written_as_such():
-    table = table_of("name,y\nMüller,a\nCafé,\n".encode("cp1252"))
-    assert any("cp1252" in note and "line 2" in note for note in table.notes)
-    assert table.cells("name").tolist() == ["Müller", "Café"]
-    assert written(table, fill=("y", [None, "ö"])) == "name,y\nMüller,a\nCafé,ö\n".encode("cp1252")
-    with pytest.raises(TableError, match=r"'ž' cannot be written in cp1252|'日' cannot be written in cp1252"):
-        table.write(io.BytesIO(), {"z": ["日", "a"]})
-
-
 def test_a_column_without_a_name_gets_one_and_keeps_its_blank_header():
     table = table_of(b",a,\n1,2,3\n")
     assert table.names == ["column 1", "a", "column 3"]
     assert "columns without a name are called column 1, column 3" in table.notes
     assert written(table, {"b": [1]}) == b",a,,b\n1,2,3,1\n"
-
-
-def test_excel_safe_guards_text_and_leaves_numbers():
-    data = b'a,b,=h\n-5,=1+1,x\n"+4","@cmd",-x\n1,"=HYPERLINK(""u"")",y\n'
-    out = written(table_of(data), {"c": ["=2", "ok", None], "d": [-1.5, 2.0, 0.5]}, excel_safe=True)
-    rows = list(csv.reader(io.StringIO(out.decode())))
-    assert rows == [
-        ["a", "b", "'=h", "c", "d"],
-        ["-5", "'=1+1", "x", "'=2", "-1.5"],
-        ["+4", "'@cmd", "'-x", "ok", "2.0"],
-        ["1", '\'=HYPERLINK("u")', "y", "", "0.5"],
-    ]
-    assert out.startswith(b"a,b,'=h,c,d\n-5,")
-    assert b'"+4",' in out
-
-
-def test_excel_safe_does_not_guard_a_filled_cell_twice():
-    out = written(table_of(b"a,y\n1,=x\n2,=z\n"), fill=("y", ["=new", None]), excel_safe=True)
-    assert out == b"a,y\n1,'=new\n2,'=z\n"
 
 
 @pytest.mark.parametrize(
@@ -319,58 +233,3 @@ def test_an_argument_that_fits_no_file_is_an_error_of_the_argument(argument, val
     if argument in ("encoding", "delimiter", "quote"):
         with pytest.raises(ParameterError, match=message):
             check_reading(**{argument: value})
-
-
-def test_an_error_is_data_and_the_caller_spells_the_arguments():
-    with pytest.raises(TableError) as caught:
-        table_of(b"a,b\n1,\xe9\n", encoding="utf-8")
-    error = pickle.loads(pickle.dumps(caught.value))
-    assert (error.file, error.column, error.argument) == ("standard input", None, "encoding")
-    assert str(error).endswith("has the byte 0xE9; pass its encoding, encoding='cp1252' for instance.")
-    as_option = error.message(lambda name, value: f"--{name} {value}")
-    assert as_option.endswith("; pass its encoding, --encoding cp1252 for instance.")
-    with pytest.raises(TableError) as caught:
-        table_of(b"a,b\n1,2\n").cells("{c}")
-    assert caught.value.column == "{c}"
-    assert "has no column '{c}'" in str(caught.value)
-
-
-def test_a_column_that_is_there_is_not_added_again():
-    table = table_of(b"a,y_label\n1,2\n")
-    with pytest.raises(TableError, match=r"already has a column 'y_label'.*choose other names"):
-        table.write(io.BytesIO(), {"y_label": ["x"]})
-    with pytest.raises(TableError, match="has no column 'z'; its columns: 'a', 'y_label'"):
-        table.cells("z")
-    with pytest.raises(ValueError, match="column 'z' has 2 values, the table has 1 rows"):
-        table.write(io.BytesIO(), {"z": ["x", "y"]})
-
-
-@pytest.mark.parametrize(
-    ("text", "count"),
-    [
-        ("# made by hand\nx,y\n1,a\n2,\n", "1 line that begins"),
-        ("# made by hand\n# on Monday, late\n\nx,y\n1,a\n2,\n", "2 lines that begin"),
-        ("#units: kg, m\r\nx;y;z\r\n1,5;2;a\r\n", "1 line that begins"),
-    ],
-)
-def test_comments_above_the_names_are_refused(text, count):
-    with pytest.raises(TableError, match=f"has {count} with # above its column names; remove the comments"):
-        read_table(io.BytesIO(text.encode()))
-
-
-@pytest.mark.parametrize("text", ["#id,x\n1,2\n", "#,x\n#1,2\n#2,3\n", "#id,x\n#1,2\n3,4\n", "#x\n1\n2\n"])
-def test_a_name_may_begin_with_the_sign_of_a_comment(text):
-    assert read_table(io.BytesIO(text.encode())).names[0].startswith("#")
-
-
-def test_an_unusual_delimiter_is_hinted_at():
-    text = b"a^b^c^y\n1^2^3^p\n4^5^6^\n"
-    with pytest.raises(
-        TableError,
-        match=r"one column only, 'a\^b\^c\^y'; if '\^' is between .* delimiter='\^'; if",
-    ):
-        read_table(io.BytesIO(text))
-    assert read_table(io.BytesIO(text), delimiter="^").names == ["a", "b", "c", "y"]
-    assert read_table(io.BytesIO(text), delimiter=",").names == ["a^b^c^y"]
-    assert read_table(io.BytesIO(b"a^b\nx\ny^z\n")).names == ["a^b"]
-    assert read_table(io.BytesIO(b"name\nx^y\nz^w\n")).names == ["name"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import io
 import json
 
 import pandas as pd
@@ -11,19 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from otprop.files import TableError, read_table
+from tests.files.tables import table_of, written
 
 LINES = b'{"id": 1, "x": 1.50, "y": "a"}\n\n{"x": 2e5, "id": 2}\r\n  {"id": 3, "y": null, "z": [1, 2]}'
 RECORDS = b'[\n  {"id": 1, "y": "a"},\n  {"id": 2, "y": ""}\n]\n'
-
-
-def table_of(data: bytes, **options):
-    return read_table(io.BytesIO(data), **options)
-
-
-def written(table, added=None, fill=None, **options) -> bytes:
-    out = io.BytesIO()
-    table.write(out, added or {}, fill, **options)
-    return out.getvalue()
 
 
 def test_one_object_a_line_is_a_row_and_only_the_new_cells_change():
@@ -117,23 +107,6 @@ def test_labels_take_the_type_of_the_column_they_fill():
     assert caught.value.argument == "fill"
     assert written(table_of(b'{"y": 1, "y": null}'), fill=("y", [3])) == b'{"y": 1, "y": 3}'
     assert written(table_of(b'{"y": null, "x": 1}'), fill=("y", ["a"])) == b'{"y": "a", "x": 1}'
-
-
-@pytest.mark.parametrize("kind", ["csv", "parquet", "feather"])
-def test_other_formats_become_json_and_back(tmp_path, kind):
-    (tmp_path / "t.jsonl").write_bytes(b'{"a": 1, "b": "x"}\n{"a": 2, "b": null}\n')
-    read_table(tmp_path / "t.jsonl").write(tmp_path / f"t.{kind}", {"l": ["p", "q"]})
-    for name in ("t.json", "t.ndjson", "t.jsonl.gz"):
-        read_table(tmp_path / f"t.{kind}").write(tmp_path / name, {}, force=True)
-        again = read_table(tmp_path / name)
-        assert again.cells("a").tolist() == [1, 2]
-        assert again.cells("b").tolist() == ["x", None]
-        assert again.cells("l").tolist() == ["p", "q"]
-    assert json.loads((tmp_path / "t.json").read_text())[1] == {"a": 2, "b": None, "l": "q"}
-
-
-def test_numbers_that_json_lacks_are_null():
-    assert b'"p": null' in written(table_of(b"a\n1\n"), {"p": [float("inf")]}, format="jsonl")
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-import json
 import zipfile
 
 import pytest
@@ -127,25 +126,6 @@ def test_objects_that_share_no_keys_are_refused_before_they_become_columns(kind,
         read_table(io.BytesIO(data))
     with pytest.raises(TypeError):
         read_table(io.BytesIO(lines(300)))
-
-
-def test_a_table_looks_at_its_names_once_however_many_columns_are_read(monkeypatch):
-    table = read_table(io.BytesIO(json.dumps([{f"k{number}": number for number in range(50)}] * 2).encode()))
-
-    class Names(list):
-        looked = 0
-
-        def __contains__(self, name):
-            Names.looked += 1
-            return super().__contains__(name)
-
-        def index(self, *args):
-            Names.looked += 1
-            return super().index(*args)
-
-    table.names = Names(table.names)
-    assert table.frame().shape == (2, 50)
-    assert Names.looked == 0
 
 
 def test_a_workbook_with_damaged_compressed_parts_is_a_sentence():

@@ -12,93 +12,10 @@ from otprop.cli import main
 from otprop.files import TableError
 from otprop.table.errors import RequestError
 from otprop.table.opening import open_table
+from tests.files.h5ad import N, counts, write_h5ad
 
 h5py = pytest.importorskip("h5py", reason="needs h5py")
 pytestmark = pytest.mark.filterwarnings("ignore:The '.*' option is deprecated")  # anndata sets options of pandas
-N = 40
-
-
-def write_matrix(place, name, matrix):
-    if not sp.issparse(matrix):
-        place.create_dataset(name, data=matrix)
-        return
-    group = place.create_group(name)
-    group.attrs.update({"encoding-type": f"{matrix.format}_matrix", "shape": matrix.shape})
-    for part in ("data", "indices", "indptr"):
-        group.create_dataset(part, data=getattr(matrix, part))
-
-
-def write_h5ad(path, *, X=None, obsm=None, obsp=None, kinds=None):
-    """A file as anndata 0.8 and later writes it, with cells of two kinds by turns."""
-    vectors = np.random.default_rng(0).normal(size=(N, 5)) + 6 * (np.arange(N) % 2)[:, None]
-    codes = np.array([*([0, 1] * 4), *[-1] * (N - 8)], dtype=np.int8) if kinds is None else kinds
-    with h5py.File(path, "w") as file:
-        file.attrs["encoding-type"] = "anndata"
-        obs = file.create_group("obs")
-        obs.attrs.update({"_index": "barcode", "encoding-type": "dataframe", "encoding-version": "0.2.0"})
-        obs.attrs["column-order"] = np.array(["n_genes", "kind", "fresh"], dtype=h5py.string_dtype())
-        names = np.array([f"cell-{number}" for number in range(len(codes))], dtype=object)
-        obs.create_dataset("barcode", data=names, dtype=h5py.string_dtype())
-        obs.create_dataset("n_genes", data=np.arange(len(codes)))
-        fresh = obs.create_group("fresh")
-        fresh.create_dataset("values", data=np.arange(len(codes)) % 2 == 0)
-        fresh.create_dataset("mask", data=np.arange(len(codes)) % 3 == 0)
-        kind = obs.create_group("kind")
-        kind.attrs["encoding-type"] = "categorical"
-        kind.create_dataset("codes", data=codes)
-        kind.create_dataset("categories", data=np.array(["B", "T"], dtype=object), dtype=h5py.string_dtype())
-        matrices = file.create_group("obsm")
-        for name, matrix in ({"X_pca": vectors} if obsm is None else obsm).items():
-            matrices.create_dataset(name, data=matrix)
-        if obsp is not None:
-            between = file.create_group("obsp")
-            for name, matrix in obsp.items():
-                write_matrix(between, name, matrix)
-        if X is not None:
-            write_matrix(file, "X", X)
-    return path
-
-
-def content(path):
-    """Every value of a file by its path."""
-    found = {}
-
-    def visit(name, element):
-        found[name] = element[()].tolist() if isinstance(element, h5py.Dataset) else None
-
-    with h5py.File(path) as file:
-        file.visititems(visit)
-    return found
-
-
-def counts(n_genes=60):
-    rng = np.random.default_rng(0)
-    rates = np.where(np.arange(N)[:, None] % 2 == np.arange(n_genes)[None, :] % 2, 4.0, 0.3)
-    return rng.poisson(rates * rng.uniform(1, 5, (N, 1)))
-
-
-def test_the_annotations_come_back_in_the_file_and_all_else_stays(tmp_path, capsys):
-    path = write_h5ad(tmp_path / "cells.h5ad", X=sp.csr_matrix(counts()))
-    before = path.read_bytes()
-    assert main(["label", str(path), "--target", "kind", "--quiet"]) == 0
-    assert path.read_bytes() == before
-    old, new = content(path), content(tmp_path / "cells.labelled.h5ad")
-    assert {name: new[name] for name in old} == old
-    added = {name.split("/")[1] for name in set(new) - set(old)}
-    assert added == {f"kind_{part}" for part in ("label", "certainty", "confidence", "novelty", "round", "source")}
-    with h5py.File(tmp_path / "cells.labelled.h5ad") as file:
-        labels = file["obs/kind_label"]
-        found = labels["categories"].asstr()[()][labels["codes"][()]]
-        assert file["obs"].attrs["column-order"].tolist()[:4] == ["n_genes", "kind", "fresh", "kind_label"]
-    assert found.tolist() == ["B", "T"] * (N // 2)
-
-
-def test_cells_are_written_as_a_table_without_their_vectors(tmp_path):
-    path = write_h5ad(tmp_path / "cells.h5ad")
-    assert main(["label", str(path), "--target", "kind", "-o", str(tmp_path / "out.csv"), "--quiet"]) == 0
-    found = pd.read_csv(tmp_path / "out.csv")
-    assert list(found.columns[:5]) == ["cell", "n_genes", "kind", "fresh", "kind_label"]
-    assert found["kind_label"].tolist() == ["B", "T"] * (N // 2)
 
 
 def test_labels_can_go_into_the_annotation_itself(tmp_path):
@@ -139,22 +56,6 @@ def test_cells_without_vectors_are_refused(tmp_path, options, use_rep, reason):
     path = write_h5ad(tmp_path / "cells.h5ad", **options)
     with pytest.raises(ValueError, match=reason):
         otprop.label(path, "kind", use_rep=use_rep)
-
-
-def test_files_that_hold_no_cells_are_refused(tmp_path):
-    (tmp_path / "text.h5ad").write_text("no cells")
-    with pytest.raises(TableError, match=r"is not an .h5ad file"):
-        otprop.label(tmp_path / "text.h5ad", "kind")
-    with h5py.File(tmp_path / "other.h5ad", "w") as file:
-        file["numbers"] = [1, 2]
-    with pytest.raises(TableError, match="holds no cells"):
-        otprop.label(tmp_path / "other.h5ad", "kind")
-    with h5py.File(tmp_path / "old.h5ad", "w") as file:
-        file["obs"] = np.zeros(3, dtype=[("index", "S3"), ("kind", "i1")])
-    with pytest.raises(TableError, match="old version of anndata"):
-        otprop.label(tmp_path / "old.h5ad", "kind")
-    with pytest.raises(TableError, match="there is no file"):
-        otprop.label(tmp_path / "gone.h5ad", "kind")
 
 
 def test_a_representation_is_only_for_cells():
@@ -262,89 +163,6 @@ def test_a_backed_anndata_object_is_read_and_not_copied(adata, tmp_path):
     assert result.table["kind_label"].tolist() == ["B", "T"] * (N // 2)
     with pytest.raises(RequestError, match="is backed by a file"):
         _ = result.adata
-
-
-def change(path, edit):
-    with h5py.File(path, "r+") as file:
-        edit(file)
-
-
-def replace(group, name, **dataset):
-    del group[name]
-    group.create_dataset(name, **dataset)
-
-
-def put(name, place, value):
-    """An edit that changes one number of an array."""
-
-    def edit(file):
-        array = file[name][()]
-        array[place] = value
-        file[name][()] = array
-
-    return edit
-
-
-def external_link(file):
-    del file["obs/n_genes"]
-    file["obs/n_genes"] = h5py.ExternalLink("other.h5ad", "/obs/n_genes")
-
-
-def soft_link(file):
-    del file["obs/n_genes"]
-    file["obs/n_genes"] = h5py.SoftLink("/obs/n_genes")
-
-
-SPARSE = {"obsm": {}, "X": sp.csr_matrix(np.eye(N, 6) + 1)}
-COLUMNS = {"obsm": {}, "X": sp.csc_matrix(np.eye(N, 6) + 1)}
-DENSE = {"obsm": {}, "X": np.eye(N, 6)}
-HUGE = {"shape": (N, 10**11), "dtype": "f4", "chunks": (1, 1000)}
-
-
-@pytest.mark.parametrize(
-    ("options", "edit", "reason"),
-    [
-        (SPARSE, put("X/indptr", 5, 10**9), "`X` cannot be read"),
-        (SPARSE, put("X/indptr", 5, -7), "`X` cannot be read"),
-        (SPARSE, put("X/indices", 5, 2**31 - 1), "`X` cannot be read"),
-        (COLUMNS, put("X/indices", 5, -123456), "`X` cannot be read"),
-        (COLUMNS, put("X/indptr", 3, 10**9), "`X` cannot be read"),
-        (SPARSE, lambda file: file["X"].attrs.modify("shape", (N, 10**12)), "for 40 cells"),
-        (SPARSE, lambda file: file["X"].attrs.modify("shape", (10**9, 6)), "for 40 cells"),
-        (SPARSE, lambda file: file["X"].attrs.create("shape", "abc"), "`X` cannot be read"),
-        (SPARSE, lambda file: replace(file["X"], "data", data=[b"a"] * 240), "holds no numbers"),
-        (DENSE, lambda file: replace(file, "X", data=[[b"a"]] * N), "holds no numbers"),
-        (DENSE, lambda file: replace(file, "X", **HUGE), "hardly any of it"),
-        ({}, lambda file: replace(file["obsm"], "X_pca", **HUGE), "hardly any of it"),
-        ({}, lambda file: replace(file["obsm"], "X_pca", data=np.ones((N, 2), complex)), "holds no numbers"),
-        ({}, lambda file: replace(file["obs"], "barcode", shape=10**9, dtype="i8", chunks=(100,)), "hardly any of it"),
-        ({}, lambda file: replace(file["obs"], "n_genes", data=np.arange(N - 1)), "for 40 cells"),
-        ({}, lambda file: replace(file["obs"], "n_genes", data=np.ones((N, 2))), "`obs` cannot be read"),
-        ({}, lambda file: replace(file["obs"], "n_genes", data=1), "is not an array"),
-        ({}, put("obs/kind/codes", 3, 100), "`obs` cannot be read"),
-        ({}, lambda file: replace(file["obs/kind"], "codes", data=np.zeros(N)), "not whole numbers"),
-        ({}, lambda file: replace(file["obs/kind"], "codes", data=np.zeros(3, int)), "for 40 cells"),
-        ({}, lambda file: replace(file["obs/kind"], "categories", data=[b"a\xff", b"b"]), "`obs` cannot be read"),
-        ({}, lambda file: file["obs"].attrs.create("column-order", 5), "`obs` cannot be read"),
-        ({}, external_link, "is a link"),
-        ({}, soft_link, "is a link"),
-    ],
-)
-def test_a_damaged_or_hostile_file_is_refused_in_one_sentence(tmp_path, options, edit, reason):
-    path = write_h5ad(tmp_path / "cells.h5ad", **options)
-    change(path, edit)
-    with pytest.raises(TableError, match=reason) as caught:
-        open_table(path)
-    assert "\n" not in str(caught.value)
-
-
-def test_a_file_of_cells_reads_no_other_file(tmp_path):
-    (tmp_path / "secret").write_bytes(b"password" * N)
-    path = write_h5ad(tmp_path / "cells.h5ad")
-    storage = [(str(tmp_path / "secret"), 0, 8 * N)]
-    change(path, lambda file: replace(file["obs"], "n_genes", shape=(N,), dtype="S8", external=storage))
-    with pytest.raises(TableError, match="in another file, which is not read"):
-        open_table(path)
 
 
 @pytest.mark.parametrize("scale", [1e30, 1e-30])

@@ -7,70 +7,13 @@ from datetime import time
 
 import numpy as np
 import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from otprop.files import read_table
-
-
-def column(cells, decimal=None):
-    lines = ["id\tc", *(f"{i}\t{cell}" for i, cell in enumerate(cells))]
-    table = read_table(io.BytesIO("\n".join(lines).encode()), decimal=decimal)
-    return table.frame(["c"])["c"], table.notes
-
-
-@settings(deadline=None)  # the first call imports much
-@given(st.lists(st.floats(allow_nan=False), min_size=1))
-def test_numbers_are_read_exactly(numbers):
-    values, _ = column([repr(number) for number in numbers])
-    assert values.tolist() == numbers
-
-
-@settings(deadline=None)
-@given(st.lists(st.integers(-(2**63), 2**63 - 1), min_size=1))
-def test_integers_stay_integers(numbers):
-    values, _ = column(numbers)
-    assert values.dtype == np.int64
-    assert values.tolist() == numbers
-
-
-def test_integers_of_more_than_64_bits_become_floats():
-    values, _ = column([2**70, 1])
-    assert values.tolist() == [2.0**70, 1.0]
-
-
-def test_missing_numbers_are_nan():
-    values, _ = column(["1", "", "NA", "?", " 2.5 ", "-", "None"])
-    np.testing.assert_array_equal(values, [1, np.nan, np.nan, np.nan, 2.5, np.nan, np.nan])
-
-
-@pytest.mark.parametrize(
-    ("cells", "expected"),
-    [
-        (["1,234", "5", "1,234,567.5"], [1234, 5, 1234567.5]),
-        (["1.234,5", "7,25", "1.234.567"], [1234.5, 7.25, 1234567]),
-        (["1 234", "5", "-12 000"], [1234, 5, -12000]),
-        (["1'234.5", "2"], [1234.5, 2]),
-        (["1\u202f234,5", "0,5"], [1234.5, 0.5]),
-    ],
-)
-def test_thousands_separators_are_read_and_noted(cells, expected):
-    values, notes = column(cells)
-    assert values.tolist() == expected
-    assert any("column 'c' has thousands separators" in note for note in notes)
-
-
-def test_a_given_decimal_sign_counts():
-    assert column(["1,234", "5,678"])[0].tolist() == [1234, 5678]
-    assert column(["1,234", "5,678"], decimal=",")[0].tolist() == [1.234, 5.678]
-
-
-def test_leading_zeros_are_codes():
-    values, notes = column(["007", "123"])
-    assert values.tolist() == ["007", "123"]
-    assert notes == ["column 'c' has leading zeros, so it is read as text"]
-
+from otprop.files import TableError, read_table
+from tests.files.tables import column, later, parquet
 
 ADVICE = "empty or fix this cell to use the column as a number"
 
@@ -180,24 +123,6 @@ def test_times_of_day_are_times():
 
 
 @pytest.mark.parametrize(
-    ("cells", "expected", "read_as"),
-    [
-        (["3.2%", "4.5 %", "0"], [0.032, 0.045, 0], "'3.2%', read as 0.032"),
-        (["12,50 €", "1.234,50 €"], [12.5, 1234.5], "'12,50 €', read as 12.5"),
-        (["$5,012.20", "-$3", "$ 4"], [5012.2, -3, 4], "'$5,012.20', read as 5012.2"),
-        (["CHF 12.50", "CHF 1'200.00"], [12.5, 1200], "'CHF 12.50', read as 12.5"),
-        (["3", "(12.50)", "($4)"], [3, -12.5, -4], "'(12.50)', read as -12.5"),
-        (["12.50-", "1"], [-12.5, 1], "'12.50-', read as -12.5"),
-        (["\u22127.25", "1"], [-7.25, 1], "'\u22127.25', read as -7.25"),
-    ],
-)
-def test_numbers_with_signs_around_them_are_read_and_noted(cells, expected, read_as):
-    values, notes = column(cells)
-    assert values.tolist() == pytest.approx(expected)
-    assert any(f"column 'c' has cells such as {read_as}" in note for note in notes)
-
-
-@pytest.mark.parametrize(
     ("cells", "why"),
     [
         (["$5", "€4"], "mixes $ and €, so it is read as text"),
@@ -217,13 +142,70 @@ def test_what_looks_like_numbers_or_dates_and_is_text_is_noted(cells, why):
     assert why in notes[0]
 
 
-def test_words_are_not_said_to_look_like_numbers():
-    for cells in (["1st", "2nd", "3rd"] * 9, ["A1", "B2", "C3"] * 9, [f"x{number}" for number in range(30)]):
-        assert column(cells)[1] == []
-
-
 def test_errors_of_a_spreadsheet_are_missing_and_noted():
     values, notes = column(["1.5", "#DIV/0!", "#VALUE!", "2", "#N/A"])
     np.testing.assert_array_equal(values, [1.5, np.nan, np.nan, 2, np.nan])
     assert notes == ["column 'c' has #DIV/0! in 2 rows, taken as missing"]
     assert column(["a", "#REF!"])[0].isna().tolist() == [False, True]
+
+
+@pytest.mark.parametrize("first", [["31/12/2024"], ["31/12/2024 10:00", "01/02/2024 11:00"]])
+def test_a_date_that_could_be_either_way_is_read_as_in_the_earlier_file(first):
+    values, notes = later(first, ["11/02/2024", "", "05/03/2024"])
+    assert values.dropna().tolist() == [pd.Timestamp("2024-02-11"), pd.Timestamp("2024-03-05")]
+    assert later(["12/31/2024"], ["11/02/2024"])[0].tolist() == [pd.Timestamp("2024-11-02")]
+    assert notes == []
+
+
+def test_a_date_in_a_form_of_its_own_is_read_and_noted():
+    for cell in ("2024-02-11", "11.02.2024", "11 Feb 2024"):
+        values, notes = later(["31/12/2024"], [cell])
+        assert values.tolist() == [pd.Timestamp("2024-02-11")]
+        assert notes == [
+            f"column 'c' has dates such as {cell!r}, in the table of the model they were written as 31/12/2024"
+        ]
+
+
+@pytest.mark.parametrize(
+    ("first", "then", "message"),
+    [
+        (["31/12/2024"], ["01/02/2024", "12/31/2024"], "row 2: '12/31/2024' is not a date such as 31/12/2024"),
+        (["31/12/2024"], ["01/02/2024", "soon"], "row 2: 'soon' is not a date"),
+        (["2024-12-31"], ["01/02/2024"], "row 1: '01/02/2024' is not a date such as 2024-12-31"),
+        (["31.12.2024"], ["31.02.2024"], "row 1: '31.02.2024' is not a date such as 31.12.2024"),
+        (["1,5"], ["2,5", "", "many"], "row 3: 'many' is not a number with the decimal sign ','"),
+        (
+            ["1.5"],
+            ["2.5", "<3"],
+            "'<3' is not a number; this column held numbers when the model was made; fix the cell",
+        ),
+        (["1,5"], ["2.345,5", "1.5"], "row 2: '1.5' is not a number with the decimal sign ','"),
+        (["14:30"], ["15:00", "25:00"], "row 2: '25:00' is not a time of day"),
+        (["yes", "no"], ["yes", "maybe"], "row 2: 'maybe' is neither true nor false"),
+    ],
+)
+def test_a_cell_that_does_not_fit_is_named(first, then, message):
+    with pytest.raises(TableError, match="standard input: column 'c', row") as caught:
+        later(first, then)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_text_stays_text_and_missing_stays_missing():
+    values, notes = later(["007", "1.50"], ["10", "1.50", "NA", "2024-01-02"])
+    assert values.fillna("-").tolist() == ["10", "1.50", "-", "2024-01-02"]
+    assert notes == []
+    for first in (["1.5"], ["2024-01-02"], ["14:30"], ["yes"], ["a"]):
+        assert later(first, ["", "NA"])[0].isna().all()
+
+
+def test_text_in_a_file_of_types_is_read_as_in_the_earlier_file_too():
+    assert later(["31/12/2024"], parquet(["11/02/2024", None]))[0].dropna().tolist() == [pd.Timestamp("2024-02-11")]
+    assert later(["1,5"], parquet(pa.array(["1,234", "2"]).dictionary_encode()))[0].tolist() == [1.234, 2]
+    np.testing.assert_array_equal(later(["1,5"], parquet([1.5, None]))[0], [1.5, np.nan])
+    assert later(parquet(["007", "10"]), ["10", "1.50"])[0].tolist() == ["10", "1.50"]
+    with pytest.raises(TableError, match="column 'c', row 1: '01/02/2024' is not a date"):
+        later(parquet([pd.Timestamp("2024-01-02")]), ["01/02/2024"])
+    out = io.BytesIO()
+    np.savez(out, c=np.array(["1,5", "2,345", ""]))
+    np.testing.assert_array_equal(later(["1,5"], read_table(io.BytesIO(out.getvalue())))[0], [1.5, 2.345, np.nan])
