@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import importlib
 import inspect
-import pickle
 import pkgutil
 from pathlib import Path
 
@@ -12,8 +11,6 @@ import pytest
 
 import otprop
 from otprop.cli import main
-from otprop.files import TableError
-from otprop.table.errors import ColumnError, Hint, NoFeaturesError, RequestError
 
 OTHERS = ("otprop.benchmark", "otprop.datasets", "otprop.baselines")  # the paper's experiment
 INTERNAL = {"UnclosedQuoteError", "_InfeasibleError", "Refusal"}  # caught in the package
@@ -36,21 +33,6 @@ def exceptions() -> list[type[BaseException]]:
 def test_every_exception_derives_from_the_base(kind: type[BaseException]) -> None:
     if not issubclass(kind, Warning) and not kind.__module__.startswith(OTHERS):
         assert issubclass(kind, otprop.OtpropError)
-
-
-def test_an_error_says_its_parameter_and_what_to_do() -> None:
-    hint = Hint("use ", "unlabeled", "?", ".")
-    errors = [
-        RequestError("target", "must name a column."),
-        ColumnError("kind", "it is full.", hint),
-        NoFeaturesError(["a (constant)"], hint),
-        TableError("lots.csv is odd", "pass {}", arguments=[("encoding", "cp1252")]),
-    ]
-    assert [error.parameter for error in errors] == ["target", "unlabeled", "unlabeled", "encoding"]
-    assert [error.hint for error in errors] == [None, hint, hint, "pass encoding='cp1252'"]
-    for error in errors:
-        again = pickle.loads(pickle.dumps(error))
-        assert (str(again), again.parameter, again.hint) == (str(error), error.parameter, error.hint)
 
 
 def test_the_command_ends_with_2_for_what_the_package_refuses(tmp_path: Path) -> None:

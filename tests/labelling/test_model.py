@@ -24,7 +24,7 @@ from otprop.labelling.methods import METHODS
 from otprop.labelling.model import ModelError, SavedModel, load_model, predict_table, save_model
 from otprop.table.features import Features
 from otprop.table.target import read_target
-from tests.table.test_features import mixed
+from tests.table.frames import mixed
 
 pd = pytest.importorskip("pandas")
 

@@ -11,52 +11,14 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from otprop.files import TableError
 from otprop.labelling.model import ModelError, SavedModel, load_model, predict_table, save_model
 from otprop.table.errors import RequestError
 from otprop.table.features import Features
 from otprop.table.text import LocalTextModel, pooled
+from tests.table.frames import one
+from tests.table.texts import TEXTS, features, frame, lengths
 
 pd = pytest.importorskip("pandas")
-
-TEXTS = [
-    f"{'apple' if row % 2 else 'iron'} and {'pear' if row % 2 else 'gold'} {'x' * (row % 7)} number {row}"
-    for row in range(60)
-]
-
-
-@pytest.fixture
-def cache(tmp_path, monkeypatch):
-    monkeypatch.setenv("OTPROP_TEXT_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
-
-
-@pytest.fixture
-def local(tmp_path, cache, monkeypatch):
-    """A folder that stands for a sentence-transformers model, whose calls are listed in `calls`."""
-    folder = tmp_path / "model"
-    folder.mkdir()
-    (folder / "modules.json").write_text("[]")
-    calls = []
-
-    def encode(texts):
-        calls.append(list(texts))
-        return lengths(texts)
-
-    monkeypatch.setattr("otprop.table.text._load", lambda place: encode)
-    return SimpleNamespace(folder=folder, calls=calls)
-
-
-def frame(texts=TEXTS):
-    return pd.DataFrame({"note": texts, "x": np.linspace(0, 1, len(texts)) ** 2})
-
-
-def lengths(texts):
-    return np.array([[len(text), text.count("a"), text.count("o"), 1.0] for text in texts])
-
-
-def features(model, table=None):
-    return Features(["note", "x"], text_model=model).fit(frame() if table is None else table)
 
 
 def test_a_function_makes_the_vectors_of_text():
@@ -114,47 +76,6 @@ def test_a_path_that_is_no_model_is_refused(tmp_path):
     ):
         with pytest.raises(ValueError, match=message):
             features(path)
-
-
-def test_each_text_is_encoded_once_and_read_from_the_cache_later(local, cache):
-    X = features(local.folder).transform(frame())
-    assert sum(map(len, local.calls)) == 60
-    assert len(list(cache.glob("*.npz"))) == 1
-    np.testing.assert_array_equal(features(str(local.folder)).transform(frame()), X)
-    assert sum(map(len, local.calls)) == 60
-    features(local.folder).transform(frame([*TEXTS, "a new one"]))
-    assert local.calls[-1] == ["a new one"]
-    next(cache.glob("*.npz")).write_bytes(b"damaged")
-    np.testing.assert_array_equal(features(local.folder).transform(frame()), X)
-
-
-def test_a_cache_on_a_full_disk_is_done_without(local, monkeypatch):
-    def full(*args, **options):
-        raise TableError("cannot write it: No space left on device")
-
-    monkeypatch.setattr("otprop.table.model_vectors.write_atomic", full)
-    assert features(local.folder).transform(frame()).shape == (60, 5)
-
-
-def test_without_a_cache_nothing_is_written(local, cache, monkeypatch):
-    monkeypatch.setenv("OTPROP_TEXT_CACHE", "")
-    features(local.folder).transform(frame())
-    assert not cache.exists()
-    assert sum(map(len, local.calls)) == 60
-
-
-def test_cache_is_in_the_users_cache_folder_unless_told_otherwise(local, cache, monkeypatch):
-    monkeypatch.delenv("OTPROP_TEXT_CACHE")
-    monkeypatch.setattr("platformdirs.user_cache_path", lambda name, **rest: cache / name)
-    features(local.folder)
-    assert len(list((cache / "otprop" / "text").glob("*.npz"))) == 1
-
-
-def test_another_model_has_another_cache(local, cache):
-    features(local.folder)
-    (local.folder / "weights").write_bytes(b"other")
-    features(local.folder)
-    assert len(list(cache.glob("*.npz"))) == 2
 
 
 def test_a_saved_model_asks_for_its_text_model_again(local, tmp_path):
@@ -344,3 +265,34 @@ def test_the_command_takes_a_path_and_refuses_a_name(local, tmp_path, capsys):
     capsys.readouterr()
     assert main([*arguments, "--force", "--text-model", "some/name"]) == 2
     assert "--text-model some/name: there is no such file or folder" in capsys.readouterr().err
+
+
+def test_texts_alike_are_near():
+    rng = np.random.default_rng(0)
+    topics = [["apple", "pear", "plum", "cherry"], ["iron", "copper", "silver", "gold"]]
+    texts = [" ".join(rng.choice(topics[number % 2], 5)) for number in range(80)]
+    _, X = one(texts)
+    apart = ((X[:, None].astype(float) - X[None, :]) ** 2).sum(axis=2)
+    same = np.equal.outer(np.arange(80) % 2, np.arange(80) % 2)
+    assert apart[~same].mean() > 2 * apart[same].mean()
+
+
+def test_text_is_tf_idf_of_words_and_pieces_of_words_reduced_to_unit_vectors():
+    from sklearn.feature_extraction.text import TfidfVectorizer
+    from sklearn.pipeline import FeatureUnion
+
+    rng = np.random.default_rng(0)
+    words = ["".join(rng.choice(list("abcdefghij"), 6)) for _ in range(20)]
+    texts = [" ".join(rng.choice(words[: 5 + row % 15], 12)) for row in range(90)]
+    pieces = TfidfVectorizer(analyzer="char_wb", ngram_range=(3, 4), min_df=2)
+    theirs = FeatureUnion(
+        [("pieces", pieces), ("words", TfidfVectorizer(min_df=2))], transformer_weights={"words": 0.5}
+    )
+    matrix = theirs.fit_transform(texts).toarray()
+    expected = matrix @ np.linalg.svd(matrix, full_matrices=False)[2][:30].T
+    expected /= np.linalg.norm(expected, axis=1, keepdims=True)
+    _, X = one(texts)
+    assert X.shape == (90, 30)
+    ours, expected = (part - part.mean(axis=0) for part in (X.astype(float), expected))
+    ours, expected = ours / ours.std(), expected / expected.std()
+    np.testing.assert_allclose(ours @ ours.T, expected @ expected.T, atol=0.05)
