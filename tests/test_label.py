@@ -17,30 +17,9 @@ from otprop.files import TableError, read_table
 from otprop.labelling.fit_notes import _note_on_no_gain
 from otprop.table.errors import ColumnError
 from tests.cli.conftest import lots, read_rows  # noqa: F401
+from tests.frames import FAST, filled, mixed_frame, truth
 
 pd = pytest.importorskip("pandas")
-
-FAST = {"evidence": None}  # the geometry alone
-
-
-def mixed_frame(n_rows: int = 90) -> Any:
-    """Numbers, categories, dates, truth values and text, with gaps; a tenth of the rows labelled."""
-    rng = np.random.default_rng(0)
-    kind = np.arange(n_rows) % 3
-    frame = pd.DataFrame(
-        {
-            "weight": np.round(rng.normal(10 * kind, 2), 3),
-            "count": rng.integers(0, 50, n_rows) + 7 * kind,
-            "colour": np.array(["green", "red", "yellow"], dtype=object)[np.where(rng.random(n_rows) < 0.7, kind, 0)],
-            "seen": pd.Timestamp("2020-01-01") + pd.to_timedelta(rng.integers(0, 900, n_rows), "D"),
-            "ripe": rng.random(n_rows) < 0.3 + 0.2 * kind,
-            "note": [" ".join(rng.choice(["soft", "hard", "round", "sweet", "sour"], 4)) for _ in range(n_rows)],
-            "kind": np.where(np.arange(n_rows) < 12, np.array(["a", "b", "c"], dtype=object)[kind], None),
-        }
-    )
-    frame.loc[3:5, "weight"] = None
-    frame.loc[7:8, "colour"] = None
-    return frame
 
 
 @pytest.mark.parametrize("method", ["otp", "otp-paper"])
@@ -74,38 +53,6 @@ def test_a_path_a_table_and_a_frame_are_labelled_alike(lots: Path) -> None:  # n
 @pytest.fixture(scope="module")
 def result() -> Any:
     return otprop.label(mixed_frame(), "kind", settings=FAST)
-
-
-def test_the_rows_to_review_are_rows_of_the_table(result: Any) -> None:
-    review = result.review(5)
-    assert len(review) == 5
-    assert set(review["kind_source"]) == {"propagated"}
-    assert review.index[0] == result.table["kind_confidence"].idxmin()
-
-
-def test_the_model_the_page_and_the_table_are_written(result: Any, tmp_path: Path) -> None:
-    result.save(tmp_path / "kinds.model")
-    result.report(tmp_path / "page.html")
-    result.write(tmp_path / "out.csv")
-    page = (tmp_path / "page.html").read_text(encoding="utf-8")
-    assert "otprop.label(data, &#x27;kind&#x27;, settings=" in page or "otprop.label(data, &#39;kind&#39;" in page
-    assert [row["kind_label"] for row in read_rows(tmp_path / "out.csv")] == result.table["kind_label"].tolist()
-    assert main(["predict", str(tmp_path / "kinds.model"), str(tmp_path / "out.csv"), "--prefix", "again_"]) == 0
-    again = read_rows(tmp_path / "out.labelled.csv")
-    assert [row["again_label"] for row in again] == result.table["kind_label"].tolist()
-    with pytest.raises(ValueError, match=r"kinds\.model"):
-        result.save(tmp_path / "kinds.model")
-    result.save(tmp_path / "kinds.model", force=True)
-
-
-def test_the_result_can_be_looked_at(result: Any) -> None:
-    assert result.estimator is result.job.estimator
-    assert result.coverage()["share"].iloc[0] == 1.0
-    assert "12 labels given, 78 rows labelled; expected error" in repr(result)
-    assert "<th>a</th>" in result._repr_html_()
-    odd = otprop.label(mixed_frame().replace({"kind": {"a": "<script>"}}), "kind", method="otp-paper")
-    assert "<script>" not in odd._repr_html_()
-    assert "&lt;script&gt;" in odd._repr_html_()
 
 
 def test_labels_can_go_into_the_target_itself(result: Any) -> None:
@@ -272,11 +219,6 @@ def test_a_text_for_a_list_is_answered_by_the_list() -> None:
         otprop.label(mixed_frame(), "kind", ignore="weight")
 
 
-def test_a_negative_number_of_rows_cannot_be_reviewed(result: Any) -> None:
-    with pytest.raises(ParameterError, match="n must be an integer >= 0; got -1"):
-        result.review(-1)
-
-
 def test_folders_and_patterns_are_left_to_the_command(tmp_path: Path) -> None:
     for data in (tmp_path, tmp_path / "*.parquet"):
         with pytest.raises(ParameterError, match="the command `otprop label`"):
@@ -291,10 +233,6 @@ def test_a_table_without_columns_to_label_by_says_how_to_go_on(tmp_path: Path) -
     with pytest.raises(ValueError, match=r"row numbers\)\. To use one anyway, name it in features"):
         otprop.label(frame, "kind")
     assert otprop.label(frame, "kind", settings=FAST, features=["number"]).outcome.codes.min() >= 0
-
-
-def test_shares_of_the_outcome_are_those_of_the_fit(result: Any) -> None:
-    assert list(result.outcome.shares.values()) == result.model.class_prior_.tolist()
 
 
 def test_labels_of_a_complete_table_are_checked_as_by_the_command(tmp_path: Path) -> None:
@@ -322,52 +260,10 @@ def test_old_names_of_arguments_are_taken_with_a_warning() -> None:
         otprop.label(frame, "kind", randm_state=3)
 
 
-def test_a_result_has_its_error_and_its_classes(result: Any) -> None:
-    assert result.expected_error == result.outcome.expected_error
-    assert result.error_range == result.outcome.error_range
-    assert result.classes == ["a", "b", "c"]
-    assert result.coverage().columns.tolist()[:2] == ["share", "n_rows"]
-
-
-def test_a_result_gives_guarantees_by_class_and_row() -> None:
-    frame = mixed_frame(300)
-    frame["kind"] = np.where(np.arange(300) < 120, np.array(["a", "b", "c"], dtype=object)[np.arange(300) % 3], None)
-    frame.index = [f"lot {number}" for number in range(300)]
-    result = otprop.label(frame, "kind", settings=FAST)
-    sets = result.label_sets(0.9)
-    assert sets.index.tolist() == frame.index.tolist()
-    assert sets.columns.tolist() == ["a", "b", "c"]
-    assert (sets.to_numpy() == result.estimator.label_sets(0.9).members).all()
-    assert sets.loc["lot 0"].tolist() == [True, False, False]
-    assert result.confidence_for_risk(0.3) == result.estimator.confidence_for_risk(0.3)
-    with pytest.raises(ValueError, match=r"an error of at most 0\.001 cannot be promised"):
-        result.confidence_for_risk(0.001)
-    plain = otprop.label(frame, "kind", method="otp-paper")
-    for call in (lambda: plain.label_sets(), lambda: plain.confidence_for_risk(0.1)):
-        with pytest.raises(ParameterError, match="'otp-paper' does not estimate its error"):
-            call()
-
-
 def test_costs_of_an_unknown_class_are_shown_as_python_writes_them() -> None:
     with pytest.raises(ParameterError) as caught:
         otprop.label(mixed_frame(), "kind", objective={("a", "maybe"): 3})
     assert str(caught.value).startswith("objective={('a', 'maybe'): 3}: there is no class 'maybe'; there are 'a'")
-
-
-def test_a_model_that_cannot_be_saved_says_what_can_be_done(tmp_path: Path) -> None:
-    import pickle
-
-    from sklearn.linear_model import LogisticRegression
-
-    class Own(LogisticRegression):
-        """A classifier that model files do not know."""
-
-    own = otprop.label(mixed_frame(), "kind", settings={"evidence": [("own", Own())]})
-    with pytest.raises(otprop.OtpropError, match=r"Own, which a model file cannot hold\. Fit it again .* pickle"):
-        own.save(tmp_path / "kinds.model")
-    assert not (tmp_path / "kinds.model").exists()
-    known = otprop.label(mixed_frame(30), "kind", settings={"evidence": [("own", LogisticRegression())]})
-    assert pickle.loads(pickle.dumps(known)).table.equals(known.table)
 
 
 def test_text_of_a_frame_is_read_as_the_cells_of_a_file(tmp_path: Path) -> None:
@@ -382,24 +278,71 @@ def test_text_of_a_frame_is_read_as_the_cells_of_a_file(tmp_path: Path) -> None:
     assert {use.name: use.role for use in kept.job.columns}["code"] == "category"
 
 
-@pytest.mark.parametrize("name", ["write", "save", "report"])
-def test_what_was_read_is_never_written_even_by_force(tmp_path, name):
-    folder = tmp_path / "notes"
-    for number in range(16):
-        kind = ("pets", "cars")[number % 2]
-        place = folder / kind if number < 4 else folder
-        place.mkdir(parents=True, exist_ok=True)
-        (place / f"{number:02d}.txt").write_text(f"{kind} and more {kind}, {number} times")
-    (tmp_path / "labels.csv").write_text("name,label\n05,cars\n06,pets\n")
-    (folder / "skipped.txt").write_bytes(bytes(range(256)) * 4)
-    rows = pd.DataFrame({"row": [9], "label": ["pets"]})
-    rows.to_csv(tmp_path / "rows.csv", index=False)
-    for given in (None, tmp_path / "labels.csv"):
-        result = otprop.label(folder, labels=given, settings={"evidence": None}).add(tmp_path / "rows.csv")
-        read = [folder / "pets" / "00.txt", folder / "09.txt", folder / "skipped.txt", tmp_path / "rows.csv"]
-        for path in [*read, *([] if given is None else [given])]:
-            before = path.read_bytes()
-            with pytest.raises(TableError, match="never written"):
-                getattr(result, name)(path, force=True)
-            assert path.read_bytes() == before
-    getattr(result, name)(folder / "new", force=True)  # a new file is welcome
+@pytest.fixture(scope="module")
+def frame() -> Any:
+    return mixed_frame()
+
+
+def test_a_target_that_is_nearly_a_column_is_a_mistake(frame: Any) -> None:
+    with pytest.raises(ParameterError, match=r"no column 'kinds'; did you mean 'kind'\? A new column must"):
+        otprop.suggest(frame, "kinds")
+    with pytest.raises(ParameterError, match="did you mean 'kind'"):
+        otprop.label(frame, "Kind", corrections={3: "a", 4: "b"})
+    assert "ripeness" in otprop.suggest(frame, "ripeness", 3)
+
+
+def test_rows_are_suggested_without_any_label(frame: Any) -> None:
+    unlabelled = frame.drop(columns="kind")
+    suggested = otprop.suggest(unlabelled, "kind", 9, random_share=0)
+    assert set(suggested["reason"]) == {"typical"}
+    assert suggested.index.nunique() == 9
+    result = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested))
+    assert result.table["kind_source"].tolist().count("corrected") == 9
+    assert (result.table["kind_label"] == truth(np.arange(90))).mean() > 0.5
+    in_place = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested), fill=True)
+    assert in_place.table["kind"].tolist() == result.table["kind_label"].tolist()
+    assert "label" in otprop.suggest(unlabelled, n=3)
+    one_class = frame.assign(kind=frame["kind"].where(frame["kind"] == "a", None))
+    assert set(otprop.suggest(one_class, "kind", 5)["reason"]) == {"typical", "random"}
+
+
+def test_typical_rows_of_different_regions_come_first() -> None:
+    rng = np.random.default_rng(0)
+    centres = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])
+    spots = pd.DataFrame(np.vstack([centre + rng.normal(size=(25, 2)) for centre in centres]), columns=["x", "y"])
+    found = otprop.suggest(spots, n=4, random_share=0)
+    assert sorted(found.index // 25) == [0, 1, 2, 3]
+    far = np.linalg.norm(found[["x", "y"]].to_numpy() - centres[found.index // 25], axis=1)
+    assert far.max() < 1.5
+
+
+def test_polars_frames_go_through_the_loop(frame: Any) -> None:
+    polars = pytest.importorskip("polars")
+    result = otprop.label(polars.from_pandas(frame), "kind", settings=FAST)
+    suggested = result.suggest(4, random_share=0)
+    labels = polars.Series(truth(suggested["index"].to_numpy()).tolist())
+    second = result.add(suggested.with_columns(labels.alias("kind")))
+    assert second.table["kind_source"].to_list().count("corrected") == 4
+    expected = otprop.label(frame, "kind", settings=FAST).add(
+        dict(zip(suggested["index"].to_list(), labels.to_list(), strict=True))
+    )
+    assert second.table["kind_label"].to_list() == expected.table["kind_label"].tolist()
+
+
+def test_a_column_says_which_labels_were_chosen(frame: Any) -> None:
+    reviewed = frame.assign(how=np.where(np.arange(90) < 5, "reviewed", None))
+    result = otprop.label(reviewed, "kind", settings=FAST, chosen="how")
+    plain = otprop.label(frame, "kind", settings=FAST, chosen=np.arange(90) < 5)
+    assert result.job.chosen.tolist() == (np.arange(90) < 5).tolist()
+    assert result.table["kind_confidence"].tolist() == plain.table["kind_confidence"].tolist()  # it is no feature
+    again = otprop.label(result.table.drop(columns="how"), "kind", settings=FAST, chosen="kind_source", prefix="next_")
+    assert not again.job.chosen.any()
+    other = otprop.label(reviewed, "kind", method="otp-paper", chosen="how")
+    assert any(note.startswith("without effect: chosen") for note in other.notes)
+
+
+def test_methods_without_a_geometry_take_labels_too(frame: Any) -> None:
+    result = otprop.label(frame, "kind", method="otp-paper").add({20: "c"})
+    assert result.table["kind_source"].tolist()[20] == "corrected"
+    assert len(result.suggest(4)) == 4
+    assert len(result.label_issues) == 0

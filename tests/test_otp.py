@@ -17,7 +17,6 @@ from sklearn.datasets import load_iris
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import GridSearchCV
-from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -402,37 +401,6 @@ def test_an_unfitted_model_says_so():
 def test_bad_input_is_refused_by_name(way, parameters, X, y, error, message):
     with pytest.raises(error, match=message):
         way(**parameters).fit(X, y)
-
-
-@pytest.mark.parametrize("way", [geometry, nearness])
-@pytest.mark.parametrize(
-    ("parameters", "error", "message"),
-    [
-        ({"alpha": 1.5}, ValueError, "alpha must be 'auto' or a finite number >= 0 and <= 1; got 1.5"),
-        ({"metric": "euclidian"}, ValueError, "metric must be .*; did you mean 'euclidean'"),
-        ({"cost": 3}, TypeError, "cost must be 'diffusion', 'graph', 'precomputed', the name of a metric"),
-        ({"marginal_strength": 2}, ValueError, "marginal_strength must be 'auto' or .*; got 2"),
-        ({"diffusion": 1.0}, ValueError, "diffusion must be 'auto' or a finite number > 0 and < 1; got 1.0"),
-        ({"n_neighbors": 0}, ValueError, "n_neighbors must be 'auto' or an integer >= 1; got 0"),
-        ({"n_neighbors": "many"}, TypeError, "n_neighbors must be 'auto' or an integer >= 1; got 'many'"),
-        ({"metric": "euclidian"}, ValueError, "metric must be a callable of two rows or one of .*'euclidian'"),
-        ({"metric": 2}, TypeError, "metric must be a callable of two rows or one of .*; got 2"),
-        ({"abstain_below": 1.1}, ValueError, "abstain_below must be None or a finite number .*; got 1.1"),
-        ({"evidence": "forest"}, TypeError, "evidence must be 'auto', None, or a list .*; got 'forest'"),
-        ({"evidence": ["trees"]}, ValueError, "evidence must be .*'forest', .*'linear', .*; got 'trees' in it"),
-        ({"evidence": [GaussianNB]}, TypeError, r"the class GaussianNB; put an instance .*: GaussianNB\(\)"),
-        ({"cost": "difusion"}, ValueError, "did you mean 'diffusion'.* Accepted: 'diffusion', 'graph'"),
-        ({"evidence": [StandardScaler()]}, ValueError, "A classifier must have predict_proba"),
-        ({"max_rounds": 0}, ValueError, "max_rounds must be 'auto' or None or an integer >= 1; got 0"),
-        ({"max_rounds": "few"}, TypeError, "max_rounds must be 'auto' or None or an integer .*; got 'few'"),
-        ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .*; got 'seed'"),
-        ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
-        ({"n_jobs": "two"}, ValueError, "n_jobs must be None or an integer other than 0; got 'two'"),
-    ],
-)
-def test_bad_parameters_of_class_level_are_refused_by_name(way, parameters, error, message):
-    with pytest.raises(error, match=message):
-        way(**parameters).fit(*GOOD)
 
 
 @quick_ways

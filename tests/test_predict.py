@@ -13,7 +13,7 @@ import pytest
 import otprop
 from otprop.cli import main
 from tests.cli.conftest import read_rows
-from tests.test_label import FAST, mixed_frame
+from tests.frames import FAST, mixed_frame
 
 pd = pytest.importorskip("pandas")
 

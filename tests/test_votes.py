@@ -9,40 +9,11 @@ import pandas as pd
 import pytest
 import scipy.sparse as sp
 
-from otprop import OTP
 from otprop._validation import ParameterError
 from otprop._votes import dawid_skene, judge_voters, read_votes
-from otprop.evidence.held_out import make_folds
-from otprop.evidence.votes import VotesSource
-
-NAMES = np.array(["ash", "elm", "oak"])
+from tests.voters import NAMES, accuracy, quick, trees, voter
 
 ALL_TREES = True
-
-
-def trees(n_rows=240, n_labels=24, n_classes=3, distance=1.0, seed=0):
-    """Rows of overlapping classes, their classes, and y with a few labels."""
-    rng = np.random.default_rng(seed)
-    truth = rng.integers(n_classes, size=n_rows)
-    X = rng.normal(size=(n_rows, 4)) + distance * np.eye(n_classes, 4)[truth]
-    return X, truth, np.where(np.arange(n_rows) < n_labels, truth, -1)
-
-
-def voter(truth, error, seed, n_classes=3):
-    """Votes that are wrong in a share of the rows."""
-    rng = np.random.default_rng([seed, 7])
-    wrong = (truth + rng.integers(1, n_classes, size=len(truth))) % n_classes
-    return np.where(rng.random(len(truth)) < error, wrong, truth)
-
-
-def quick():
-    """An OTP with one small classifier."""
-    return OTP(evidence=["linear"])
-
-
-def accuracy(X, truth, y, votes=None):
-    model = quick().fit(X, y, votes=votes)
-    return (model.transduction_ == truth)[y == -1].mean()
 
 
 def test_votes_make_labels_better_than_either_alone():
@@ -56,19 +27,6 @@ def test_votes_make_labels_better_than_either_alone():
     assert np.mean(both) > max(np.mean(alone), np.mean(voted)) + 0.02
 
 
-def test_a_voter_copied_twice_does_not_count_twice():
-    once, thrice, three_voters = [], [], []
-    for seed in range(3):
-        X, truth, y = trees(seed=seed, distance=2.0)
-        votes = voter(truth, 0.4, seed)[:, None]
-        once.append(accuracy(X, truth, y, votes))
-        thrice.append(accuracy(X, truth, y, np.repeat(votes, 3, axis=1)))
-        others = np.column_stack([voter(truth, 0.4, 10 * seed + number) for number in range(3)])
-        three_voters.append(accuracy(X, truth, y, others))
-    assert np.mean(thrice) == pytest.approx(np.mean(once), abs=0.015)
-    assert np.mean(three_voters) > np.mean(thrice)
-
-
 def test_votes_at_random_cost_next_to_nothing():
     alone, noisy = [], []
     for seed in range(4):
@@ -76,21 +34,6 @@ def test_votes_at_random_cost_next_to_nothing():
         alone.append(accuracy(X, truth, y))
         noisy.append(accuracy(X, truth, y, np.random.default_rng(seed).integers(3, size=(len(y), 1))))
     assert np.mean(noisy) >= np.mean(alone) - 0.01
-
-
-def test_silence_that_tells_the_class_is_learnt():
-    X, truth, y = trees(distance=0.3, n_labels=60)
-    votes = np.where(truth == 2, np.nan, np.random.default_rng(0).integers(2, size=len(y)))  # silent on one class
-    model = quick().fit(X, y, votes=votes[:, None])
-    silent = np.isnan(votes) & (y == -1)
-    assert (model.transduction_ == 2)[silent].mean() > 0.9
-
-
-def test_a_voter_that_is_always_wrong_is_understood():
-    X, truth, y = trees(n_classes=2, distance=0.3, n_labels=60)
-    model = quick().fit(X, y, votes=(1 - truth)[:, None])
-    assert (model.transduction_ == truth)[y == -1].mean() > 0.9
-    assert model.voters_[0].high < 0.1
 
 
 def test_announced_range_holds_with_votes():
@@ -211,30 +154,6 @@ def test_fit_refuses_votes_it_cannot_use(votes, message):
     assert caught.value.parameter == "votes"
 
 
-def test_votes_alone_label_rows_better_than_their_majority():
-    X, truth, _ = trees(distance=2.5)
-    votes = np.column_stack([voter(truth, 0.35, number) for number in range(3)])
-    with pytest.warns(UserWarning, match="error cannot be checked. Label 20 random rows"):
-        model = quick().fit(X, [None] * len(truth), votes=NAMES[votes])
-    counts = np.stack([(votes == code).sum(axis=1) for code in range(3)], axis=1)
-    assert (model.transduction_ == NAMES[truth]).mean() > (counts.argmax(axis=1) == truth).mean() + 0.05
-    assert model.error_range_ == (0.0, 1.0)
-    assert [np.isnan(one.accuracy) for one in model.voters_] == [True] * 3
-    assert (model.round_ == 1).all()
-    assert {one.reason for one in model.suggest(20, random_share=1.0)} == {"random"}
-    assert model.predict(X).shape == (len(truth),)
-
-
-def test_votes_alone_keep_a_class_that_few_rows_have():
-    X, truth, _ = trees(distance=2.5)
-    votes = voter(np.minimum(truth, 1), 0.1, 0, n_classes=2)
-    votes[0] = 2
-    with pytest.warns(UserWarning, match="y has no label"):
-        model = quick().fit(X, np.full(len(truth), -1), votes=votes)
-    assert model.classes_.tolist() == [0, 1, 2]
-    assert model.label_distributions_.shape == model.predict_proba(X).shape == (len(truth), 3)
-
-
 def test_dawid_skene_believes_the_better_voter():
     rng = np.random.default_rng(0)
     truth = rng.integers(2, size=600)
@@ -243,26 +162,6 @@ def test_dawid_skene_believes_the_better_voter():
     found = dawid_skene(votes, 2)
     assert found.sum(axis=1) == pytest.approx(np.ones(600))
     assert (found.argmax(axis=1) == truth).mean() > ((votes.sum(axis=1) > 1) == truth).mean() + 0.05
-
-
-def test_votes_alone_need_a_vote():
-    X, _, y = trees()
-    with pytest.raises(ParameterError, match="votes are empty, and y has no label"):
-        quick().fit(X, np.full(len(y), -1), votes=np.full((len(y), 2), np.nan))
-
-
-def test_probabilities_say_more_than_the_class_they_make_most_probable():
-    sure, hard = [], []
-    for seed in range(4):
-        X, truth, y = trees(seed=seed, n_classes=2, distance=0.5, n_labels=60)
-        log_odds = 1.5 * np.random.default_rng(seed).normal(size=len(y)) + np.where(truth == 1, 1.0, -1.0)
-        first, second = (1.0 / (1.0 + np.exp(-log_odds * scale)) for scale in (1.0, 0.2))  # the second is too modest
-        votes = {"one": np.column_stack([1.0 - first, first]), "two": np.column_stack([1.0 - second, second])}
-        sure.append(accuracy(X, truth, y, {"one": votes["one"]}))
-        hard.append(accuracy(X, truth, y, {"one": (first > 0.5).astype(int)}))
-        modest = accuracy(X, truth, y, {"two": votes["two"]})
-        assert modest > accuracy(X, truth, y) - 0.02
-    assert np.mean(sure) > np.mean(hard)
 
 
 def test_probabilities_are_columns_of_classes_in_any_order():
@@ -301,60 +200,3 @@ def test_fit_refuses_probabilities_it_cannot_use(given, message):
     X, _, y = trees()
     with pytest.raises(ParameterError, match=message):
         quick().fit(X, y, votes={"llm": given})
-
-
-def test_columns_learn_from_votes_and_show_votes_cast_at_random():
-    X, truth, y = trees(n_rows=400, n_classes=2, distance=2.0)
-    by_vote = OTP().fit(X, y, votes=voter(truth, 0.2, 0, n_classes=2))
-    weights = {source.name: source.weight for source in by_vote.evidence_}
-    assert weights["voted_forest"] > 0.1
-    noise = np.random.default_rng(5).integers(2, size=len(y))
-    by_noise = OTP().fit(X, y, votes=noise)
-    weights = {source.name: source.weight for source in by_noise.evidence_}
-    assert weights["voted_forest"] < 0.1
-    assert weights["votes"] < 0.6
-    again = pickle.loads(pickle.dumps(by_vote))
-    assert (again.predict(X[:50] + 0.01) == by_vote.predict(X[:50] + 0.01)).all()
-
-
-def test_explain_shows_the_votes_on_rows_of_the_fit_only():
-    X, truth, y = trees(n_classes=2)
-    votes = voter(truth, 0.1, 0, n_classes=2)
-    model = quick().fit(X, y, votes=votes)
-    assert "votes" not in model.explain(X[100:120])
-    by_votes = model.explain(X[100:120], rows=np.arange(100, 120))["votes"]
-    assert (by_votes.argmax(axis=1) == votes[100:120]).all()
-    with pytest.raises(ParameterError, match="rows must be from 0 to 239, since fit had 240 rows"):
-        model.explain(X[:1], rows=[240])
-    with pytest.raises(ParameterError, match="rows must be one row number for each of the 2 rows of X"):
-        model.explain(X[:2], rows=[0])
-    again = pickle.loads(pickle.dumps(model))
-    assert "votes" not in again.explain(X[:1], rows=[0])
-
-
-def log_odds(votes, y):
-    """Log-odds of class 1 by the votes alone, learnt from the labels in y."""
-    source = VotesSource(read_votes(votes, np.arange(2), len(y)), 2)
-    held_out = make_folds(y, 2, 0)
-    found = source.fit(y, np.ones(len(y)), held_out).rows
-    return found[:, 1] - found[:, 0]
-
-
-def test_agreement_makes_independent_voters_count_and_copies_not():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(2, size=2000)
-    y = np.where(np.arange(2000) < 40, truth, -1)
-    one = voter(truth, 0.25, 0, n_classes=2)
-    others = np.column_stack([one, *(voter(truth, 0.25, seed, n_classes=2) for seed in (1, 2))])
-    alone = np.abs(log_odds(one[:, None], y)).max()
-    assert np.abs(log_odds(np.repeat(one[:, None], 3, axis=1), y)).max() < 1.3 * alone
-    unanimous = np.ptp(others, axis=1) == 0
-    assert np.abs(log_odds(others, y))[unanimous].max() > 2.0 * alone
-
-
-def test_a_voter_that_does_not_look_hardly_counts():
-    truth = np.random.default_rng(0).integers(2, size=400)
-    y = np.where(np.arange(400) < 60, truth, -1)
-    noise = np.random.default_rng(1).integers(2, size=(400, 1))
-    assert np.abs(log_odds(noise, y)).max() < 0.5
-    assert np.abs(log_odds(voter(truth, 0.2, 0, n_classes=2)[:, None], y)).max() > 1.0

@@ -6,10 +6,6 @@ import warnings
 
 import numpy as np
 import pytest
-import scipy.sparse as sp
-from hypothesis import given, settings
-from hypothesis import strategies as st
-from hypothesis.extra.numpy import arrays
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.frozen import FrozenEstimator
@@ -22,7 +18,7 @@ from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.forest import ForestSource
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.linear import LinearSource
-from otprop.evidence.scaling import ColumnScaler, ScaledRows
+from otprop.evidence.scaling import ScaledRows
 
 
 @pytest.fixture(autouse=True)
@@ -215,39 +211,3 @@ def test_what_the_users_classifier_warns_of_is_heard_and_ours_is_not():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         LinearSource(ScaledRows.of(X), 2, 0).fit(codes, np.ones(60), make_folds(codes, 2, 0))
-
-
-@settings(deadline=None)
-@given(X=arrays(float, (5, 2), elements=st.floats(allow_nan=False, allow_infinity=False)))
-def test_features_of_any_size_are_brought_to_a_size_for_single_precision(X):
-    features = ColumnScaler().fit(X)
-    for rows in (X, X[:1] * 0.5, np.full((1, 2), 1.7e308), np.full((1, 2), -5e-324)):
-        scaled = features.transform(rows)
-        assert scaled.dtype == np.float32
-        assert np.isfinite(scaled).all()
-        assert np.isfinite(scaled**2).all()
-    sparse = ColumnScaler().fit(sp.csr_array(X))
-    for rows in (X, np.full((1, 2), 1.7e308)):
-        assert np.isfinite(sparse.transform(sp.csr_array(rows)).toarray()).all()
-
-
-@pytest.mark.parametrize(("scale", "shift"), [(1.0, 0.0), (1e150, 0.0), (1e-150, 0.0), (1e-320, 0.0), (1.0, 1e9)])
-def test_features_do_not_depend_on_their_units(scale, shift):
-    X = np.random.default_rng(0).normal(size=(50, 3))
-    expected = (X - X.mean(axis=0)) / X.std(axis=0)
-    scaled = ColumnScaler().fit(X * scale + shift).transform(X * scale + shift)
-    np.testing.assert_allclose(scaled, expected, atol=1e-2 if scale == 1e-320 else 1e-5)
-
-
-def test_a_constant_feature_is_zero_whatever_a_new_row_has_there():
-    X = np.column_stack([np.full(9, 1e-200), np.full(9, 0.1), np.arange(9.0)])
-    features = ColumnScaler().fit(X)
-    np.testing.assert_array_equal(features.transform(X)[:, :2], 0)
-    np.testing.assert_array_equal(features.transform(np.array([[1e200, -1e200, 4.0]])), 0)
-
-
-def test_sparse_features_keep_their_zeros():
-    X = sp.random_array((20, 5), density=0.3, rng=0, format="csr") * 1e5
-    scaled = ColumnScaler().fit(X).transform(X)
-    assert scaled.nnz == X.nnz
-    assert abs(scaled).max() == pytest.approx(1)

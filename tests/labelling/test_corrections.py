@@ -13,7 +13,7 @@ from otprop._validation import ParameterError
 from otprop.cli import main
 from otprop.labelling.corrections import Corrections, corrected_cells
 from otprop.table.target import ClassNames
-from tests.test_label import mixed_frame
+from tests.frames import mixed_frame
 
 pd = pytest.importorskip("pandas")
 

@@ -9,6 +9,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from scipy.optimize import minimize
+from scipy.special import expit, logit
 from sklearn.datasets import make_moons
 
 from otprop import OTP
@@ -132,3 +134,68 @@ def test_a_line_is_shifted_until_the_mean_confidence_agrees(found, wanted):
 def test_where_no_line_agrees_the_nearest_is_taken():
     line = shift_to_error(Calibration(), lambda tried: np.maximum(tried(np.full(3, 0.9)), 0.5), 0.8)
     assert np.maximum(line(np.full(3, 0.9)), 0.5) == pytest.approx([0.5] * 3)
+
+
+@pytest.mark.parametrize("n_labels", [1, 3, 30, 300])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_line_maximises_the_penalised_likelihood(n_labels, weighted):
+    rng = np.random.default_rng(n_labels)
+    found = rng.uniform(0.4, 0.99, n_labels)
+    right = (rng.random(n_labels) < found**2).astype(float)
+    weights = rng.uniform(0.5, 2.0, n_labels) if weighted else np.ones(n_labels)
+    each = weights * weights.sum() / (weights**2).sum()  # as many labels as the weights are worth
+
+    def loss(line):
+        probability = np.clip(expit(line[0] * logit(found) + line[1]), 1e-300, 1)
+        opposite = np.clip(expit(-line[0] * logit(found) - line[1]), 1e-300, 1)
+        likelihood = each @ (right * np.log(probability) + (1 - right) * np.log(opposite))
+        return -likelihood + 10.0 * (line[0] - 0.9) ** 2 + 1.0 * line[1] ** 2
+
+    best = minimize(loss, [0.9, 0.1], method="Nelder-Mead", options={"xatol": 1e-7, "fatol": 1e-10, "maxiter": 5000}).x
+    calibration = calibrate(found, right, weights if weighted else None)
+    assert (calibration.slope, calibration.shift) == pytest.approx(tuple(best), abs=1e-3)
+    assert calibration != Calibration()
+
+
+def test_a_label_that_seemed_certain_or_impossible_gets_a_confidence_short_of_it():
+    ends = Calibration(1.0, 0.0)(np.array([0.0, 1.0]))
+    assert 0 < ends[0] < 1e-5
+    assert 1 - 1e-5 < ends[1] < 1
+
+
+@pytest.mark.parametrize("pessimistic", [False, True])
+def test_the_line_stays_within_bounds_however_many_labels_say_otherwise(pessimistic):
+    n_labels = 100_000
+    certain = np.full(n_labels, 0.999999)
+    calibration = calibrate(certain if pessimistic else 1 - certain, np.full(n_labels, not pessimistic, dtype=float))
+    assert 0.05 <= calibration.slope <= 5.0
+    assert -3.0 <= calibration.shift <= 3.0
+    assert abs(calibration.shift) == pytest.approx(3.0)
+
+
+def clouds(centres, n_rows=240, n_labels=60, seed=0):
+    """One cloud of rows around each centre, a class each; the first `n_labels` rows are labelled."""
+    truth = np.arange(n_rows) % len(centres)
+    X = np.random.default_rng(seed).normal(size=(n_rows, 2)) + np.array(centres)[truth]
+    return X, np.where(np.arange(n_rows) < n_labels, truth, -1)
+
+
+def test_a_held_out_label_counts_by_the_share_of_rows_that_its_class_stands_for():
+    X, y = clouds([[12.0, 0.0], [0.0, 0.0], [1.0, 0.0]])  # the first class is easy, the other two overlap
+
+    def fitted(class_prior):  # without a marginal to meet, the shares enter the calibration and nothing else
+        return OTP(evidence=None, class_prior=class_prior, marginal_strength=0.0, max_rounds=1).fit(X, y)
+
+    mostly_easy, mostly_hard = fitted([0.9, 0.05, 0.05]), fitted([0.05, 0.475, 0.475])
+    np.testing.assert_allclose(mostly_easy.certainty_, mostly_hard.certainty_)
+    unlabelled = y == -1
+    assert (mostly_easy.confidence_[unlabelled] > mostly_hard.confidence_[unlabelled]).all()
+
+
+@pytest.mark.parametrize("gap", [1.0, 3.0, 6.0])
+def test_labels_that_a_class_gets_by_its_share_alone_are_trusted_no_more_than_the_share(gap):
+    X, y = clouds([[0.0, 0.0], [gap, 0.0]], 200, 40)
+    model = OTP(evidence=None, class_prior=[0.9, 0.1], marginal_strength=1.0, max_rounds=1).fit(X, y)
+    unlabelled = y == -1
+    assert (model.transduction_[unlabelled] == 0).mean() > 0.95  # the share given decides, against half of the rows
+    assert model.confidence_[unlabelled].mean() == pytest.approx(0.9, abs=0.07)

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.datasets import load_digits, load_iris
-from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import accuracy_score, pairwise_distances
 
 from otprop import PaperOTP
@@ -134,25 +133,3 @@ def test_weights_count_rows():
     weighted = PaperOTP(epsilon=0.3, tol=1e-10).fit(X, y, sample_weight=weights)
     again = PaperOTP(epsilon=0.3, tol=1e-10).fit(X[repeated], y[repeated])
     np.testing.assert_allclose(weighted.label_distributions_[8:], again.label_distributions_[repeated >= 8], atol=1e-7)
-
-
-def test_an_unfinished_solve_warns_once_and_says_what_to_change(iris):
-    X, _, y = iris
-    with pytest.warns(
-        ConvergenceWarning, match=r"did not reach tol=1e-06 in \d+ of \d+ rounds.*Raise epsilon"
-    ) as record:
-        model = PaperOTP(max_iter=1, epsilon=1e-3).fit(X, y)
-    assert len(record) == 1
-    assert not all(round_.converged for round_ in model.rounds_)
-    assert np.isfinite(model.label_distributions_).all()
-
-
-def test_costs_too_large_for_memory_give_the_same_labels(iris, fitted, monkeypatch):
-    X, _, y = iris
-    monkeypatch.setattr("otprop.geometry.cost.MEMORY_LIMIT", 0)
-    model = PaperOTP().fit(X, y)
-    np.testing.assert_allclose(model.label_distributions_, fitted.label_distributions_, atol=1e-5)
-
-
-def test_rounds_use_the_threshold_of_the_paper_unless_told_otherwise(fitted):
-    assert {round_.threshold for round_ in fitted.rounds_ if not round_.lowered} == {0.9}

@@ -10,11 +10,15 @@ import sklearn
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.datasets import load_iris
 from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
 from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from otprop import OTP
+from otprop import OTP, PaperOTP
+from tests.estimators import geometry, nearness
+
+GOOD = ([[0.0], [1.0], [0.2], [0.8]], [0, 1, -1, -1])
 
 
 @pytest.fixture(scope="module")
@@ -93,3 +97,52 @@ def test_metadata_is_routed_to_the_classifiers_that_ask_for_it(iris):
             OTP(evidence=[("asks", asked)]).fit(X, y, cost=price)
     with pytest.raises(TypeError, match=r"fit\(\) got price.*enable_metadata_routing"):
         OTP().fit(X, y, price=price)
+
+
+@pytest.mark.parametrize(
+    ("parameters", "kind", "message"),
+    [
+        ({"cost": "diffusion"}, ValueError, r"cost='diffusion' is not a known metric.*Accepted: 'precomputed'"),
+        ({"cost": "graph"}, ValueError, "cost='graph' is not a known metric"),
+        ({"cost": 3}, TypeError, "cost must be 'precomputed', the name of a metric or a callable; got 3"),
+        ({"alpha": "auto"}, ValueError, "alpha must be a finite number >= 0 and <= 1; got 'auto'"),
+        ({"epsilon": 0}, ValueError, "epsilon must be 'auto' or a finite number > 0; got 0"),
+        ({"max_rounds": "auto"}, ValueError, "max_rounds must be None or an integer >= 1; got 'auto'"),
+        ({"tol": 0}, ValueError, "tol must be"),
+        ({"callback": 1}, ValueError, "callback must be None or a function of one round; got 1"),
+    ],
+)
+def test_wrong_parameters_are_refused_by_name(parameters, kind, message):
+    with pytest.raises(kind, match=message):
+        PaperOTP(**parameters).fit(*GOOD)
+
+
+@pytest.mark.parametrize("way", [geometry, nearness])
+@pytest.mark.parametrize(
+    ("parameters", "error", "message"),
+    [
+        ({"alpha": 1.5}, ValueError, "alpha must be 'auto' or a finite number >= 0 and <= 1; got 1.5"),
+        ({"metric": "euclidian"}, ValueError, "metric must be .*; did you mean 'euclidean'"),
+        ({"cost": 3}, TypeError, "cost must be 'diffusion', 'graph', 'precomputed', the name of a metric"),
+        ({"marginal_strength": 2}, ValueError, "marginal_strength must be 'auto' or .*; got 2"),
+        ({"diffusion": 1.0}, ValueError, "diffusion must be 'auto' or a finite number > 0 and < 1; got 1.0"),
+        ({"n_neighbors": 0}, ValueError, "n_neighbors must be 'auto' or an integer >= 1; got 0"),
+        ({"n_neighbors": "many"}, TypeError, "n_neighbors must be 'auto' or an integer >= 1; got 'many'"),
+        ({"metric": "euclidian"}, ValueError, "metric must be a callable of two rows or one of .*'euclidian'"),
+        ({"metric": 2}, TypeError, "metric must be a callable of two rows or one of .*; got 2"),
+        ({"abstain_below": 1.1}, ValueError, "abstain_below must be None or a finite number .*; got 1.1"),
+        ({"evidence": "forest"}, TypeError, "evidence must be 'auto', None, or a list .*; got 'forest'"),
+        ({"evidence": ["trees"]}, ValueError, "evidence must be .*'forest', .*'linear', .*; got 'trees' in it"),
+        ({"evidence": [GaussianNB]}, TypeError, r"the class GaussianNB; put an instance .*: GaussianNB\(\)"),
+        ({"cost": "difusion"}, ValueError, "did you mean 'diffusion'.* Accepted: 'diffusion', 'graph'"),
+        ({"evidence": [StandardScaler()]}, ValueError, "A classifier must have predict_proba"),
+        ({"max_rounds": 0}, ValueError, "max_rounds must be 'auto' or None or an integer >= 1; got 0"),
+        ({"max_rounds": "few"}, TypeError, "max_rounds must be 'auto' or None or an integer .*; got 'few'"),
+        ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .*; got 'seed'"),
+        ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
+        ({"n_jobs": "two"}, ValueError, "n_jobs must be None or an integer other than 0; got 'two'"),
+    ],
+)
+def test_bad_parameters_of_class_level_are_refused_by_name(way, parameters, error, message):
+    with pytest.raises(error, match=message):
+        way(**parameters).fit(*GOOD)

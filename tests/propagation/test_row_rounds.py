@@ -1,4 +1,4 @@
-"""The whole method against Algorithm 1 written once more, as plainly as it is printed."""
+"""Rounds of the paper's algorithm."""
 
 from __future__ import annotations
 
@@ -6,9 +6,45 @@ import numpy as np
 import pytest
 from scipy.special import logsumexp
 from sklearn.datasets import load_iris
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import train_test_split
 
 from otprop import PaperOTP
+from tests.estimators import hide
+
+
+@pytest.fixture(scope="module")
+def iris():
+    X, truth = load_iris(return_X_y=True)
+    return X, truth, hide(truth, 0.1)
+
+
+@pytest.fixture(scope="module")
+def fitted(iris):
+    X, _, y = iris
+    return PaperOTP().fit(X, y)
+
+
+def test_an_unfinished_solve_warns_once_and_says_what_to_change(iris):
+    X, _, y = iris
+    with pytest.warns(
+        ConvergenceWarning, match=r"did not reach tol=1e-06 in \d+ of \d+ rounds.*Raise epsilon"
+    ) as record:
+        model = PaperOTP(max_iter=1, epsilon=1e-3).fit(X, y)
+    assert len(record) == 1
+    assert not all(round_.converged for round_ in model.rounds_)
+    assert np.isfinite(model.label_distributions_).all()
+
+
+def test_costs_too_large_for_memory_give_the_same_labels(iris, fitted, monkeypatch):
+    X, _, y = iris
+    monkeypatch.setattr("otprop.geometry.cost.MEMORY_LIMIT", 0)
+    model = PaperOTP().fit(X, y)
+    np.testing.assert_allclose(model.label_distributions_, fitted.label_distributions_, atol=1e-5)
+
+
+def test_rounds_use_the_threshold_of_the_paper_unless_told_otherwise(fitted):
+    assert {round_.threshold for round_ in fitted.rounds_ if not round_.lowered} == {0.9}
 
 
 def plain_plan(cost, epsilon, tol=1e-5):

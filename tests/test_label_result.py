@@ -1,4 +1,4 @@
-"""The labelling loop from Python: corrections, more labels, suggestions, labels that look wrong."""
+"""What `otprop.label` returns: its rows, its pictures, its files, and more labels for it."""
 
 from __future__ import annotations
 
@@ -10,11 +10,187 @@ import pytest
 
 import otprop
 from otprop._validation import ParameterError
-from tests.test_label import FAST, mixed_frame
+from otprop.cli import main
+from otprop.files import TableError
+from tests.cli.conftest import lots, read_rows  # noqa: F401
+from tests.frames import FAST, KINDS, filled, mixed_frame, truth
 
 pd = pytest.importorskip("pandas")
 
-KINDS = np.array(["a", "b", "c"], dtype=object)
+
+@pytest.fixture(scope="module")
+def result() -> Any:
+    return otprop.label(mixed_frame(), "kind", settings=FAST)
+
+
+def test_the_map_draws_every_row_once(result: Any) -> None:
+    pytest.importorskip("matplotlib")
+    ax = result.plot()
+    assert sum(len(points.get_offsets()) for points in ax.collections) == 90
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["a", "b", "c"]
+
+
+def test_the_coverage_is_that_of_the_result(result: Any) -> None:
+    pytest.importorskip("matplotlib")
+    line = result.plot("coverage").get_lines()[0]
+    expected = result.coverage().sort_values("share")
+    np.testing.assert_allclose(line.get_ydata(), expected["expected_error"])
+
+
+def test_the_calibration_counts_the_held_out_labels(result: Any) -> None:
+    pytest.importorskip("matplotlib")
+    ax = result.plot("calibration")
+    assert ax.get_title() == f"{len(result.estimator.held_out_rows_)} held-out labels"
+
+
+def test_a_plot_goes_on_given_axes_or_is_refused_by_name(result: Any) -> None:
+    pytest.importorskip("matplotlib")
+    from matplotlib.figure import Figure
+
+    ax = Figure().add_subplot()
+    assert result.plot("coverage", ax=ax) is ax
+    with pytest.raises(ParameterError, match="kind must be one of 'map', 'coverage', 'calibration'; got 'pie'"):
+        result.plot("pie")
+    with pytest.raises(ParameterError, match="method 'otp-paper' does not estimate its error; plot kind='map'"):
+        otprop.label(mixed_frame(), "kind", method="otp-paper").plot("coverage")
+
+
+def test_a_result_prints_in_one_line_with_its_error_and_classes(result: Any) -> None:
+    text = repr(result)
+    assert text.startswith("<LabelResult of 'kind': 12 labels given, 78 rows labelled; expected error ")
+    assert "\n" not in text
+    assert text.count(" a ") == 1
+
+
+def test_a_notebook_shows_the_error_the_classes_and_a_map(result: Any) -> None:
+    html = result._repr_html_()
+    assert f"expected error {result.expected_error:.1%}" in html
+    assert "<th>a</th>" in html
+    assert html.count("<circle") == 90
+
+
+def test_explain_gives_the_sources_and_the_result_of_a_row(result: Any) -> None:
+    found = result.explain(40)
+    assert found.columns.tolist() == ["weight", "a", "b", "c"]
+    assert found.index[-1] == "together"
+    assert len(found) > 1
+    np.testing.assert_allclose(found[["a", "b", "c"]].sum(axis=1), 1.0)
+    np.testing.assert_allclose(found.loc["together", ["a", "b", "c"]].astype(float), result.outcome.distributions[40])
+    with pytest.raises(ParameterError, match="row='x': no such entry in the index"):
+        result.explain("x")
+
+
+def test_nearest_gives_labelled_rows_by_their_distance(result: Any) -> None:
+    found = result.nearest(40)
+    assert found["distance"].is_monotonic_increasing
+    assert (result.table.loc[found.index, "kind_source"] == "given").all()
+    assert found["label"].tolist() == result.table.loc[found.index, "kind"].tolist()
+
+
+def test_the_rows_to_review_are_rows_of_the_table(result: Any) -> None:
+    review = result.review(5)
+    assert len(review) == 5
+    assert set(review["kind_source"]) == {"propagated"}
+    assert review.index[0] == result.table["kind_confidence"].idxmin()
+
+
+def test_the_model_the_page_and_the_table_are_written(result: Any, tmp_path: Path) -> None:
+    result.save(tmp_path / "kinds.model")
+    result.report(tmp_path / "page.html")
+    result.write(tmp_path / "out.csv")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert "otprop.label(data, &#x27;kind&#x27;, settings=" in page or "otprop.label(data, &#39;kind&#39;" in page
+    assert [row["kind_label"] for row in read_rows(tmp_path / "out.csv")] == result.table["kind_label"].tolist()
+    assert main(["predict", str(tmp_path / "kinds.model"), str(tmp_path / "out.csv"), "--prefix", "again_"]) == 0
+    again = read_rows(tmp_path / "out.labelled.csv")
+    assert [row["again_label"] for row in again] == result.table["kind_label"].tolist()
+    with pytest.raises(ValueError, match=r"kinds\.model"):
+        result.save(tmp_path / "kinds.model")
+    result.save(tmp_path / "kinds.model", force=True)
+
+
+def test_the_result_can_be_looked_at(result: Any) -> None:
+    assert result.estimator is result.job.estimator
+    assert result.coverage()["share"].iloc[0] == 1.0
+    assert "12 labels given, 78 rows labelled; expected error" in repr(result)
+    assert "<th>a</th>" in result._repr_html_()
+    odd = otprop.label(mixed_frame().replace({"kind": {"a": "<script>"}}), "kind", method="otp-paper")
+    assert "<script>" not in odd._repr_html_()
+    assert "&lt;script&gt;" in odd._repr_html_()
+
+
+def test_a_negative_number_of_rows_cannot_be_reviewed(result: Any) -> None:
+    with pytest.raises(ParameterError, match="n must be an integer >= 0; got -1"):
+        result.review(-1)
+
+
+def test_shares_of_the_outcome_are_those_of_the_fit(result: Any) -> None:
+    assert list(result.outcome.shares.values()) == result.model.class_prior_.tolist()
+
+
+def test_a_result_has_its_error_and_its_classes(result: Any) -> None:
+    assert result.expected_error == result.outcome.expected_error
+    assert result.error_range == result.outcome.error_range
+    assert result.classes == ["a", "b", "c"]
+    assert result.coverage().columns.tolist()[:2] == ["share", "n_rows"]
+
+
+def test_a_result_gives_guarantees_by_class_and_row() -> None:
+    frame = mixed_frame(300)
+    frame["kind"] = np.where(np.arange(300) < 120, np.array(["a", "b", "c"], dtype=object)[np.arange(300) % 3], None)
+    frame.index = [f"lot {number}" for number in range(300)]
+    result = otprop.label(frame, "kind", settings=FAST)
+    sets = result.label_sets(0.9)
+    assert sets.index.tolist() == frame.index.tolist()
+    assert sets.columns.tolist() == ["a", "b", "c"]
+    assert (sets.to_numpy() == result.estimator.label_sets(0.9).members).all()
+    assert sets.loc["lot 0"].tolist() == [True, False, False]
+    assert result.confidence_for_risk(0.3) == result.estimator.confidence_for_risk(0.3)
+    with pytest.raises(ValueError, match=r"an error of at most 0\.001 cannot be promised"):
+        result.confidence_for_risk(0.001)
+    plain = otprop.label(frame, "kind", method="otp-paper")
+    for call in (lambda: plain.label_sets(), lambda: plain.confidence_for_risk(0.1)):
+        with pytest.raises(ParameterError, match="'otp-paper' does not estimate its error"):
+            call()
+
+
+def test_a_model_that_cannot_be_saved_says_what_can_be_done(tmp_path: Path) -> None:
+    import pickle
+
+    from sklearn.linear_model import LogisticRegression
+
+    class Own(LogisticRegression):
+        """A classifier that model files do not know."""
+
+    own = otprop.label(mixed_frame(), "kind", settings={"evidence": [("own", Own())]})
+    with pytest.raises(otprop.OtpropError, match=r"Own, which a model file cannot hold\. Fit it again .* pickle"):
+        own.save(tmp_path / "kinds.model")
+    assert not (tmp_path / "kinds.model").exists()
+    known = otprop.label(mixed_frame(30), "kind", settings={"evidence": [("own", LogisticRegression())]})
+    assert pickle.loads(pickle.dumps(known)).table.equals(known.table)
+
+
+@pytest.mark.parametrize("name", ["write", "save", "report"])
+def test_what_was_read_is_never_written_even_by_force(tmp_path, name):
+    folder = tmp_path / "notes"
+    for number in range(16):
+        kind = ("pets", "cars")[number % 2]
+        place = folder / kind if number < 4 else folder
+        place.mkdir(parents=True, exist_ok=True)
+        (place / f"{number:02d}.txt").write_text(f"{kind} and more {kind}, {number} times")
+    (tmp_path / "labels.csv").write_text("name,label\n05,cars\n06,pets\n")
+    (folder / "skipped.txt").write_bytes(bytes(range(256)) * 4)
+    rows = pd.DataFrame({"row": [9], "label": ["pets"]})
+    rows.to_csv(tmp_path / "rows.csv", index=False)
+    for given in (None, tmp_path / "labels.csv"):
+        result = otprop.label(folder, labels=given, settings={"evidence": None}).add(tmp_path / "rows.csv")
+        read = [folder / "pets" / "00.txt", folder / "09.txt", folder / "skipped.txt", tmp_path / "rows.csv"]
+        for path in [*read, *([] if given is None else [given])]:
+            before = path.read_bytes()
+            with pytest.raises(TableError, match="never written"):
+                getattr(result, name)(path, force=True)
+            assert path.read_bytes() == before
+    getattr(result, name)(folder / "new", force=True)  # a new file is welcome
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +201,6 @@ def frame() -> Any:
 @pytest.fixture(scope="module")
 def first(frame: Any) -> Any:
     return otprop.label(frame, "kind", settings=FAST)
-
-
-def truth(rows: Any) -> Any:
-    return KINDS[np.asarray(rows) % 3]
-
-
-def filled(suggested: Any) -> Any:
-    """Suggested rows with their labels filled in."""
-    suggested = suggested.copy()
-    suggested["kind"] = truth(suggested.index)
-    return suggested
 
 
 @pytest.mark.parametrize("settings", [FAST, {}])
@@ -109,14 +274,6 @@ def test_a_result_says_how_many_labels_it_needs(first: Any, frame: Any) -> None:
         otprop.label(frame, "kind", method="otp-paper").labels_needed(0.1)
 
 
-def test_a_target_that_is_nearly_a_column_is_a_mistake(frame: Any) -> None:
-    with pytest.raises(ParameterError, match=r"no column 'kinds'; did you mean 'kind'\? A new column must"):
-        otprop.suggest(frame, "kinds")
-    with pytest.raises(ParameterError, match="did you mean 'kind'"):
-        otprop.label(frame, "Kind", corrections={3: "a", 4: "b"})
-    assert "ripeness" in otprop.suggest(frame, "ripeness", 3)
-
-
 def test_suggested_rows_that_are_filled_in_are_added(frame: Any, first: Any) -> None:
     suggested = first.suggest(10, random_share=0.3)
     assert list(suggested.columns) == ["reason", "kind", *frame.columns.drop("kind"), "file_digest"]
@@ -132,44 +289,6 @@ def test_suggested_rows_that_are_filled_in_are_added(frame: Any, first: Any) -> 
     assert second.job.chosen[suggested.index[~is_drawn]].all()
     fresh = otprop.label(frame, "kind", settings=FAST, corrections=filled(suggested))
     pd.testing.assert_frame_equal(second.table, fresh.table)
-
-
-def test_rows_are_suggested_without_any_label(frame: Any) -> None:
-    unlabelled = frame.drop(columns="kind")
-    suggested = otprop.suggest(unlabelled, "kind", 9, random_share=0)
-    assert set(suggested["reason"]) == {"typical"}
-    assert suggested.index.nunique() == 9
-    result = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested))
-    assert result.table["kind_source"].tolist().count("corrected") == 9
-    assert (result.table["kind_label"] == truth(np.arange(90))).mean() > 0.5
-    in_place = otprop.label(unlabelled, "kind", settings=FAST, corrections=filled(suggested), fill=True)
-    assert in_place.table["kind"].tolist() == result.table["kind_label"].tolist()
-    assert "label" in otprop.suggest(unlabelled, n=3)
-    one_class = frame.assign(kind=frame["kind"].where(frame["kind"] == "a", None))
-    assert set(otprop.suggest(one_class, "kind", 5)["reason"]) == {"typical", "random"}
-
-
-def test_typical_rows_of_different_regions_come_first() -> None:
-    rng = np.random.default_rng(0)
-    centres = np.array([[0, 0], [30, 0], [0, 30], [30, 30]])
-    spots = pd.DataFrame(np.vstack([centre + rng.normal(size=(25, 2)) for centre in centres]), columns=["x", "y"])
-    found = otprop.suggest(spots, n=4, random_share=0)
-    assert sorted(found.index // 25) == [0, 1, 2, 3]
-    far = np.linalg.norm(found[["x", "y"]].to_numpy() - centres[found.index // 25], axis=1)
-    assert far.max() < 1.5
-
-
-def test_polars_frames_go_through_the_loop(frame: Any) -> None:
-    polars = pytest.importorskip("polars")
-    result = otprop.label(polars.from_pandas(frame), "kind", settings=FAST)
-    suggested = result.suggest(4, random_share=0)
-    labels = polars.Series(truth(suggested["index"].to_numpy()).tolist())
-    second = result.add(suggested.with_columns(labels.alias("kind")))
-    assert second.table["kind_source"].to_list().count("corrected") == 4
-    expected = otprop.label(frame, "kind", settings=FAST).add(
-        dict(zip(suggested["index"].to_list(), labels.to_list(), strict=True))
-    )
-    assert second.table["kind_label"].to_list() == expected.table["kind_label"].tolist()
 
 
 def test_labels_of_other_types_become_those_of_the_target() -> None:
@@ -258,25 +377,6 @@ def test_a_new_class_is_taken_with_a_note(first: Any) -> None:
     second = first.add({30: "d", 31: "d"})
     assert second.outcome.classes == ["a", "b", "c", "d"]
     assert any("labels of the corrections that 'kind' does not have: 'd'" in note for note in second.notes)
-
-
-def test_a_column_says_which_labels_were_chosen(frame: Any) -> None:
-    reviewed = frame.assign(how=np.where(np.arange(90) < 5, "reviewed", None))
-    result = otprop.label(reviewed, "kind", settings=FAST, chosen="how")
-    plain = otprop.label(frame, "kind", settings=FAST, chosen=np.arange(90) < 5)
-    assert result.job.chosen.tolist() == (np.arange(90) < 5).tolist()
-    assert result.table["kind_confidence"].tolist() == plain.table["kind_confidence"].tolist()  # it is no feature
-    again = otprop.label(result.table.drop(columns="how"), "kind", settings=FAST, chosen="kind_source", prefix="next_")
-    assert not again.job.chosen.any()
-    other = otprop.label(reviewed, "kind", method="otp-paper", chosen="how")
-    assert any(note.startswith("without effect: chosen") for note in other.notes)
-
-
-def test_methods_without_a_geometry_take_labels_too(frame: Any) -> None:
-    result = otprop.label(frame, "kind", method="otp-paper").add({20: "c"})
-    assert result.table["kind_source"].tolist()[20] == "corrected"
-    assert len(result.suggest(4)) == 4
-    assert len(result.label_issues) == 0
 
 
 def test_the_call_that_repeats_it_leaves_data_out(frame: Any, tmp_path: Path) -> None:
