@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from otprop.studio.export import ExportFolder
+from otprop.studio.export import ExportFolder, rescue_labels
+from otprop.studio.session_file import SessionError
+from tests.studio.sessions import Lots, opened
 
 KILLED = """
 import os, signal
@@ -53,3 +55,23 @@ def test_the_folder_of_a_killed_studio_is_deleted_by_the_next_start_and_those_in
     assert (temporary / "elsewhere" / "mine").exists()
     for one in (in_use, folder):
         one.close()
+
+
+def test_what_can_be_read_of_a_damaged_session_is_rescued(tmp_path: Path) -> None:
+    lots = Lots([f"lot {number}" for number in range(2000)])
+    session = opened(tmp_path, lots)
+    session.label(range(2000), 0, drawn=True)
+    session.label(range(1000), 1)
+    session.close()
+    whole = bytearray((tmp_path / "s.otprop").read_bytes())
+    n_pages, found = len(whole) // 4096, []
+    for page in range(n_pages // 2, n_pages // 2 + 5):
+        damaged = whole.copy()
+        damaged[4096 * page : 4096 * (page + 1)] = b"\xff" * 4096
+        (tmp_path / "damaged.otprop").write_bytes(damaged)
+        found.append(rescue_labels(tmp_path / "damaged.otprop", tmp_path / f"{page}.csv"))
+    assert min(found) > 1500
+    (tmp_path / "none.otprop").write_bytes(b"SQLite format 3\0" + b"\1" * 5000)
+    for name in ("none.otprop", "missing.otprop"):
+        with pytest.raises(SessionError, match=r"no label can be read|cannot read the session file"):
+            rescue_labels(tmp_path / name, tmp_path / "none.csv")
