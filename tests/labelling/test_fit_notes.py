@@ -9,7 +9,6 @@ import pandas as pd
 import pytest
 
 import otprop
-from otprop import OtpropError
 from otprop.cli import main
 from otprop.labelling.fit_notes import _consecutive_rows, _expected_values
 
@@ -54,15 +53,6 @@ def test_whole_sites_give_a_note_that_names_the_column(visits):
     assert "a rough estimate" in repr(result)
 
 
-def test_groups_by_name_are_no_feature_and_widen_the_range(visits):
-    frame = labelled(visits, visits["site"].isin([f"site {number}" for number in (1, 4, 6, 8)]))
-    result = otprop.label(frame, "kind", groups="site", settings=FAST)
-    assert "site" not in [use.name for use in result.job.columns if use.width]
-    assert result.estimator.error_.evidence.grouped
-    same = otprop.label(frame.drop(columns="site"), "kind", groups=list(frame["site"]), settings=FAST)
-    assert same.table["kind_label"].tolist() == result.table["kind_label"].tolist()
-
-
 def test_two_groups_give_a_note(visits):
     frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
     notes = otprop.label(frame, "kind", groups="site", settings=FAST).notes
@@ -98,34 +88,6 @@ def test_other_class_shares_give_a_note_that_names_the_class():
     frame["kind"] = pd.Series(np.array(["common", "rare"])[kind]).where(rows)
     result = otprop.label(frame, "kind", settings=FAST)
     assert any("as if the classes had other shares" in note and "class_prior" in note for note in result.notes)
-
-
-@pytest.mark.parametrize(
-    ("groups", "message"),
-    [
-        ("kind", "groups='kind': is the target"),
-        ("sit", "there is no column 'sit'"),
-        ([1, 2], "has 2 values"),
-        (5, "groups must name a column, or be a list with the value of each row; got int"),
-        (set(range(400)), "be a list with the value of each row; got set"),
-        (np.array(3), "be a list with the value of each row; got ndarray"),
-        (["one"] * 400, "has one value, 'one', for all rows"),
-        ([None] * 400, "is empty in 80 of them, the first being row 1"),
-        ([pd.NA, *range(399)], "is empty in 1 of them, the first being row 1"),
-        ([pd.NaT, *range(399)], "is empty in 1 of them, the first being row 1"),
-        ([np.array([1, 2])] * 400, "has one value, .*, for all rows"),
-    ],
-)
-def test_groups_that_cannot_be_used_are_refused(visits, groups, message):
-    frame = labelled(visits, np.arange(400) % 5 == 0)
-    with pytest.raises(OtpropError, match=message):
-        otprop.label(frame, "kind", groups=groups)
-
-
-def test_a_group_for_each_row_is_without_effect(visits):
-    frame = labelled(visits, np.arange(400) % 5 == 0)
-    notes = otprop.label(frame, "kind", groups=list(range(400)), settings=FAST).notes
-    assert any(note.startswith("without effect: groups") for note in notes)
 
 
 def test_the_command_takes_groups_and_says_that_the_error_is_rough(visits, tmp_path, capsys):

@@ -17,7 +17,7 @@ from otprop.table import images
 from otprop.table.errors import CellError, NoFeaturesError, RequestError
 from otprop.table.images import LocalImageModel
 from otprop.table.opening import open_table
-from tests.labelling.test_model import edited, objects
+from tests.labelling.models import edited, objects
 from tests.table.pictures import GREEN, picture, write_pictures
 
 Image = pytest.importorskip("PIL.Image", reason="needs Pillow")

@@ -1,0 +1,69 @@
+"""From a request to a job: groups, and what is refused."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import otprop
+from otprop import OtpropError
+
+FAST = {"evidence": ["forest"]}
+
+
+@pytest.fixture(scope="module")
+def visits():
+    rng = np.random.default_rng(0)
+    site = np.repeat([f"site {number}" for number in range(10)], 40)
+    kind = rng.integers(0, 2, 400)
+    frame = pd.DataFrame(
+        {
+            "site": site,
+            "pressure": rng.normal(size=400) + 2 * kind + np.repeat(rng.normal(size=10), 40),
+            "age": rng.normal(50, 9, size=400),
+            "kind": np.where(kind == 1, "ill", "well"),
+        }
+    )
+    return frame
+
+
+def labelled(frame, rows):
+    return frame.assign(kind=frame["kind"].where(rows))
+
+
+def test_groups_by_name_are_no_feature_and_widen_the_range(visits):
+    frame = labelled(visits, visits["site"].isin([f"site {number}" for number in (1, 4, 6, 8)]))
+    result = otprop.label(frame, "kind", groups="site", settings=FAST)
+    assert "site" not in [use.name for use in result.job.columns if use.width]
+    assert result.estimator.error_.evidence.grouped
+    same = otprop.label(frame.drop(columns="site"), "kind", groups=list(frame["site"]), settings=FAST)
+    assert same.table["kind_label"].tolist() == result.table["kind_label"].tolist()
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ("kind", "groups='kind': is the target"),
+        ("sit", "there is no column 'sit'"),
+        ([1, 2], "has 2 values"),
+        (5, "groups must name a column, or be a list with the value of each row; got int"),
+        (set(range(400)), "be a list with the value of each row; got set"),
+        (np.array(3), "be a list with the value of each row; got ndarray"),
+        (["one"] * 400, "has one value, 'one', for all rows"),
+        ([None] * 400, "is empty in 80 of them, the first being row 1"),
+        ([pd.NA, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([pd.NaT, *range(399)], "is empty in 1 of them, the first being row 1"),
+        ([np.array([1, 2])] * 400, "has one value, .*, for all rows"),
+    ],
+)
+def test_groups_that_cannot_be_used_are_refused(visits, groups, message):
+    frame = labelled(visits, np.arange(400) % 5 == 0)
+    with pytest.raises(OtpropError, match=message):
+        otprop.label(frame, "kind", groups=groups)
+
+
+def test_a_group_for_each_row_is_without_effect(visits):
+    frame = labelled(visits, np.arange(400) % 5 == 0)
+    notes = otprop.label(frame, "kind", groups=list(range(400)), settings=FAST).notes
+    assert any(note.startswith("without effect: groups") for note in notes)
