@@ -113,3 +113,8 @@ def read_rows(path: Path) -> list[dict[str, str]]:
     """The rows of a CSV file, by an independent reader."""
     with path.open(newline="", encoding="utf-8") as file:
         return list(csv.DictReader(file))
+
+
+@pytest.fixture
+def out(lots: Path) -> Path:
+    return lots.with_name("out.csv")

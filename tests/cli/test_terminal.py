@@ -14,20 +14,13 @@ from pathlib import Path
 import pytest
 
 from otprop.cli import main
-from otprop.cli._streams import printable
-from tests.cli.conftest import open_to_reader, read_rows, sigint_reaches_children, stopped_at_many_moments
+from tests.cli.conftest import open_to_reader, read_rows, stopped_at_many_moments
 
 pytest.importorskip("pyarrow")
 
 SCRIPT = [sys.executable, "-m", "otprop"]
 QUICK = ["--target", "kind", "--set", "evidence=None"]
 ESCAPE, OVERRIDE = "\x1b[31mred\x1b[0m", "\u202eevil\u2066"
-
-
-def test_control_characters_and_bidirectional_marks_are_escaped() -> None:
-    assert printable("a\x1b[2Jb\u202ec\x07\u2028\udcff\x9b") == r"a\x1b[2Jb\u202ec\x07\u2028\udcff\x9b"
-    kept = "na\u00efve \u05e9\u05dc\u05d5\u05dd \u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645 \U0001f600 \u3042"
-    assert printable(kept) == kept
 
 
 def test_names_from_a_file_print_no_escapes(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -166,39 +159,6 @@ def test_sigterm_at_any_moment_leaves_the_old_output_or_the_new_one_and_nothing_
     assert all(names == ["lots.csv", "out.csv"] for _, _, names in found)
 
 
-SWALLOWED = """
-import signal, sys
-import otprop.cli.label as label
-from otprop.cli import main
-
-def importing(options, arguments):
-    try:
-        signal.raise_signal(getattr(signal, sys.argv[1]))
-    except KeyboardInterrupt:
-        raise ValueError("a compiled module cannot be imported") from None
-
-label.run_command = importing
-sys.exit(main(sys.argv[2:]))
-"""
-
-
-@pytest.mark.parametrize(("name", "status", "word"), [("SIGINT", 130, "interrupted"), ("SIGTERM", 143, "terminated")])
-def test_a_signal_that_an_import_turns_into_another_error_is_still_a_signal(
-    lots: Path, name: str, status: int, word: str
-) -> None:
-    command = [sys.executable, "-c", SWALLOWED, name, "label", str(lots), *QUICK]
-    with sigint_reaches_children():
-        done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert done.returncode == status
-    assert done.stderr.startswith(f"otprop label: {word}. No file was written")
-
-
-def test_the_handler_of_the_process_is_given_back(lots: Path) -> None:
-    before = [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)]
-    assert main(["label", str(lots), *QUICK, "--dry-run", "--quiet"]) == 0
-    assert [signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGINT)] == before
-
-
 def test_a_loser_of_a_race_claims_nothing(
     lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -214,23 +174,6 @@ def test_a_loser_of_a_race_claims_nothing(
     assert main(["label", str(lots), *QUICK, "-o", str(out)]) == 2
     assert "Written before that" not in capsys.readouterr().err
     assert out.read_text() == "of another process"
-
-
-WITHOUT_RICH = """
-import sys
-sys.modules["rich"] = None
-import otprop
-print(otprop.label.__name__)  # which needs none
-from otprop.cli import main
-sys.exit(main(sys.argv[1:]))
-"""
-
-
-def test_a_command_without_rich_says_what_to_install(lots: Path) -> None:
-    command = [sys.executable, "-c", WITHOUT_RICH, "label", str(lots), *QUICK]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stdout) == (1, "label\n")
-    assert done.stderr == "otprop label: this command needs rich: pip install '.[files]' in a checkout of otprop\n"
 
 
 def test_labels_are_merged_and_numbers_taken_as_classes_on_request(
