@@ -5,7 +5,6 @@ from __future__ import annotations
 import errno
 import json
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -20,7 +19,7 @@ torch = pytest.importorskip("torch", reason=NO_TORCH)
 pytest.importorskip("safetensors", reason=NO_TORCH)
 
 from otprop.deep import CheckpointError, conv_net  # noqa: E402
-from otprop.deep.fingerprint import describe, differences, fingerprint  # noqa: E402
+from tests.deep.sources import AUGMENT, made_by  # noqa: E402
 
 KILLED = """
 import os, signal, sys
@@ -146,78 +145,6 @@ def test_rounds_of_an_older_format_are_refused(one_round, images):
         quick(checkpoint=one_round).fit(*images)
 
 
-def made_by(source, name):
-    """The function or class that the source defines, as a file that is edited and imported again would give it."""
-    namespace = {"torch": torch, "nn": torch.nn, "conv_net": conv_net, "__name__": "mine"}
-    exec(source, namespace)
-    return namespace[name]
-
-
-NETWORK = """
-class Net(nn.Module):
-    def __init__(self, n_classes):
-        super().__init__()
-        self.body, self.head = nn.Linear(64, 5), nn.Linear(5, n_classes)
-
-    def forward(self, rows):
-        return self.head(torch.relu(self.body(rows.flatten(1))))
-
-WIDTH = 8
-
-def own_class(shape, n_classes):
-    return Net(n_classes)
-
-def reads_a_global(shape, n_classes):
-    return conv_net(shape, n_classes, n_features=WIDTH)
-"""
-AUGMENT = """
-def augment(batch):
-    def shifted(rows):
-        return rows + 0.5
-    return shifted(batch)
-
-class Shift:
-    axes = (0, 1)
-
-    def __init__(self, by=1):
-        self.by = by
-
-    def __call__(self, batch):
-        return batch + self.by
-
-def held(by):
-    return lambda batch: batch + by
-
-shift, method, closed = Shift(), Shift().__call__, held(1)
-"""
-
-
-@pytest.mark.parametrize(
-    ("parameter", "source", "name", "edit"),
-    [
-        ("network", NETWORK, "own_class", ("torch.relu", "torch.tanh")),
-        ("network", NETWORK, "reads_a_global", ("WIDTH = 8", "WIDTH = 9")),
-        ("augment", AUGMENT, "augment", ("0.5", "0.25")),
-        ("augment", AUGMENT, "shift", ("batch + self", "batch - self")),
-        ("augment", AUGMENT, "shift", ("by=1", "by=2")),
-        ("augment", AUGMENT, "shift", ("(0, 1)", "(0, 2)")),
-        ("augment", AUGMENT, "method", ("by=1", "by=2")),
-        ("augment", AUGMENT, "closed", ("held(1)", "held(2)")),
-    ],
-)
-def test_an_edited_function_is_another_one(parameter, source, name, edit):
-    def parts(text):
-        value = made_by(text, name)
-        module = value((8, 8), 3) if parameter == "network" else None
-        return fingerprint(np.zeros((2, 64)), np.array([0, 1]), {parameter: value}, module)
-
-    moved = parts("\n\n" + source)
-    assert parts(source) == moved, "the same code in another place is the same"
-    found = differences(parts(source.replace(*edit)), moved)
-    assert len(found) == 1
-    assert re.match(f"{parameter} differs in its code", found[0])
-
-
 def test_an_edited_augmentation_is_refused(tmp_path, images):
     quick(n_rounds=1, checkpoint=tmp_path, augment=made_by(AUGMENT, "augment")).fit(*images)
     edited = made_by(AUGMENT.replace("0.5", "0.25"), "augment")
@@ -235,44 +162,6 @@ def test_a_function_that_makes_another_network_now_is_refused(tmp_path, images):
     width = 9
     with pytest.raises(CheckpointError, match="network differs in its code or its layers"):
         quick(checkpoint=tmp_path, network=network).fit(*images)
-
-
-def test_a_function_is_described_alike_in_another_process():
-    code = (
-        "from otprop.deep.fingerprint import describe; from tests.deep.bars import narrow, quick, rolled;"
-        "found = describe([narrow(), rolled, quick(), {'a', 'b', 'c', 'd'}, lambda x: x in {'a', 'b', 'c', 'd'}])"
-    )
-    here = {}
-    exec(code, here)
-    command = [sys.executable, "-c", f"{code}; print(found)"]
-    other_order = os.environ | {"PYTHONHASHSEED": "1" if os.environ.get("PYTHONHASHSEED") != "1" else "2"}
-    root = Path(__file__).resolve().parents[2]
-    there = subprocess.run(command, cwd=root, env=other_order, capture_output=True, check=True, text=True)
-    assert there.stdout.strip() == here["found"]
-    assert " at 0x" not in here["found"]
-
-
-def test_arrays_and_tensors_that_a_function_holds_are_compared_by_value():
-    def described(number):
-        return {
-            describe(np.array([number])),
-            describe(torch.tensor([number])),
-            describe(torch.tensor([number], dtype=torch.bfloat16)),
-            describe(np.array([number], dtype="datetime64[s]")),
-        }
-
-    assert described(1) == described(1)
-    assert not described(1) & described(2)
-    assert len(described(1)) == 4
-
-
-def test_what_holds_itself_is_described():
-    def again(batch):
-        return again(batch)
-
-    loop = [again]
-    loop.append(loop)
-    assert describe(loop) == describe(loop)
 
 
 def test_a_later_round_of_another_run_is_not_overwritten(one_round, images):

@@ -12,7 +12,7 @@ from tests.estimators import geometry
 
 torch = pytest.importorskip("torch", reason=NO_TORCH)
 
-from otprop.deep import NetworkClassifier, RandomAffine, conv_net, mlp  # noqa: E402
+from otprop.deep import NetworkClassifier, conv_net, mlp  # noqa: E402
 
 
 @pytest.fixture(scope="module")
@@ -104,77 +104,6 @@ def test_the_network_learns_features_without_labels_first(images):
     assert (first == truth)[unlabelled].mean() > (alone == truth)[unlabelled].mean() + 0.05
 
 
-def test_an_augmentation_may_change_its_batch_in_place():
-    from otprop.deep.training import TrainingConfig, pretrain
-
-    seen = []
-
-    def noisy(batch):
-        seen.append(batch)
-        return batch.add_(torch.randn_like(batch))
-
-    rows = torch.from_numpy(bars(30)[0])
-    pretrain(conv_net((8, 8), 3), rows, TrainingConfig(1, 16, 0.01, 0.0, noisy), seed=0)
-    assert not torch.equal(*seen)
-    torch.testing.assert_close(rows, torch.from_numpy(bars(30)[0]))
-
-
-def test_a_network_of_volumes(images):
-    X, _, y = images
-
-    def network(shape, n_classes):
-        return torch.nn.Sequential(torch.nn.Conv3d(1, 2, 3), torch.nn.Flatten(), torch.nn.LazyLinear(n_classes))
-
-    volumes = np.repeat(X[:, None, None], 3, axis=2)
-    assert quick(network=network, n_rounds=1, n_steps=2).fit(volumes, y).predict(volumes[:4]).shape == (4,)
-
-
-def test_features_and_rows_count_the_same_side_by_side():
-    from otprop.deep.training import side_by_side
-
-    rng = np.random.default_rng(0)
-    features, rows = rng.normal(0, 50, (40, 3)).astype(np.float32), rng.normal(0, 0.1, (40, 9)).astype(np.float32)
-    both = side_by_side(features, rows)
-    assert both.shape == (40, 12)
-    assert both[:, :3].var(axis=0).sum() == pytest.approx(both[:, 3:].var(axis=0).sum(), rel=1e-4)
-    np.testing.assert_array_equal(side_by_side(features, np.ones((40, 2)))[:, 3:], 1)
-
-
-def test_hidden_labels_stop_the_training_and_are_not_trained_on(images, monkeypatch):
-    from otprop.deep import trainer
-
-    X, _, y = images
-    trained_on = []
-
-    def spy(module, rows, codes, weights, config, **others):
-        trained_on.append(np.flatnonzero(weights))
-        return train(module, rows, codes, weights, config, **others)
-
-    train = trainer.train
-    monkeypatch.setattr(trainer, "train", spy)
-    model = quick(n_rounds=1, n_steps=400, hidden_share=0.5).fit(X, y)
-    assert len(model.hidden_rows_) == 9
-    assert all(y[row] is not None for row in model.hidden_rows_)
-    assert not np.isin(model.hidden_rows_, trained_on[0]).any()
-    record = model.rounds_[0]
-    assert record.best_step <= record.n_steps
-    assert 0 <= record.hidden_accuracy <= 1
-    assert model.transduction_[model.hidden_rows_].tolist() == y[model.hidden_rows_].tolist()
-
-
-def test_training_stops_once_the_loss_on_hidden_labels_rises():
-    from otprop.deep.training import HiddenLabels, TrainingConfig, train
-
-    X, truth = bars(60)
-    codes = np.unique(truth, return_inverse=True)[1]
-    rows = torch.from_numpy(X)
-    wrong = HiddenLabels(rows, (codes + 1) % 3)  # the better the training, the higher their loss
-    torch.manual_seed(0)
-    module = conv_net((8, 8), 3)
-    found = train(module, rows, codes, np.ones(60), TrainingConfig(200, 16, 0.01, 0.0), seed=0, hidden=wrong)
-    assert found.best_step < found.n_steps < 200
-
-
 def test_a_failed_fit_leaves_no_model_behind(images):
     X, _, y = images
 
@@ -201,56 +130,6 @@ def test_no_warning_of_a_marker_that_is_not_the_user_s():
     with pytest.warns(UserWarning, match="unlabeled='' does not occur in y") as seen:
         quick(n_rounds=1, n_steps=2, unlabeled="").fit(X, truth)
     assert len(seen) == 1
-
-
-def test_a_module_may_say_what_its_features_are(images):
-    X, _, y = images
-
-    class WithFeatures(torch.nn.Module):
-        def __init__(self, n_classes):
-            super().__init__()
-            self.body, self.head = torch.nn.Linear(64, 5), torch.nn.Linear(5, n_classes)
-
-        def features(self, rows):
-            return self.body(rows.flatten(1))
-
-        def forward(self, rows):
-            return self.head(torch.relu(self.features(rows)))
-
-    model = quick(network=lambda shape, n_classes: WithFeatures(n_classes), n_rounds=1).fit(X, y)
-    assert model.features(X).shape == (len(X), 5)
-    assert model.features(X).min() < 0, "before the ReLU, as its method says"
-
-
-class Backwards(torch.nn.Module):
-    """Registers its layers in another order than it runs them, and one that it never runs."""
-
-    def __init__(self, shape, n_classes):
-        super().__init__()
-        self.head, self.body, self.unused = (torch.nn.Linear(*size) for size in ((5, n_classes), (64, 5), (5, 2)))
-
-    def forward(self, rows):
-        return self.head(torch.relu(self.body(rows.flatten(1))))
-
-
-def test_features_are_the_input_of_the_linear_layer_that_runs_last(images):
-    X, _, y = images
-    model = quick(network=Backwards, n_rounds=1, n_steps=5).fit(X, y)
-    with torch.no_grad():
-        expected = torch.relu(model.module_.body(torch.from_numpy(X).flatten(1)))
-    np.testing.assert_allclose(model.features(X), expected, rtol=1e-6)
-
-
-def test_augmented_images_keep_their_shape_and_mass():
-    torch.manual_seed(0)
-    batch = torch.zeros(20, 1, 28, 28)
-    batch[:, :, 10:18, 10:18] = 1.0
-    changed = RandomAffine()(batch)
-    assert changed.shape == batch.shape
-    assert not torch.equal(changed[0], changed[1])
-    assert 0.5 < float(changed.sum() / batch.sum()) < 1.5
-    torch.testing.assert_close(RandomAffine(0, 0, 0, 0)(batch), batch)
-    assert RandomAffine()(batch[:, 0]).shape == (20, 28, 28)
 
 
 def test_a_table_is_labelled_by_a_multilayer_perceptron():
