@@ -213,3 +213,17 @@ def test_as_much_label_mass_reaches_held_out_rows_as_reaches_the_others(n_labels
     source.fit(codes, np.ones(900), make_folds(codes, 2, 0))
     difference = np.median(source.held_out_log_reach) - np.median(source.log_reach[codes < 0])
     assert abs(difference) < 0.15  # a fifth of the mass is missing in a fold: 0.22
+
+
+def test_a_row_far_from_all_others_is_hardly_reached(monkeypatch):
+    monkeypatch.setattr(module, "TOL", 3e-2)
+    X, truth = clouds(700)
+    X[-1] = 1e200
+    codes = np.where(np.arange(700) < 20, truth, -1)
+    source = source_of(X, (10, 0.9))
+    source.fit(codes, np.ones(700), make_folds(codes, 2, 0))
+    assert np.isfinite(source.log_reach).all()
+    assert source.log_reach[-1] <= source.log_reach[:-1].max()
+    for _ in range(2):
+        codes[20:400] = truth[20:400]
+        assert np.isfinite(source.update(codes, np.ones(700))).all()

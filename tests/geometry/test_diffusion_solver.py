@@ -117,6 +117,40 @@ def test_start_in_single_precision_does_not_overflow_far_from_all_sources():
     assert_close_by_rows(result.values[:50], graph.solve(sources, 0.2).values[:50], 3e-2)
 
 
+def test_a_link_too_weak_for_single_precision_does_not_stop_the_solver():
+    weights = line(200)
+    weights[199, 198] = weights[198, 199] = 1e-200  # as of a row far from all others
+    sources = np.zeros((200, 2))
+    sources[0, 0] = sources[20, 1] = 1.0
+    expected = DiffusionGraph(weights).solve(sources, 0.9)
+    result = DiffusionGraph(weights).solve(sources, 0.9, tol=3e-2)
+    assert result.converged
+    assert result.iterations <= expected.iterations
+    assert_close_by_rows(result.values, expected.values, 3e-2)
+
+
+def test_a_strength_too_close_to_one_for_single_precision_is_solved_in_double_precision(monkeypatch):
+    sources = np.zeros((200, 2))
+    sources[0, 0] = sources[20, 1] = 1.0
+    precisions = set()
+    iterate = diffusion_solver.DiffusionSystem.iterate
+
+    def recorded(system, rhs, *others):
+        precisions.add(rhs.dtype)
+        return iterate(system, rhs, *others)
+
+    monkeypatch.setattr(diffusion_solver.DiffusionSystem, "iterate", recorded)
+    assert DiffusionGraph(line(200)).solve(sources, 1 - 1e-7, tol=3e-2).converged
+    assert precisions == {np.dtype(np.float64)}
+
+
+def test_a_start_that_is_not_finite_is_replaced(graph):
+    start = np.full((250, 3), np.nan)
+    result = graph.solve(labels(250), 0.9, start=start)
+    assert result.converged
+    np.testing.assert_allclose(result.values, graph.solve(labels(250), 0.9).values, rtol=1e-6)
+
+
 def test_narrow_values_stay_positive_where_a_label_reaches():
     sources = np.zeros((1500, 2))
     sources[0, 0] = sources[1, 1] = 1.0

@@ -120,3 +120,11 @@ def test_suggestions_ask_for_rows_of_a_class_without_a_label():
         rows = [suggestion.row for suggestion in OTP().fit(X, y).suggest(8, random_share=0)]
         found.append((truth[rows] == 2).mean())
     assert np.mean(found) > 0.4  # a quarter of the rows are of that class
+
+
+def test_rounding_errors_are_not_novelty():
+    rng = np.random.default_rng(0)
+    held_out = 1.0 + 1e-9 * rng.normal(size=40)
+    novelty = Novelty.of(held_out, np.ones(40), 1.0 + 1e-7 * rng.normal(size=500))
+    np.testing.assert_allclose(novelty(1.0 + np.array([-1e-7, 0.0, 1e-7])), 0.5, atol=1e-3)
+    assert novelty(np.array([0.5]))[0] == 1.0

@@ -78,7 +78,7 @@ class DiffusionSource:
             setting.background = float(BACKGROUND * mean_mass / self._n_classes)
             values = self._held_out_values(setting, masses, held_out, n_jobs)
             if self._n_rows > MAX_INVERSE_ROWS:
-                setting.values = as_values(setting.values, np.float32)
+                setting.values = as_values(setting.values, setting.graph.narrow_dtype)
             return values
 
         values = self._of_each_setting(fit)
@@ -202,7 +202,7 @@ class DiffusionSource:
             tol=TOL if tol is None else tol,
             n_jobs=n_jobs,
             n_groups=n_groups,
-            dtype=np.float64 if tol == OWN_TOL else np.float32,  # differences are not accurate in single precision
+            dtype=np.float64 if tol == OWN_TOL else setting.graph.narrow_dtype,  # single is not enough for differences
             **options,
         )
         self._check(result.converged)

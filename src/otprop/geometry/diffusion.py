@@ -25,6 +25,7 @@ from otprop.geometry.diffusion_solver import COLUMNS_PER_BLOCK as MAX_COLUMNS_OF
 from otprop.geometry.diffusion_solver import (
     DiffusionResult,
     DiffusionSystem,
+    held_in_single,
     solve_columns,
     worker_pool,
 )
@@ -107,6 +108,11 @@ class DiffusionGraph:
         labels[self._order] = connected_components(self._S, directed=False)[1]
         return labels
 
+    @property
+    def narrow_dtype(self) -> type:
+        """Float32 if it holds the values of all rows, which scale with their roots; float64 otherwise."""
+        return np.float32 if held_in_single(self._roots) else np.float64
+
     def connected_to(self, initial: Any) -> np.ndarray:
         """Boolean mask of the rows in a component with a positive initial value."""
         return np.isin(self.components, self.components[np.asarray(initial.sum(axis=1)) > 0])
@@ -138,7 +144,7 @@ class DiffusionGraph:
         n_groups : int, independent problems side by side in the columns, as many columns in each: errors are relative
             to the sum of a row over the columns of its group
         rows : ndarray of int or None, the rows whose values are returned (None: all)
-        dtype : float64, or float32 to save memory, see `as_values`
+        dtype : float64, or float32 to save memory, see `as_values` and `narrow_dtype`
         overwrite_start : bool, the values of all rows may replace those of `start`
 
         Returns

@@ -109,15 +109,19 @@ class DiffusionSystem:
         Single precision is tried first if it may be enough for the tolerance.
         """
         iterations = 0
-        least, most = SINGLE_RANGE
-        largest = max(self.roots.max(), rhs.max(), 0.0 if values is None else values.max())
-        if tol >= SINGLE_TOL and self.roots.min() >= least and largest <= most:
+        largest = max(rhs.max(), 0.0 if values is None else values.max())
+        if self._single_may_reach(tol) and largest <= SINGLE_RANGE[1]:
             single = rhs.astype(np.float32)
             values, iterations, error = self._single.iterate(single, values, tol, floor, max_iter, reference, n_groups)
             if error <= tol:
                 return values, iterations, error
         values, more, error = self.iterate(rhs, values, tol, floor, max_iter, reference, n_groups)
         return values, iterations + more, error
+
+    def _single_may_reach(self, tol: float) -> bool:
+        """Whether single precision holds the roots and its rounding error is within the tolerance."""
+        precise = float(np.finfo(np.float32).eps) <= tol * (1.0 - self.strength)
+        return tol >= SINGLE_TOL and precise and held_in_single(self.roots)
 
     @cached_property
     def _single(self) -> DiffusionSystem:
@@ -137,7 +141,7 @@ class DiffusionSystem:
         """Conjugate gradients for each column in the precision of `rhs`."""
         values = None if values is None else values.astype(rhs.dtype, copy=False)
         residual, iterations = rhs if values is None else rhs - self.dot(values), int(values is not None)
-        if values is None or np.abs(residual).max() >= rhs.max():  # no start, or one that is worse than 0
+        if values is None or not np.abs(residual).max() < rhs.max():  # no start, or one worse than 0, or not finite
             values, residual = np.zeros_like(rhs), rhs.copy()
         error = self.error(residual, values, floor, reference, n_groups)
         while error > tol and iterations < max_iter:
@@ -314,6 +318,12 @@ def _solve_by_levels(
         levels.append(level)
         rows = rows[~level.done]
     return DiffusionResult(values, iterations, worst, worst <= tol), levels
+
+
+def held_in_single(roots: np.ndarray) -> bool:
+    """Whether single precision holds the roots, and so the values, which scale with them."""
+    least, most = SINGLE_RANGE
+    return bool(roots.min() >= least and roots.max() <= most)
 
 
 def _group_sums(values: np.ndarray, n_groups: int) -> np.ndarray:

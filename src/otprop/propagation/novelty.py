@@ -23,6 +23,7 @@ SHARE_LEVEL = 0.7  # of the bound that estimates the share with the least bias: 
 SURE_LEVEL, LIKELY_LEVEL = 0.999, 0.99  # of the test for new classes
 LIKELY_WEIGHT = 0.25  # of the share if it passes the test at the second level only
 USUAL_SPREAD = 1.4826  # standard deviations of a normal distribution in one median absolute deviation
+MIN_SPREAD = 1e-3  # smaller differences of log-masses, as between copies of one row, are errors of the solver
 MAX_SHARE = 0.75  # of rows of new classes; if more rows are far from all labels, there is another cause
 MAX_KNOTS = 64  # values of the reach at which the probability of a new class is stored
 
@@ -73,7 +74,7 @@ class Novelty:
         """Novelty of rows, 0 to 1: near 1 where less mass reaches a row than nearly all held-out labels."""
         if self.spread <= 0.0:
             return np.zeros(len(log_mass))
-        return np.asarray(ndtr((self.centre - log_mass) / self.spread))
+        return np.asarray(ndtr((self.centre - log_mass) / max(self.spread, MIN_SPREAD)))
 
     def probability(self, log_mass: np.ndarray) -> np.ndarray:
         """Probability that rows belong to no class with a label; 0 for all rows if the share is 0."""
