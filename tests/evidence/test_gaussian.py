@@ -16,8 +16,8 @@ from otprop import OTP
 from otprop.evidence import gaussian as module
 from otprop.evidence.gaussian import COVARIANCES, GaussianModel, GaussianSource, Moments, fit_em, gaussian_pays
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.mixture import Powers
 from otprop.evidence.scaling import ScaledRows
+from otprop.evidence.weights import Powers
 
 
 def clouds(n_rows=300, n_columns=4, distance=3.0, seed=0):

@@ -13,8 +13,7 @@ from scipy.special import expit, logit
 from otprop import OTP
 from otprop.evidence import diffusion
 from otprop.evidence.held_out import make_folds
-from otprop.evidence.mixture import fit_mixture, mix
-from otprop.evidence.weights import cross_fitted_sum, fit_weights
+from otprop.evidence.weights import cross_fitted_sum, fit_mixture, fit_weights, mix
 from otprop.propagation.error import (
     ErrorEstimate,
     ErrorEvidence,

@@ -12,7 +12,7 @@ import scipy.sparse as sp
 from otprop._saving import saved_as
 from otprop.evidence.base import SourceOutput, powered
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.mixture import Powers, fit_mixture
+from otprop.evidence.weights import Powers, fit_mixture
 from otprop.geometry.diffusion import MAX_COLUMNS_OF_GROUPS, MAX_INVERSE_ROWS, DiffusionGraph, as_values
 from otprop.geometry.parallel import Jobs, row_blocks, rows_per_block, single_threaded_blas
 

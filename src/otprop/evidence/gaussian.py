@@ -13,8 +13,8 @@ from otprop._saving import saved_as
 from otprop.evidence.base import NamedSource, SourceOutput
 from otprop.evidence.classifier import predict_in_blocks
 from otprop.evidence.held_out import HeldOut, n_trainings
-from otprop.evidence.mixture import Powers, fit_mixture, mix
 from otprop.evidence.scaling import ScaledRows
+from otprop.evidence.weights import Powers, fit_mixture, mix
 from otprop.geometry.parallel import Jobs, in_fixed_blocks, single_threaded
 
 POWERS = Powers((0.08, 0.12, 0.18, 0.25, 0.35, 0.5, 0.7, 1.0), start=0.35, penalty=1.0)

@@ -7,7 +7,7 @@ import pytest
 
 from otprop.evidence.base import powered
 from otprop.evidence.held_out import HeldOut
-from otprop.evidence.mixture import Powers, fit_mixture, mix
+from otprop.evidence.weights import Powers, fit_mixture, mix
 
 POWERS = Powers((0.5, 1.0, 2.0), start=1.0, penalty=0.5)
 
