@@ -30,6 +30,7 @@ def test_table_of_frame_has_the_same_cells_for_pandas_and_polars():
         (["a", "b"], "category", ["b", None], "category"),
         (["a", "b"], "category", ["c", "a"], "object"),
         ([1.0, 2.0], "float64", ["x", 1.0], "object"),
+        ([1, 2], "int8", [3, 1000], "object"),
     ],
 )
 def test_in_type_of_keeps_every_cell_whatever_the_type(values, dtype, cells, expected):

@@ -84,7 +84,7 @@ def in_type_of(column: Any, cells: Sequence[Any]) -> Any:
         dtype = pd.array(np.empty(0, dtype)).dtype
     try:
         typed = made.astype(dtype)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return made.to_numpy()
     same = typed.nunique() == made.nunique() and bool((typed.isna().to_numpy() == missing).all())
     return typed.array if same else made.to_numpy()
