@@ -54,7 +54,7 @@ def test_the_same_model_is_the_same_file(job, content):
 @pytest.mark.parametrize(
     "name",
     [
-        *("tests.labelling.models.Bomb", "os.system", "subprocess.Popen", "otprop.cli._main.main", "builtins.eval"),
+        *("tests.labelling.models.Bomb", "os.system", "subprocess.Popen", "otprop.cli.main", "builtins.eval"),
         *("otprop._otp.OTP", "otprop.geometry.exact_search.cKDTree"),
     ],
 )
