@@ -19,7 +19,7 @@ ALLOWED: dict[str, set[str]] = {
     "_optional": {"_errors"},
     "_validation": {"_errors"},
     "_saving": set(),
-    "_progress": {"_errors"},
+    "_progress": {"_errors", "_validation"},
     "_labels": {"_errors", "_validation"},
     "_votes": {"_labels", "_saving", "_validation"},
     "geometry": {"_saving", "_validation"},
@@ -69,7 +69,7 @@ ALLOWED: dict[str, set[str]] = {
     "report": {"_errors", "_validation", "labelling", "propagation", "table"},
     "_predict": {"_validation", "files", "labelling", "table"},
     "_label_result": {
-        *("_predict", "_progress", "files", "labelling", "loop", "propagation", "report", "table"),
+        *("_predict", "_progress", "_validation", "files", "labelling", "loop", "propagation", "report", "table"),
     },
     "_label": {"_label_result", "_progress", "_validation", "files", "labelling", "table"},
     "dask": {

@@ -346,3 +346,82 @@ def test_methods_without_a_geometry_take_labels_too(frame: Any) -> None:
     assert result.table["kind_source"].tolist()[20] == "corrected"
     assert len(result.suggest(4)) == 4
     assert len(result.label_issues) == 0
+
+
+@pytest.fixture(scope="module")
+def labelled() -> otprop.LabelResult:
+    return otprop.label(mixed_frame(30), "kind", settings=FAST)
+
+
+@pytest.mark.parametrize("value", ["no", 1, None])
+@pytest.mark.parametrize("name", ["merge_labels", "numeric_classes", "new_classes", "fill", "probabilities"])
+def test_flags_are_true_or_false(name: str, value: Any) -> None:
+    with pytest.raises(ParameterError, match=f"{name}={value!r}: must be True or False"):
+        otprop.label(mixed_frame(30), "kind", **{name: value})
+    result = otprop.label(mixed_frame(30), "kind", settings=FAST, **{name: np.False_})
+    assert name not in result.call
+
+
+def test_flags_of_a_result_are_true_or_false(labelled: otprop.LabelResult, tmp_path: Path) -> None:
+    kept: Any = tmp_path / "keep"
+    kept.write_text("mine")
+    for method in (labelled.write, labelled.save, labelled.report):
+        with pytest.raises(ParameterError, match="force='no': must be True or False"):
+            method(kept, force="no")  # type: ignore[operator]
+    with pytest.raises(ParameterError, match="excel_safe='no'"):
+        labelled.write(tmp_path / "out.csv", excel_safe="no")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="new_classes='no'"):
+        labelled.add({20: "c"}, new_classes="no")  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="probabilities='no'"):
+        otprop.predict(labelled, mixed_frame(3).drop(columns="kind"), probabilities="no")  # type: ignore[arg-type]
+    assert kept.read_text() == "mine"
+    labelled.write(kept, force=np.True_)  # type: ignore[arg-type]
+    assert kept.read_bytes() != b"mine"
+
+
+@pytest.mark.parametrize("name", ["write", "save", "report"])
+@pytest.mark.parametrize("path", [None, 5, b"out", True, ["out"], ""])
+def test_a_path_that_is_none_is_refused(labelled: otprop.LabelResult, name: str, path: Any) -> None:
+    words = "path is an empty path; name a file" if path == "" else "path must be a path; got "
+    with pytest.raises(ParameterError, match=words):
+        getattr(labelled, name)(path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"features": 5}, "features must be a list of columns; got 5 of type int"),
+        ({"features": []}, "features is empty; name at least one column"),
+        ({"features": [["weight"]]}, "features must be names of columns"),
+        ({"features": ["weight", "weight"]}, "features='weight': is named twice"),
+        ({"features": ["weight"], "ignore": ["weight"]}, "features='weight': this column is also in ignore; take it"),
+        ({"votes": ["colour"], "ignore": ["colour"]}, "votes='colour': this column is also in ignore; take it"),
+        ({"ignore": 5}, "ignore must be a list of columns; got 5 of type int"),
+        ({"embedding": 5}, "embedding must be the prefix of columns as text, or None; got int"),
+        ({"progress": "x"}, "progress must be None or a function .*; got 'x'"),
+        ({"data": ""}, "data is an empty path; name a file"),
+        ({"cost": 1}, "unexpected argument 'cost'; costs of errors are given as objective="),
+        ({"bogus": 1}, r"unexpected argument 'bogus'\.$"),
+    ],
+)
+def test_an_argument_that_cannot_be_used_is_named(arguments: dict[str, Any], words: str) -> None:
+    with pytest.raises(TypeError, match=words):  # which a ParameterError is, too
+        otprop.label(**{"data": mixed_frame(30), "target": "kind", **arguments})
+
+
+def test_columns_are_named_by_an_index_too() -> None:
+    frame = mixed_frame(30)
+    result = otprop.label(frame, "kind", features=frame.columns[:2], ignore={"note"}, settings=FAST)  # type: ignore
+    assert result.model.columns == ["weight", "count"]
+
+
+def test_arguments_of_a_result_are_named(labelled: otprop.LabelResult, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match=r"row=\[0, 1\]: must be one entry of the index"):
+        labelled.explain([0, 1])
+    with pytest.raises(ParameterError, match="map is 'tsne'"):
+        labelled.report(tmp_path / "page.html", map="tsne")
+    with pytest.raises(TableError, match=r"page\.pdf would not be a web page by its name, .*; use \.html"):
+        labelled.report(tmp_path / "page.pdf")
+    assert not list(tmp_path.iterdir())
+    for name in ("page", "page.HTM"):
+        labelled.report(tmp_path / name)

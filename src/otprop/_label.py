@@ -22,6 +22,7 @@ from otprop.table.frame import is_frame, is_polars
 from otprop.table.opening import as_table, target_of
 
 _OLD_NAMES = {"seed": "random_state", "jobs": "n_jobs"}  # of 0.2, accepted until 0.4
+_ELSEWHERE = dict.fromkeys(("cost", "costs"), "; costs of errors are given as objective={('yes', 'no'): 10}.")
 _FIELDS = {"random_state": "seed", "n_jobs": "jobs"}  # of a request, named after the options of the command
 _ARGUMENTS = {field: name for name, field in _FIELDS.items()}
 
@@ -346,7 +347,8 @@ def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _OLD_NAMES:
             known = [_ARGUMENTS.get(one.name, one.name) for one in (*fields(Request), *fields(OutputColumns))]
             known.append("progress")
-            raise TypeError(f"unexpected argument {name!r}{did_you_mean(name, known) or '.'}")
+            hint = _ELSEWHERE.get(name) or did_you_mean(name, known) or "."
+            raise TypeError(f"unexpected argument {name!r}{hint}")
         message = f"{name} is now called {_OLD_NAMES[name]}; the old name goes with version 0.4."
         warnings.warn(message, FutureWarning, stacklevel=4)
     return {_OLD_NAMES[name]: value for name, value in old_names.items()}

@@ -14,7 +14,9 @@ import numpy as np
 
 from otprop._predict import Model
 from otprop._progress import ProgressCallback, shown_progress
+from otprop._validation import check_bool, check_path
 from otprop.files import LabelStudioTable, TableError, check_output, format_of_name, write_atomic
+from otprop.files._formats import check_page_ending
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
 from otprop.labelling.job import Job, files_among
 from otprop.labelling.model import SavedModel, save_model
@@ -180,6 +182,8 @@ class LabelResult:
             last = self.job.table.n_rows - 1
             why = "no such entry in the index of the DataFrame." if has_index(self.frame) else f"give 0 to {last}."
             raise RequestError("row", why, row) from None
+        except TypeError:  # a list, say: not hashable
+            raise RequestError("row", "must be one entry of the index of the DataFrame.", row) from None
 
     def suggest(self, n: int = 20, *, random_share: float = 0.2) -> Any:
         """The rows to label next: uncertain and typical rows of different regions, and some drawn at random.
@@ -299,8 +303,8 @@ class LabelResult:
         LabelResult, a new one; this one is not changed
         """
         table, target = self.job.table, self.job.request.target
-        if not isinstance(drawn, bool):
-            raise RequestError("drawn", "must be True or False.", drawn)
+        check_bool("drawn", drawn)
+        check_bool("new_classes", new_classes)
         later = read_corrections(labels, table, target, "labels", self.frame, self.job.request.unlabeled)
         if not later.labels:
             raise RequestError("labels", "hold no label: give at least one, as in {17: 'Elstar'}.")
@@ -387,7 +391,7 @@ class LabelResult:
         path : str or path
         force : bool, replace an existing file
         """
-        self.write_files(model=path, force=force)
+        self.write_files(model=check_path("path", path), force=force)
 
     def report(self, path: str | Path, *, map: str = "pca", force: bool = False) -> None:
         """Write the report: a page with a map of the rows and the rows to review.
@@ -398,7 +402,7 @@ class LabelResult:
         map : {"pca", "umap"}, how the rows are placed on the map
         force : bool, replace an existing file
         """
-        self.write_files(report=path, map=map, force=force)
+        self.write_files(report=check_path("path", path), map=map, force=force)
 
     def write(self, path: str | Path, *, force: bool = False, excel_safe: bool = False) -> None:
         """Write the table with the output columns, in the format of the file extension, or that of the input.
@@ -411,7 +415,8 @@ class LabelResult:
         force : bool, replace an existing file
         excel_safe : bool, escape text cells that a spreadsheet would run as a formula
         """
-        self.write_files(table=path, force=force, excel_safe=excel_safe)
+        out: Any = path if hasattr(path, "write") else check_path("path", path)
+        self.write_files(table=out, force=force, excel_safe=excel_safe)
 
     def write_files(
         self,
@@ -425,7 +430,10 @@ class LabelResult:
     ) -> None:
         """Write several files, the table last: its presence means success."""
         job, outcome = self.job, self.outcome
+        check_bool("excel_safe", excel_safe)
         self._check_outputs(model, report, table, force=force)
+        if report is not None:
+            check_page_ending(report)
         page = ""
         if report is not None:
             from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page
@@ -456,11 +464,13 @@ class LabelResult:
         """
         if not isinstance(self.job.table, LabelStudioTable):
             raise RequestError("path", f"is for tasks of Label Studio; {self.job.table.origin} has none. Use `write`.")
+        path = check_path("path", path)
         self._check_outputs(path, force=force)
         self._write_predictions(self.job.table, path, model_version, force)
 
     def _check_outputs(self, *outputs: Any, force: bool) -> None:
         """Refuse what could not be written, before any work; what rows and labels were read from is never written."""
+        check_bool("force", force)
         source = self.job.table.origin
         for path in outputs:
             if not isinstance(path, (str, PathLike)):

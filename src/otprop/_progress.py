@@ -54,6 +54,11 @@ def part_of(progress: ProgressCallback, first: float, last: float) -> ProgressCa
 @contextmanager
 def shown_progress(progress: ProgressCallback | None) -> Iterator[ProgressCallback]:
     """The callback that was given; where none was, a bar in a notebook and nothing elsewhere."""
+    if progress is not None and not callable(progress):
+        from otprop._validation import ParameterError  # imports NumPy, which `--help` does not need
+
+        why = f"must be None or a function of the work done, the work in all and the step; got {progress!r}."
+        raise ParameterError("progress", why)
     show = None if progress is not None else _notebook_display()
     if show is None:
         yield progress or no_progress

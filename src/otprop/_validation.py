@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 from numbers import Integral, Real
+from os import PathLike, fspath
 from typing import Any
 
 import numpy as np
@@ -94,6 +95,21 @@ def check_choice(name: str, value: Any, choices: Iterable[str]) -> None:
         raise ParameterError(name, f"must be one of {', '.join(map(repr, choices))}; got {value!r}.")
 
 
+def check_bool(name: str, value: Any) -> None:
+    """Refuse `value` unless it is True or False; a text such as "no" would count as true."""
+    if not isinstance(value, (bool, np.bool_)):
+        raise ParameterError(name, f"={value!r}: must be True or False.")
+
+
+def check_path(name: str, value: Any) -> str:
+    """The path as text; refuses what is not a path, or empty."""
+    if not isinstance(value, (str, PathLike)):
+        raise ParameterError(name, f"must be a path; got {value!r} of type {type(value).__name__}.")
+    if value == "":
+        raise ParameterError(name, "is empty; name a file.")
+    return fspath(value)
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is a null of any kind: None, NaN, NaT or NA."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
@@ -101,11 +117,13 @@ def is_missing(value: Any) -> bool:
     return np.ndim(value) == 0 and bool(value != value)
 
 
-def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float = 0.6) -> str:
+def did_you_mean(name: Any, known: Iterable[str], most: int = 1, cutoff: float = 0.65) -> str:
     """The end of a message about an unknown name: up to `most` similar known names; empty if there are none."""
-    known = list(known)
-    near = get_close_matches(name, known, n=most, cutoff=cutoff) if isinstance(name, str) else []
-    near = near or [each for each in known if isinstance(name, str) and each.lower() == name.lower()][:most]
+    if not isinstance(name, str):
+        return ""
+    bare = {each.lstrip("-"): each for each in known}  # all options share their dashes, which make none similar
+    near = [bare[each] for each in get_close_matches(name.lstrip("-"), bare, n=most, cutoff=cutoff)]
+    near = near or [each for each in bare.values() if each.lower() == name.lower()][:most]
     return f"; did you mean {' or '.join(map(repr, near))}?" if near else ""
 
 

@@ -81,6 +81,12 @@ FAST = ["--set", "evidence=None"]  # the geometry alone
         (["-o", ""], "-o is empty"),
         (["--taget", "kind"], "there is no option --taget; did you mean --target?"),
         (["--xyz"], "there is no option --xyz; --help lists them."),
+        (["--bogus"], "there is no option --bogus; --help lists them."),
+        (["--features", "wing"], "--features wing: there is no column 'wing'; there are 'lot'"),
+        (["--features", "weight", "weight"], "--features weight: is named twice."),
+        (["--features", "weight", "--ignore", "weight"], "--features weight: this column is also in --ignore; take it"),
+        (["--votes", "lot", "--ignore", "lot"], "--votes lot: this column is also in --ignore; take it"),
+        (["--report", "page.pdf"], "page.pdf would not be a web page by its name, and the report is one; use .html"),
     ],
 )
 def test_a_command_that_cannot_be_run_is_refused_in_one_line(

@@ -59,7 +59,7 @@ def test_rows_that_are_all_the_same_have_a_place() -> None:
 
 
 def test_an_unknown_way_is_refused() -> None:
-    with pytest.raises(ValueError, match="how is 'tsne'"):
+    with pytest.raises(ValueError, match="map is 'tsne'"):
         map_rows(np.eye(3), np.arange(3), how="tsne")
 
 

@@ -210,6 +210,7 @@ class OutputPaths:
 def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path] = ()) -> OutputPaths:
     """Refuse before the work what could not be read, or written after it; `inputs` are never written."""
     from otprop.files import TableError, check_ending, check_output, refuse_url
+    from otprop.files._formats import check_page_ending
     from otprop.files.atomic import record_writes
     from otprop.table.database import database_parts, is_database
     from otprop.table.opening import holds_row
@@ -241,6 +242,8 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
             problem = f"{path} is one of the files of the input {options.file}, which are never written"
             raise TableError(problem, "choose another output")
         check_output(path, options.force, read)
+    if paths.report is not None:
+        check_page_ending(paths.report)
     options.outputs, options.written = paths.files, record_writes()  # for the sentence on a command that fails half-way
     return paths
 

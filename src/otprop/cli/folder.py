@@ -55,6 +55,7 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     from otprop.dask._inputs import find_files
     from otprop.dask._manifest import State
     from otprop.files import check_output
+    from otprop.files._formats import check_page_ending
 
     if options.corrections:
         raise UsageError("--corrections is for one file: its rows are counted in it; put the labels into the files.")
@@ -74,6 +75,8 @@ def run_label(options: argparse.Namespace, arguments: list[str], request: Reques
     for path in (options.report, options.save):
         if path is not None and not resumed:
             check_output(path, options.force, inputs)
+    if options.report is not None:
+        check_page_ending(options.report)
     with bar(quiet=options.quiet) as progress:
         if options.dry_run:
             n_files, n_rows = plan_folder(folder, request, progress)

@@ -160,6 +160,12 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
     raise file_error(path, f"would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}")
 
 
+def check_page_ending(path: str | Path) -> None:
+    """Refuse to write an HTML page under a name that stands for something else; a name without an ending is fine."""
+    if Path(path).suffix.lower() not in ("", ".html", ".htm"):
+        raise file_error(path, "would not be a web page by its name, and the report is one", "use .html")
+
+
 def refuse_document(path: Path) -> None:
     """Refuse text whose name says that it is a document."""
     what = _DOCUMENTS.get(_ending(path))

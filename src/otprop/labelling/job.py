@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
-from otprop._validation import is_missing
+from otprop._validation import check_bool, is_missing
 from otprop.files import Table, listed
 from otprop.labelling.corrections import Corrections, labels_of, read_corrections
 from otprop.labelling.fit_notes import fit_notes
@@ -77,6 +77,44 @@ class Request:
     def __post_init__(self) -> None:
         words = [self.unlabeled] if isinstance(self.unlabeled, (str, int, float)) else self.unlabeled
         object.__setattr__(self, "unlabeled", tuple(str(word) for word in words))
+        for name in ("merge_labels", "numeric_classes", "new_classes"):
+            check_bool(name, getattr(self, name))
+            object.__setattr__(self, name, bool(getattr(self, name)))
+        if not (self.embedding is None or isinstance(self.embedding, str)):
+            what = type(self.embedding).__name__
+            raise RequestError("embedding", f"must be the prefix of columns as text, or None; got {what}.")
+        self._check_columns()
+
+    def _check_columns(self) -> None:
+        """Refuse lists of columns that are no lists, name a column twice or contradict each other."""
+        for name in ("features", "ignore", "votes"):
+            value = getattr(self, name)
+            if isinstance(value, str):  # its letters would be taken for names
+                raise RequestError(name, f"must be a list; write [{value!r}].", value)
+        if self.features is not None:
+            object.__setattr__(self, "features", _column_names("features", self.features))
+        object.__setattr__(self, "ignore", _column_names("ignore", self.ignore))
+        features = self.features or ()
+        if self.features is not None and not features and not self.embedding:
+            raise RequestError("features", "is empty; name at least one column, or leave it out to use all of them.")
+        if twice := [name for name in features if features.count(name) > 1]:
+            raise RequestError("features", "is named twice.", twice[0])
+        votes = self.votes if isinstance(self.votes, (list, tuple)) else ()
+        for parameter, names in (("features", features), ("votes", votes)):
+            if both := [name for name in names if name in self.ignore]:
+                why = Hint("this column is also in ", "ignore", after="; take it out of one of them.")
+                raise RequestError(parameter, why, both[0])
+
+
+def _column_names(parameter: str, value: Any) -> Sequence[str]:
+    """A list or tuple of names, also from an array, an index or a set."""
+    if isinstance(value, bytes) or not isinstance(value, Iterable):
+        raise RequestError(parameter, f"must be a list of columns; got {value!r} of type {type(value).__name__}.")
+    names = value if isinstance(value, (list, tuple)) else list(value)
+    for name in names:
+        if not isinstance(name, str):
+            raise RequestError(parameter, f"must be names of columns; got {name!r} of type {type(name).__name__}.")
+    return names
 
 
 @dataclass
@@ -216,10 +254,6 @@ def prepare(
     the DataFrame that the table was made from, whose index names the rows of corrections; `output`: the columns to add,
     refused where the table has them; `call`: what repeats this.
     """
-    for parameter in ("features", "ignore", "votes"):
-        value = getattr(request, parameter)
-        if isinstance(value, str):  # its letters would be taken for names
-            raise RequestError(parameter, f"must be a list; write [{value!r}].", value)
     corrections = read_corrections(request.corrections, table, request.target, frame=frame, unlabeled=request.unlabeled)
     if not (allow_few or corrections.labels):
         refuse_unlabelled(table, request.target)

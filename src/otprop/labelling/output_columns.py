@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from otprop._validation import check_bool
 from otprop.files import Table
 from otprop.labelling.outcome import RowLabels
 from otprop.table.errors import ColumnError, Hint, RequestError
@@ -35,6 +36,11 @@ class OutputColumns:
     prefix: str | None = None  # of their names; None for the target and an underscore
     fill: bool = False  # the labels go into the target column itself
     probabilities: bool = False  # a column for every class
+
+    def __post_init__(self) -> None:
+        for name in ("fill", "probabilities"):
+            check_bool(name, getattr(self, name))
+            object.__setattr__(self, name, bool(getattr(self, name)))
 
     def names(self, target: str, classes: Sequence[str], parts: Sequence[str]) -> list[str]:
         """The names of the columns in order: the label, these parts, and the probabilities of the classes."""

@@ -48,7 +48,7 @@ def map_rows(X: Any, drawn: np.ndarray, how: str = "pca", seed: int = 0) -> np.n
     if how == "umap":
         return _umap(rows, seed)
     if how != "pca":
-        raise ParameterError("how", f"is {how!r}; the map of the rows is made by 'pca' or 'umap'.")
+        raise ParameterError("map", f"is {how!r}; the map of the rows is made by 'pca' or 'umap'.")
     if min(rows.shape) < 2:
         found = (rows.toarray() if issparse(rows) else np.asarray(rows))[:, :1]
     else:

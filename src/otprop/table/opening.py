@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from otprop._progress import ProgressCallback, no_progress
+from otprop._validation import check_path
 from otprop.files import Table, TableError, listed, read_table, refuse_url
 from otprop.files._errors import one_line
 from otprop.files._table import free_name
@@ -103,7 +104,7 @@ def as_table(
     Text of a frame is read as that of a file is; the other arguments are those of `open_table`.
     """
     if isinstance(data, (str, os.PathLike)):
-        path = os.fspath(data)
+        path = check_path("data", data)
         refuse_url(path)
         pattern = glob.has_magic(path) and not os.path.exists(path) and not is_database(path)
         several = os.path.isdir(path) or pattern
