@@ -10,7 +10,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, check_path
 from otprop.files import Table
 from otprop.labelling.model import SavedModel, load_model, predict_table
 from otprop.labelling.outcome import RowLabels
@@ -175,7 +175,7 @@ def load(
     """
     if not isinstance(path, (str, PathLike)) and not hasattr(path, "read"):
         raise ParameterError("path", f"must name a model file; got {type(path).__name__}.")
-    file = Path(path) if isinstance(path, (str, PathLike)) else path
+    file = Path(check_path("path", path)) if isinstance(path, (str, PathLike)) else path
     model = Model(load_model(file, text_model=text_model, image_model=image_model))
     for note in model.notes:
         warnings.warn(note, UserWarning, stacklevel=2)

@@ -106,7 +106,7 @@ def check_path(name: str, value: Any) -> str:
     if not isinstance(value, (str, PathLike)):
         raise ParameterError(name, f"must be a path; got {value!r} of type {type(value).__name__}.")
     if value == "":
-        raise ParameterError(name, "is empty; name a file.")
+        raise ParameterError(name, "is an empty path; name a file.")
     return fspath(value)
 
 

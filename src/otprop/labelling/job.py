@@ -86,7 +86,7 @@ class Request:
         self._check_columns()
 
     def _check_columns(self) -> None:
-        """Refuse lists of columns that are no lists, name a column twice or contradict each other."""
+        """Refuse lists of columns that are not lists, name a column twice or contradict each other."""
         for name in ("features", "ignore", "votes"):
             value = getattr(self, name)
             if isinstance(value, str):  # its letters would be taken for names
@@ -96,7 +96,7 @@ class Request:
         object.__setattr__(self, "ignore", _column_names("ignore", self.ignore))
         features = self.features or ()
         if self.features is not None and not features and not self.embedding:
-            raise RequestError("features", "is empty; name at least one column, or leave it out to use all of them.")
+            raise RequestError("features", "is empty; name at least one column, or None for all of them.")
         if twice := [name for name in features if features.count(name) > 1]:
             raise RequestError("features", "is named twice.", twice[0])
         votes = self.votes if isinstance(self.votes, (list, tuple)) else ()
