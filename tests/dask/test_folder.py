@@ -328,6 +328,7 @@ def test_a_dry_run_says_what_there_is_and_writes_nothing(folder, tmp_path, capsy
         (["--landmarks", "1"], "--landmarks 1: give a number of rows, at least 2."),
         (["--target", "kin"], "did you mean 'kind'"),
         (["--ignore", "colour"], "there is no column 'colour'"),
+        (["--report", "page.pdf"], "page.pdf would not be a web page by its name"),
     ],
 )
 def test_options_that_a_folder_cannot_have_are_refused(folder, tmp_path, capsys, arguments, words):
