@@ -535,5 +535,5 @@ def _headline(outcome: Outcome) -> str:
     text += f", {n_left} left unlabelled" if n_left else ""
     if outcome.expected_error is None:
         return text
-    rough = ", a rough estimate: see notes" if outcome.shifted else ""
+    rough = ", a rough estimate: see notes" if outcome.shifted or outcome.seems_sorted else ""
     return f"{text}; expected error {error_text(outcome.expected_error, outcome.error_range, rough)}"

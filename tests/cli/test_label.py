@@ -189,7 +189,7 @@ def test_the_expected_error_says_that_it_assumes_a_label_of_every_class(
     lots: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert _label(lots) == 0
-    assert "held-out labels, if every class has a label." in capsys.readouterr().err
+    assert "Expected error of the new labels, if every class has a label: " in capsys.readouterr().err
     lines = lots.read_text().splitlines()
     lots.write_text("\n".join([*lines[:-3], *(f"{line}once {n}" for n, line in enumerate(lines[-3:]))]) + "\n")
     assert _label(lots, "-o", str(lots.with_name("again.csv"))) == 0

@@ -11,6 +11,8 @@ import pytest
 import otprop
 from otprop.cli import main
 from otprop.labelling.fit_notes import _consecutive_rows, _expected_values
+from otprop.labelling.outcome import seems_sorted
+from otprop.table.target import Target
 
 FAST = {"evidence": ["forest"]}
 
@@ -131,3 +133,51 @@ def test_wrong_labels_are_noted_and_clear_ones_are_not():
         frame = pd.DataFrame(numbers | {"kind": names}).iloc[order].reset_index(drop=True)
         result = otprop.label(frame, "kind", settings=FAST)
         assert any("of the given labels seem to be wrong" in note for note in result.notes) == expected
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_rows_sorted_by_the_target_may_be_of_classes_without_a_label(visits, first, tmp_path, capsys):
+    frame = visits.sort_values("kind", kind="stable").reset_index(drop=True)
+    n_ill = int((frame["kind"] == "ill").sum())
+    start = n_ill - 40  # the labels are 40 "ill", then 5 "well"
+    frame = frame[start:] if first else frame[: n_ill + 5]
+    rows = np.arange(len(frame)) < 45 if first else np.arange(len(frame)) >= len(frame) - 45
+    frame = labelled(frame.reset_index(drop=True), rows)
+    result = otprop.label(frame, "kind", settings=FAST)
+    assert any("the rows seem to be sorted by 'kind'" in note for note in result.notes)
+    assert result.error_range[1] == 1.0 == result.coverage()["high"].max()
+    assert "a rough estimate" in repr(result)
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    assert main(["label", str(tmp_path / "visits.csv"), "--target", "kind"]) == 0
+    err = " ".join(capsys.readouterr().err.split())
+    assert "Expected error of the new labels, if every class has a label: " in err
+    assert "to 100.0%), a rough estimate: the rows seem to be sorted by 'kind'." in err
+    assert "--abstain-below" not in err
+
+
+@pytest.mark.parametrize(
+    ("labels", "found"),
+    [
+        ("aaaaabbbbbbb...", True),
+        (".....bbbbbaaaaa", True),
+        ("aaaaabb.bbbbbbbbbbbbbbb.....", True),  # a row was skipped
+        ("aaaaabbbbabb...", False),
+        ("ab.............", False),
+        ("abc............", False),
+        ("aaaaaaaaab.....", False),  # one of ten is the last by chance
+        (".aaaaabbbbbbb..", False),
+        ("aaaaabbbbbbb", False),
+    ],
+)
+def test_labels_with_one_run_per_class_at_an_end_of_the_table_seem_sorted(labels, found):
+    codes = np.array([".abc".index(one) - 1 for one in labels])
+    target = Target(
+        name="kind", codes=codes, classes=["a", "b", "c"], values=["a", "b", "c"], given=codes >= 0, notes=[]
+    )
+    assert seems_sorted(target) is found
+
+
+def test_first_rows_in_random_order_do_not_seem_sorted(visits):
+    result = otprop.label(labelled(visits, np.arange(400) < 60), "kind", settings=FAST)
+    assert not any("sorted" in note for note in result.notes)
+    assert not result.outcome.seems_sorted

@@ -91,8 +91,7 @@ class Messages:
             self._line(_offer(outcome.half_error_coverage))
         if outcome.wrong_looking:
             n_wrong = len(outcome.wrong_looking)
-            looks = "looks" if n_wrong == 1 else "look"
-            self._line(f"{counted(n_wrong, 'given label')} {looks} wrong: {shlex.join(check_command)}")
+            self._line(f"{counted(n_wrong, 'given label')} may be wrong: {shlex.join(check_command)}")
         for what, path in (("the model", paths.model), ("the page", paths.report), ("the table", paths.table)):
             if path is not None and path != "-":
                 self._line(f"written: {path} ({what})")
@@ -272,17 +271,22 @@ def _expectation(outcome: Outcome, expected: float) -> str:
         )
     if outcome.n_held_out == 0:
         why = "no label was drawn at random" if outcome.n_judged else "no class has two labels"
-        return f"Expected error of the new labels: {expected:.1%} (likely 0% to 100%), unknown: {why} to hold one out."
+        return f"Expected error of the new labels: unknown, as {why} to hold one out."
     text = error_text(expected, outcome.error_range)
-    if outcome.shifted:
-        return f"Expected error of the new labels: {text}, a rough estimate: the labelled rows differ from the others."
-    return _expected_error(text, outcome.n_held_out, outcome.error)
+    why = ""
+    if outcome.seems_sorted:
+        why = f"a rough estimate: the rows seem to be sorted by {outcome.target!r}"
+    elif outcome.shifted:
+        why = "a rough estimate: the labelled rows differ from the others"
+    return _expected_error(text, outcome.n_held_out, outcome.error, why)
 
 
-def _expected_error(text: str, n_held_out: int, error: ErrorEstimate | None) -> str:
-    text = f"Expected error of the new labels: {text}, estimated from {counted(n_held_out, 'held-out label')}"
+def _expected_error(text: str, n_held_out: int, error: ErrorEstimate | None, why: str = "") -> str:
+    """The line on an expected error; `why` says what makes it a rough estimate."""
     counts_unseen = error is None or error.evidence is None or error.evidence.unseen > 0
-    return f"{text}." if counts_unseen else f"{text}, if every class has a label."
+    condition = "" if counts_unseen else ", if every class has a label"
+    why = why or f"estimated from {counted(n_held_out, 'held-out label')}"
+    return f"Expected error of the new labels{condition}: {text}, {why}."
 
 
 def _cost(outcome: Outcome, expected: float) -> str:

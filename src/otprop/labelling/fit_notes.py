@@ -10,6 +10,7 @@ from scipy.special import gammaln
 
 from otprop.evidence.shift import Shift
 from otprop.files import listed
+from otprop.labelling.outcome import MIN_BLOCK, seems_sorted
 from otprop.propagation.class_errors import ClassErrors
 from otprop.propagation.error import wrong_label_share
 from otprop.table.errors import Hint
@@ -24,7 +25,6 @@ GROUP_ROLES = ("category", "boolean", "text", "number", "left out")  # of column
 MAX_COVERED = 0.6  # of the values that random labels would cover: with fewer, the column may be that of groups
 MIN_VALUES = 3  # of a column of groups
 MIN_ROWS_PER_VALUE = 2.0
-MIN_BLOCK = 0.95  # share of the labels that are consecutive rows, to be called so
 RANDOM_LABELS = 30  # that settle how large the error is
 FEW_GROUPS = 2
 NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
@@ -38,12 +38,21 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
     notes: list[str] = []
     if job.groups is not None:
         notes += _note_on_groups(job.groups, job.target.given)
-    elif shift is not None and shift.found:
+    if shift is not None and seems_sorted(job.target):
+        notes += _note_on_order(job)
+    elif job.groups is None and shift is not None and shift.found:
         notes += _note_on_shift(job, shift)
-    elif shift is not None and shift.explained and fitted.novel_share_ == 0:
+    elif job.groups is None and shift is not None and shift.explained and fitted.novel_share_ == 0:
         notes += _note_on_shares(job)
     notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
+
+
+def _note_on_order(job: Job) -> list[str]:
+    return [
+        f"the rows seem to be sorted by {job.request.target!r}: classes of later rows may have no label, so the real "
+        f"error can be anything up to 100 %. Label about {RANDOM_LABELS} random rows"
+    ]
 
 
 def _note_on_shift(job: Job, shift: Shift) -> list[str]:

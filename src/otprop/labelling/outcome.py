@@ -6,6 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.special import gammaln
 
 from otprop._votes import Voter
 from otprop.labelling.methods import class_shares, is_class_level, parameter_texts
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
 MIN_ERROR = 0.005  # expected error from which on labelling fewer rows is suggested
 MIN_SHARE = 0.3  # of the rows; fewer are not suggested
 MAX_RANGE = 0.99  # range of an error that says nothing
+MIN_BLOCK = 0.95  # share of the labels that are consecutive rows, to be called so
+SORTED_BY_CHANCE = 0.025  # probability that labels in random order have one run per class, to be called sorted
+MIN_ONE_CLASS = 10  # labels of a single class that look sorted
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,6 +61,7 @@ class Outcome(RowLabels):
     params: dict[str, str]  # the parameters as used
     seconds: float
     shifted: bool = False  # the labelled rows differ from the others: the expected error is then a rough estimate
+    seems_sorted: bool = False  # the rows seem to be sorted by the target: classes of later rows may have no label
     confusion: tuple[np.ndarray, list[str]] | None = None  # counts of held-out labels, given (rows) by found; classes
     shares: dict[str, float] | None = None  # the estimated share of every class of all rows; None for methods without
     label_issues: list[LabelIssue] = field(default_factory=list)  # given labels in doubt, the most doubtful first
@@ -101,13 +106,14 @@ class Outcome(RowLabels):
         expected = self.expected_error
         if expected is None or self.error is None:
             return None
-        return self.error.of_part(expected, int((~self.abstained[~self.given]).sum())).interval
+        low, high = self.error.of_part(expected, int((~self.abstained[~self.given]).sum())).interval
+        return low, 1.0 if self.seems_sorted else high
 
     @property
     def half_error_coverage(self) -> Coverage | None:
         """The largest coverage at half the expected error of all rows; None where there is none."""
         whole = max(self.coverage, key=lambda one: one.share, default=None)
-        if whole is None or whole.expected_error < MIN_ERROR:
+        if whole is None or self.seems_sorted or whole.expected_error < MIN_ERROR:
             return None
         half = whole.expected_error / 2
         known = (one for one in self.coverage if one.high - one.low < MAX_RANGE)
@@ -126,12 +132,30 @@ def counted(number: int, what: str, several: str = "") -> str:
     return f"{number} {what if number == 1 else several or f'{what}s'}"
 
 
+def seems_sorted(target: Target) -> bool:
+    """Whether the first or last rows alone have labels, in one run per class, more than chance explains."""
+    rows, n_rows = np.flatnonzero(target.given), len(target.given)
+    if not len(rows) or len(rows) == n_rows or (rows[0] > 0 and rows[-1] < n_rows - 1):
+        return False
+    codes = target.codes[rows]
+    counts = np.unique(codes, return_counts=True)[1]
+    if len(rows) < MIN_BLOCK * (rows[-1] - rows[0] + 1) or np.count_nonzero(np.diff(codes)) + 1 != len(counts):
+        return False
+    if len(counts) == 1:
+        return len(rows) >= MIN_ONE_CLASS
+    # K! orders of the classes, out of n! / (n_1! ... n_K!) orders of the labels
+    log_chance = gammaln(len(counts) + 1.0) + gammaln(counts + 1.0).sum() - gammaln(len(rows) + 1.0)
+    return bool(log_chance < np.log(SORTED_BY_CHANCE))
+
+
 def outcome_of(job: Job, seconds: float) -> Outcome:
     """The outcome of a job whose estimator was fitted in this many seconds."""
     fitted, target = job.estimator, job.target
     distributions, shift = fitted.label_distributions_, getattr(fitted, "shift_", None)
     judged = is_class_level(fitted) and not target.given.all()
     held_out = getattr(fitted, "held_out_rows_", np.empty(0, dtype=np.intp))
+    in_order = seems_sorted(target)
+    coverage = fitted.coverage() if judged else []
     return Outcome(
         target=job.request.target,
         classes=target.classes,
@@ -142,6 +166,7 @@ def outcome_of(job: Job, seconds: float) -> Outcome:
         confidence=getattr(fitted, "confidence_", None),
         novelty=getattr(fitted, "novelty_", None),
         shifted=bool(shift is not None and shift.found),
+        seems_sorted=in_order,
         round=np.asarray(getattr(fitted, "round_", np.where(target.given, 0, 1))),
         n_rounds=int(getattr(fitted, "n_iter_", 1)) if hasattr(fitted, "round_") else 1,
         n_held_out=int((~job.chosen[held_out]).sum()),
@@ -157,7 +182,7 @@ def outcome_of(job: Job, seconds: float) -> Outcome:
         class_errors=[replace(one, label=target.classes[one.label]) for one in fitted.class_errors()] if judged else [],
         objective=getattr(fitted, "objective", "accuracy"),
         expected_cost=getattr(fitted, "expected_cost_", None),
-        coverage=fitted.coverage() if judged else [],
+        coverage=[replace(one, high=1.0) for one in coverage] if in_order else coverage,
         sources=[(one.name, one.weight, one.accuracy) for one in getattr(fitted, "evidence_", [])],
         method=job.request.method,
         params=parameter_texts(fitted, target.classes),
