@@ -181,3 +181,12 @@ def test_first_rows_in_random_order_do_not_seem_sorted(visits):
     result = otprop.label(labelled(visits, np.arange(400) < 60), "kind", settings=FAST)
     assert not any("sorted" in note for note in result.notes)
     assert not result.outcome.seems_sorted
+
+
+def test_the_column_whose_values_are_labelled_in_all_their_rows_is_proposed_for_groups(visits):
+    first = np.isin(visits["site"], ["site 2", "site 5"])
+    rows = np.arange(400)
+    price = np.where(first | (rows % 4 == 0), 1, 1 + rows % 40)  # one value is covered, in half of its rows
+    frame = labelled(visits, first).assign(price=[f"price {one}" for one in price])
+    notes = otprop.label(frame, "kind", settings=FAST).notes
+    assert any("add groups='site'" in note for note in notes)

@@ -117,11 +117,14 @@ def leaking(n: int = 200, n_given: int = 20):
 def test_columns_that_are_filled_only_where_the_target_is_are_left_out_and_named():
     frame, given = leaking()
     features = Features(list(frame.columns)).fit(frame, given)
-    leaks = [name for name, why in reasons(features).items() if why == "filled only where the target is"]
-    assert leaks == ["reviewer", "label_date", "species_note", "nearly", "outcome", "checked", "score"]
-    assert len(features.notes) == 1
+    filled, differ = "filled only where the target is", "other values in the labelled rows than elsewhere"
+    leaks = [name for name, why in reasons(features).items() if why == filled]
+    assert leaks == ["reviewer", "label_date", "species_note", "nearly"]
+    assert [name for name, why in reasons(features).items() if why == differ] == ["outcome", "checked", "score"]
+    assert len(features.notes) == 2
     assert re.match(r"'reviewer', 'label_date', .* are filled only where the target is", features.notes[0])
-    assert features.notes[0].parameter == "features"
+    assert re.match(f"'outcome', 'checked', 'score' have {differ}, as if", features.notes[1])
+    assert [note.parameter for note in features.notes] == ["features", "features"]
     assert Features(list(frame.columns)).fit(frame).notes == []
 
 

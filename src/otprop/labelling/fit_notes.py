@@ -25,6 +25,7 @@ GROUP_ROLES = ("category", "boolean", "text", "number", "left out")  # of column
 MAX_COVERED = 0.6  # of the values that random labels would cover: with fewer, the column may be that of groups
 MIN_VALUES = 3  # of a column of groups
 MIN_ROWS_PER_VALUE = 2.0
+WHOLE_GROUPS = 0.9  # share of the rows of covered values with a label, to take them for whole groups
 RANDOM_LABELS = 30  # that settle how large the error is
 FEW_GROUPS = 2
 NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
@@ -180,18 +181,22 @@ def important_columns(columns: Sequence[ColumnUse], importance: np.ndarray) -> l
 def group_column(
     table: Any, columns: Sequence[ColumnUse], given: np.ndarray, target: str
 ) -> tuple[str, int, int] | None:
-    """The column whose values the labels cover least, the number covered and all; None if none stands out."""
-    best: tuple[float, str, int, int] | None = None
+    """The column whose values the labels cover least, the number covered and all; None if none stands out.
+
+    Columns whose covered values are labelled in nearly all their rows come first: whole groups are labelled so.
+    """
+    best: tuple[tuple[bool, float], str, int, int] | None = None
     for use in columns:
         if use.role not in GROUP_ROLES or use.name == target or use.name not in table.names:
             continue
         values, number, counts = np.unique(table.cells(use.name).astype(str), return_inverse=True, return_counts=True)
         if len(values) < MIN_VALUES or len(given) / len(values) < MIN_ROWS_PER_VALUE:
             continue
-        n_covered = len(np.unique(number[given]))
-        expected = _expected_values(counts, int(given.sum()))
-        if n_covered < MAX_COVERED * expected and (best is None or n_covered / expected < best[0]):
-            best = n_covered / expected, use.name, n_covered, len(values)
+        n_labels, covered = int(given.sum()), np.unique(number[given])
+        share = len(covered) / _expected_values(counts, n_labels)
+        rank = n_labels < WHOLE_GROUPS * counts[covered].sum(), share
+        if share < MAX_COVERED and (best is None or rank < best[0]):
+            best = rank, use.name, len(covered), len(values)
     return None if best is None else best[1:]
 
 

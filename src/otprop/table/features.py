@@ -22,6 +22,7 @@ BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
 LEFT_OUT = "left out"
 IGNORED = "ignored on request"
 WITH_LABEL = "filled only where the target is"
+DIFFERS_WITH_LABEL = "other values in the labelled rows than elsewhere"
 
 
 @saved_as("table.column_use")
@@ -140,13 +141,13 @@ class Features:
         vector = [name for name in self._vector if not holds_arrays(frame[name])]
         if vector:
             used.append(_Used(vector, f"{self.prefix}*", EmbeddingEncoder(), True))
-        with_label = self._filled_with_label(frame, given, vector)
-        done, asked_for, as_labels = {self.target, *uses, *vector}, set(self.only or ()), set(with_label)
+        with_label = self._written_with_label(frame, given, vector)
+        done, asked_for = {self.target, *uses, *vector}, set(self.only or ())
         for name in self.names:
             if name in done:
                 continue
             asked = name in asked_for
-            found = WITH_LABEL if name in as_labels else choose_encoder(frame[name], asked)
+            found = with_label.get(name) or choose_encoder(frame[name], asked)
             if isinstance(found, TextEncoder) and self._text_model is not None:
                 found = TextModelEncoder(self._text_model)
             if isinstance(found, ImageEncoder) and self._image_model is not None:
@@ -221,21 +222,25 @@ class Features:
                 shares[place] = _call(one.encoder.fit, one, frame, ValueError)
         return shares
 
-    def _filled_with_label(self, frame: Any, given: np.ndarray | None, vector: Sequence[str]) -> list[str]:
-        """Columns that are filled only, or nearly only, in rows with a label, unless they were asked for.
+    def _written_with_label(self, frame: Any, given: np.ndarray | None, vector: Sequence[str]) -> dict[str, str]:
+        """Columns that are filled only, or nearly only, in rows with a label, unless they were asked for, and why.
 
         A value that stands in nearly all other rows ("unknown", "no", 0) fills nothing.
         """
         if given is None or given.all() or not given.any():
-            return []
+            return {}
         excepted = {*vector, *(self.only or ())}
         candidates = [name for name in self._asked if name not in excepted]
         filled = ~frame[candidates].isna().to_numpy(dtype=bool)
         for place, name in enumerate(candidates):
             if frame[name].dtype.kind == "O":
                 filled[:, place] &= np.array([not isinstance(cell, str) or bool(cell.strip()) for cell in frame[name]])
-            filled[:, place] &= ~is_filler(frame[name], given)
-        return [name for place, name in enumerate(candidates) if follows_labels(filled[:, place], given)]
+        found: dict[str, str] = {}
+        for place, name in enumerate(candidates):
+            filler = is_filler(frame[name], given)
+            if follows_labels(filled[:, place] & ~filler, given):
+                found[name] = DIFFERS_WITH_LABEL if (filled[:, place] & filler).any() else WITH_LABEL
+        return found
 
     def _reasons(self) -> dict[str, str]:
         """Columns that are not looked at, and why."""
@@ -338,12 +343,15 @@ def _matrix(used: Sequence[_Used], frame: Any) -> np.ndarray:
     return np.ascontiguousarray(frame[[one.names[0] for one in used]].to_numpy(dtype=np.float64).T)
 
 
-def _notes_on(with_label: Sequence[str]) -> list[str]:
-    if not with_label:
-        return []
-    names, verb = listed(with_label, MAX_NAMED), "is" if len(with_label) == 1 else "are"
-    reason = f"{names} {verb} filled only where the target is, as if written with the label, and {verb} skipped"
-    return [Hint(f"{reason}; to use one anyway, name it in ", "features")]
+def _notes_on(with_label: Mapping[str, str]) -> list[str]:
+    notes: list[str] = []
+    for why, one, several in ((WITH_LABEL, "is", "are"), (DIFFERS_WITH_LABEL, "has", "have")):
+        columns = [name for name, reason in with_label.items() if reason == why]
+        if columns:
+            verb, skipped = (one, "is") if len(columns) == 1 else (several, "are")
+            reason = f"{listed(columns, MAX_NAMED)} {verb} {why}, as if written with the label, and {skipped} skipped"
+            notes.append(Hint(f"{reason}; to use one anyway, name it in ", "features"))
+    return notes
 
 
 def _notes_on_pictures(used: Sequence[_Used]) -> list[str]:
