@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from functools import cached_property
 from html import escape
@@ -427,8 +427,9 @@ class LabelResult:
         map: str = "pca",
         force: bool = False,
         excel_safe: bool = False,
+        note_text: Callable[[str], str] = str,
     ) -> None:
-        """Write several files, the table last: its presence means success."""
+        """Write several files, the table last: its presence means success; `note_text` words the notes of the page."""
         job, outcome = self.job, self.outcome
         check_bool("excel_safe", excel_safe)
         self._check_outputs(model, report, table, force=force)
@@ -438,7 +439,7 @@ class LabelResult:
         if report is not None:
             from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page
 
-            page = make_page(job, outcome, command=self.call, how=map)
+            page = make_page(job, outcome, command=self.call, how=map, note_text=note_text)
         if model is not None:
             save_model(model, SavedModel.of_job(job), force=force, made_from=job.table.path)
         if report is not None:

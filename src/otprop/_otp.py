@@ -35,6 +35,7 @@ from otprop.propagation.geometry import Geometry, build_geometry, geometry_key
 from otprop.propagation.rounds import Round, certainty
 from otprop.propagation.votes_alone import VotesAloneFit
 
+NOT_CONVERGED = "The diffusion of the labels did not converge, so class probabilities are less accurate."
 logger = logging.getLogger("otprop")
 
 
@@ -473,11 +474,7 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
             if not graph.degrees.any():
                 warn(f"{name} has no affinity above 0: no label reaches another row.")
         if not fit.evidence.iterative.converged:
-            warn(
-                "The diffusion of the labels did not converge, so class probabilities are less accurate. Set a lower "
-                "`diffusion`, such as 0.8.",
-                ConvergenceWarning,
-            )
+            warn(f"{NOT_CONVERGED} Set a lower `diffusion`, such as 0.8.", ConvergenceWarning)
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         self._set_results(fit, labels, codes)

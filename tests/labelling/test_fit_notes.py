@@ -7,10 +7,13 @@ import json
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.exceptions import ConvergenceWarning
 
 import otprop
+from otprop._otp import NOT_CONVERGED
 from otprop.cli import main
-from otprop.labelling.fit_notes import _consecutive_rows, _expected_values
+from otprop.cli._command import hint_text
+from otprop.labelling.fit_notes import _consecutive_rows, _expected_values, note_of_warning
 from otprop.labelling.outcome import seems_sorted
 from otprop.table.target import Target
 
@@ -190,3 +193,12 @@ def test_the_column_whose_values_are_labelled_in_all_their_rows_is_proposed_for_
     frame = labelled(visits, first).assign(price=[f"price {one}" for one in price])
     notes = otprop.label(frame, "kind", settings=FAST).notes
     assert any("add groups='site'" in note for note in notes)
+
+
+def test_a_diffusion_that_does_not_converge_names_the_setting_of_python_and_of_the_command():
+    warning = ConvergenceWarning(f"{NOT_CONVERGED} Set a lower `diffusion`, such as 0.8.")
+    note = note_of_warning(warning)
+    assert note.startswith("the diffusion of the labels did not converge")
+    assert note.endswith("A lower value may help: settings={'diffusion': 0.8}")
+    assert hint_text(note).endswith("A lower value may help: --set diffusion=0.8")
+    assert note_of_warning("something else.") == "something else."

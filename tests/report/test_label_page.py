@@ -12,10 +12,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import otprop
+from otprop.cli import main
 from otprop.files import read_table
 from otprop.labelling.job import Request, prepare
 from otprop.propagation.calibration import Coverage
@@ -281,3 +284,30 @@ def test_the_estimated_shares_stand_beside_the_counts_which_are_no_estimate_of_t
     assert "63 %" in words
     assert "does not estimate the shares" in words
     assert "estimated share" not in text_of(made_page(outcome, X))
+
+
+def test_the_page_names_options_as_the_command_or_python_that_made_it(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    kind = rng.integers(0, 2, 200)
+    frame = pd.DataFrame({"size": kind + rng.normal(0, 0.5, 200), "kind": np.where(kind == 1, "new", "old")})
+    frame.loc[60:, "kind"] = None
+    path = tmp_path / "lots.csv"
+    frame.to_csv(path, index=False)
+    page = ["--report", str(tmp_path / "a.html")]
+    assert main(["label", str(path), "--target", "kind", "--unlabeled", "zzz", *page]) == 0
+    otprop.label(path, "kind", unlabeled="zzz").report(tmp_path / "b.html")
+    words = text_of((tmp_path / "a.html").read_text(encoding="utf-8"))
+    assert "--unlabeled zzz" in words
+    assert "--abstain-below" in words
+    assert "unlabeled='zzz'" not in words
+    words = text_of((tmp_path / "b.html").read_text(encoding="utf-8"))
+    assert "without effect: unlabeled='zzz'" in words
+    assert "abstain_below" in words
+    assert "--" not in words
+
+
+def test_an_unknown_error_has_no_figure_on_the_page() -> None:
+    frame = pd.DataFrame({"size": np.arange(40) % 20, "kind": [None] * 40})
+    frame.loc[[3, 15], "kind"] = ["small", "large"]
+    result = otprop.label(frame, "kind")
+    assert "expected errorunknown" in text_of(make_page(result.job, result.outcome, command="otprop.label(frame)"))

@@ -7,7 +7,7 @@ import logging
 import shlex
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -244,6 +244,8 @@ def _one_line(error: Exception) -> str:
 
 def flag(parameter: str, value: Any = None) -> str:
     """The option of a parameter, with its value; `--set NAME` for a parameter of a method."""
+    if parameter == "settings" and isinstance(value, Mapping):
+        return " ".join(f"--set {shlex.quote(f'{name}={setting}')}" for name, setting in value.items())
     if parameter in _SAME_NAMES:
         name = f"--{parameter.replace('_', '-')}"
     else:

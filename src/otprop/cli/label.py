@@ -124,6 +124,7 @@ def _run(options: argparse.Namespace, arguments: list[str]) -> int:
                 map=options.map or "pca",
                 force=options.force,
                 excel_safe=options.excel_safe,
+                note_text=hint_text,
             )
     messages.notes(job.notes)
     if options.dry_run:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln
 
+from otprop._otp import NOT_CONVERGED
 from otprop.evidence.shift import Shift
 from otprop.files import listed
 from otprop.labelling.outcome import MIN_BLOCK, seems_sorted
@@ -47,6 +48,14 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         notes += _note_on_shares(job)
     notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
+
+
+def note_of_warning(warning: Warning | str) -> str:
+    """A warning of the estimator as a note, which names its parameters as those of a request."""
+    if not str(warning).startswith(NOT_CONVERGED):
+        return str(warning)
+    text = NOT_CONVERGED[0].lower() + NOT_CONVERGED[1:]
+    return Hint(f"{text} A lower value may help: ", "settings", {"diffusion": 0.8})
 
 
 def _note_on_order(job: Job) -> list[str]:

@@ -19,7 +19,7 @@ from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, par
 from otprop._validation import check_bool, is_missing
 from otprop.files import Table, listed
 from otprop.labelling.corrections import Corrections, labels_of, read_corrections
-from otprop.labelling.fit_notes import fit_notes
+from otprop.labelling.fit_notes import fit_notes, note_of_warning
 from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
 from otprop.labelling.outcome import Outcome, RowLabels, counted, outcome_of
 from otprop.labelling.output_columns import (
@@ -226,7 +226,7 @@ class Job:
                 more = {"geometry": self.geometry, "chosen": chosen, "votes": self.voters, "groups": self.groups}
             with _reporting(self.estimator, progress):
                 self.estimator.fit(self.vectors, self.target.codes, **more)
-        messages = [str(warning.message) for warning in caught if issubclass(warning.category, UserWarning)]
+        messages = [note_of_warning(one.message) for one in caught if issubclass(one.category, UserWarning)]
         self.warnings += dict.fromkeys(messages)
         outcome = outcome_of(self, perf_counter() - start)
         self.warnings += fit_notes(self, outcome.class_errors)

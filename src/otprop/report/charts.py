@@ -166,8 +166,8 @@ def _short_count(number: int) -> str:
     return str(number) if number < 10_000 else f"{number / 1000:.0f}k" if number < 10**6 else f"{number / 1e6:.1f}M"
 
 
-def coverage_chart(coverage: list[Coverage]) -> Chart:
-    """The expected error, with its 90 % range, against the share of rows labelled."""
+def coverage_chart(coverage: list[Coverage], threshold: str = "--abstain-below ") -> Chart:
+    """The expected error, with its 90 % range, against the share of rows labelled; `threshold` names the option."""
     width, height, left, right, top, bottom = 430.0, 260.0, 54.0, 14.0, 12.0, 44.0
     points = sorted(coverage, key=lambda one: one.share)
     marks = ticks(0.0, max(0.001, points[-1].high, *(one.expected_error for one in points)), 4)
@@ -194,7 +194,7 @@ def coverage_chart(coverage: list[Coverage]) -> Chart:
         note = (
             f"{format_percent(one.share)} labelled: expected error {format_percent(one.expected_error)} "
             f"({format_percent(one.low)} to {format_percent(one.high)}), "
-            f"--abstain-below {format_threshold(one.confidence)}"
+            f"{threshold}{format_threshold(one.confidence)}"
         )
         shapes.append(marker("circle", *place(one.share, one.expected_error), "currentColor", note))
     return Chart(width, height, shapes, "expected error against the share of rows labelled")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import platform
 import shlex
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path, PurePosixPath, PureWindowsPath
@@ -30,10 +30,12 @@ NEW_CLASSES = 'result.add("corrections.csv", new_classes=True)'
 _PACKAGES = ("otprop", "numpy", "scipy", "scikit-learn", "pandas", "pyarrow")
 
 
-def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> str:
+def make_page(
+    job: Job, outcome: Outcome, *, command: str, how: str = "pca", note_text: Callable[[str], str] = str
+) -> str:
     """The page as HTML, for a job that has run.
 
-    `command` is what repeats the run, `how` ("pca" or "umap") places the rows on the map.
+    `command` is what repeats the run, `how` ("pca" or "umap") places the rows on the map, `note_text` words a note.
     """
     table, pictures = job.table, page_rows.job_pictures(job)
     columns = _columns_to_show(job, pictures)
@@ -63,7 +65,7 @@ def make_page(job: Job, outcome: Outcome, *, command: str, how: str = "pca") -> 
             "target": outcome.target,
             "labels given": f"{int(outcome.given.sum())}, in {len(outcome.classes)} classes",
         },
-        notes=[note.replace(table.origin, file_name) for note in job.notes],
+        notes=[note_text(note).replace(table.origin, file_name) for note in job.notes],
         command=without_folders(command) if command.startswith("otprop ") else command,
         versions={"Python": platform.python_version(), **{name: version(name) for name in _PACKAGES}},
         how=how,
@@ -138,8 +140,9 @@ def render_label_page(
     data = map_data(outcome, points, drawn, cells(drawn), markers)
     classes = _classes(outcome, markers, sizes)
     next_command = ["otprop", "label", file_name or "FILE", "--target", outcome.target, "--corrections"]
-    next_step = 'result.add("corrections.csv")'
+    next_step, threshold = 'result.add("corrections.csv")', "abstain_below="
     if not command.startswith("otprop.label("):
+        threshold = "--abstain-below "
         next_step = shlex.join([*next_command, *earlier_corrections, "corrections.csv", "--force"])
     return render_page(
         "label_page.html",
@@ -160,7 +163,8 @@ def render_label_page(
         classes=classes[:MAX_CLASS_ROWS],
         more_classes=classes[MAX_CLASS_ROWS:],
         markers_run_out=charts.SHARED_MARKER in markers,
-        charts=_charts(outcome),
+        charts=_charts(outcome, threshold),
+        threshold=threshold,
         all_rows=max(outcome.coverage, key=lambda one: one.share, default=None),
         review=page_rows.rows_on_page(outcome, review, cells, markers),
         novel=novel,
@@ -191,8 +195,10 @@ def _figures(outcome: Outcome) -> list[tuple[str, str, str]]:
         ("rounds", format_count(outcome.n_rounds), ""),
     ]
     expected, error_range = outcome.expected_error, outcome.error_range
-    if expected is not None and error_range is not None:
-        title = "expected error, rough" if outcome.shifted else "expected error"
+    if expected is not None and outcome.given.any() and outcome.n_held_out == 0:
+        figures.append(("expected error", "unknown", ""))
+    elif expected is not None and error_range is not None:
+        title = "expected error, rough" if outcome.shifted or outcome.seems_sorted else "expected error"
         figures.append((title, format_percent(expected), " to ".join(map(format_percent, error_range))))
     elif outcome.confidence is not None:
         figures.append(("expected error", "none added", ""))
@@ -226,7 +232,7 @@ def _classes(outcome: Outcome, markers: list[ClassMarker], sizes: np.ndarray) ->
     ]
 
 
-def _charts(outcome: Outcome) -> dict[str, Any] | None:
+def _charts(outcome: Outcome, threshold: str) -> dict[str, Any] | None:
     """Charts by what they show; None where all labels were given."""
     added, confidence = ~outcome.given, outcome.confidence
     if not added.any():
@@ -234,7 +240,7 @@ def _charts(outcome: Outcome) -> dict[str, Any] | None:
     return {
         "certainty": charts.histogram(outcome.certainty[added], "certainty"),
         "confidence": None if confidence is None else charts.histogram(confidence[added], "confidence"),
-        "coverage": charts.coverage_chart(outcome.coverage) if outcome.coverage else None,
+        "coverage": charts.coverage_chart(outcome.coverage, threshold) if outcome.coverage else None,
     }
 
 
