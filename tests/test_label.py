@@ -151,7 +151,7 @@ def test_labels_no_better_than_one_class_for_all_are_said_to_be() -> None:
     noise = pd.DataFrame({"size": rng.normal(size=400), "weight": rng.normal(size=400)})
     kind[60:] = None
     notes = [otprop.label(frame.assign(kind=kind), "kind").notes for frame in (told_apart, noise)]
-    said = ["not expected to be better than 'usual' for every row" in " ".join(each) for each in notes]
+    said = ["giving every row 'usual' would be expected to err" in " ".join(each) for each in notes]
     assert said == [False, True]
 
 

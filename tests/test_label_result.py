@@ -155,7 +155,7 @@ def test_what_was_read_is_never_written_even_by_force(tmp_path, name):
         read = [folder / "pets" / "00.txt", folder / "09.txt", folder / "skipped.txt", tmp_path / "rows.csv"]
         for path in [*read, *([] if given is None else [given])]:
             before = path.read_bytes()
-            with pytest.raises(TableError, match="never written"):
+            with pytest.raises(TableError, match="never overwritten"):
                 getattr(result, name)(path, force=True)
             assert path.read_bytes() == before
     getattr(result, name)(folder / "new", force=True)  # a new file is welcome

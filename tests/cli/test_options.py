@@ -19,7 +19,7 @@ def test_a_folder_is_no_file(lots: Path, capsys: pytest.CaptureFixture[str]) -> 
     empty = lots.parent / "empty"
     empty.mkdir()
     assert main(["label", str(empty), "--target", "y"]) == 2
-    assert "names no file with an ending of a table" in capsys.readouterr().err
+    assert "no file has the ending of a table" in capsys.readouterr().err
 
 
 def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -27,7 +27,7 @@ def test_what_changes_nothing_is_pointed_out(lots: Path, capsys: pytest.CaptureF
     assert main(["label", str(lots), "--target", "kind", *more, "--dry-run"]) == 0
     err = capsys.readouterr().err
     assert "note: without effect: --embedding, which is empty" in err
-    assert "note: without effect: --unlabeled zzz; no cell of 'kind' says so" in err
+    assert "note: without effect: --unlabeled zzz, as no cell of 'kind' holds it" in err
     assert "--unlabeled a" not in err
 
 
@@ -41,7 +41,7 @@ def test_options_of_text_files_are_pointed_out_where_there_is_no_text(
     assert main(["label", str(path), "--target", "kind", *more]) == 0
     err = capsys.readouterr().err
     assert f"note: without effect: --delimiter, --encoding; {path} is not a text file" in err
-    assert "no cell of 'kind' says so" not in err
+    assert "no cell of 'kind' holds it" not in err
     assert "1 column used (1 number), 1 feature." in err
 
 
@@ -68,7 +68,7 @@ def test_a_spreadsheet_of_an_old_name_is_written_as_xlsx(lots: Path, capsys: pyt
     old.write_bytes(lots.read_bytes())
     command = ["label", str(old), "--target", "kind", "--method", "otp-paper"]
     assert main([*command, "-o", str(old.with_name("out.xls"))]) == 2
-    assert "out.xls would be a spreadsheet of another format by its name" in capsys.readouterr().err
+    assert "out.xls has the ending of a spreadsheet of another format" in capsys.readouterr().err
     assert main([*command, "--dry-run"]) == 0
     assert "would write the table to" in (printed := capsys.readouterr().err)
     assert ".labelled.xlsx" in printed
@@ -81,7 +81,7 @@ def test_files_beside_the_table_are_never_written(lots: Path, capsys, option: st
     others = [] if output == "-o" else ["-o", str(lots.parent / "out.csv")]
     command = ["label", str(lots), "--target", "kind", option, str(beside), output, str(beside), "--force", *others]
     assert main(command) == 2
-    assert f"{beside} is the input {beside}, which is never written" in capsys.readouterr().err
+    assert f"{beside} is an input and is never overwritten" in capsys.readouterr().err
     assert beside.read_text() == "mine"
 
 
@@ -90,5 +90,5 @@ def test_tables_of_a_folder_are_never_written(lots: Path, capsys, output: str) -
     before = lots.read_bytes()
     command = ["label", str(lots.parent), "--target", "kind", "-o", str(lots.parent / "out"), output, str(lots)]
     assert main([*command, "--force"]) == 2
-    assert "is the input" in capsys.readouterr().err
+    assert "is an input" in capsys.readouterr().err
     assert lots.read_bytes() == before

@@ -180,7 +180,7 @@ def test_files_of_the_user_are_not_overwritten(folder, tmp_path, capsys):
     assert "has 'part-03.parquet' already; pass --force" in message(capsys)
     assert (out / "part-03.parquet").read_bytes() == b"mine"
     assert label(source, source) == 2
-    assert "which is never written" in message(capsys)
+    assert "inputs are never overwritten" in message(capsys)
 
 
 def test_a_damaged_file_is_named_and_the_others_are_labelled(folder, tmp_path, capsys):
@@ -354,7 +354,7 @@ def test_how_text_files_are_read_can_be_said_for_a_folder(folder, tmp_path, caps
     for path in plain.iterdir():
         (named / f"{path.stem}.dat").write_text(path.read_text().replace(",", "~"))
     assert label(named, tmp_path / "none") == 2
-    assert "names no file with an ending of a table" in (said := message(capsys))
+    assert "no file has the ending of a table" in (said := message(capsys))
     assert "--format csv" in said
     assert label(named, tmp_path / "none", "--format", "csv") == 2
     assert "--delimiter '~'" in message(capsys)
@@ -393,7 +393,7 @@ def test_options_of_folders_are_refused_for_one_file(folder, tmp_path, capsys):
     assert label(file, tmp_path / "out.parquet", "--landmarks", "100") == 2
     assert "--landmarks is for a folder or a pattern of files" in message(capsys)
     assert label(tmp_path / "nothing" / "*.parquet", tmp_path / "out") == 2
-    assert "names no file with an ending of a table" in message(capsys)
+    assert "no file has the ending of a table" in message(capsys)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):

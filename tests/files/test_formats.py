@@ -38,12 +38,12 @@ def a_zip(name: str) -> bytes:
         (
             "t.csv",
             b"PAR1xxxx",
-            "as its name says: it is a Parquet file; rename it or pass format='parquet'",
+            "but is not one: it is a Parquet file; rename it or pass format='parquet'",
         ),
-        ("t.parquet", CSV, "is not a Parquet file, as its name says: it is delimited text; .* format='csv'"),
-        ("t.parquet", b"\0\1\2\3", "is not a Parquet file, as its name says: it is damaged or something else"),
-        ("t.npz", CSV, "is not an NPZ file, as its name says"),
-        ("t.csv.gz", CSV, "is not packed with gzip, as its name says; rename it"),
+        ("t.parquet", CSV, "has the ending of a Parquet file, but is not one: it is delimited text; .* format='csv'"),
+        ("t.parquet", b"\0\1\2\3", "has the ending of a Parquet file, but is not one: it is damaged or something else"),
+        ("t.npz", CSV, "has the ending of an NPZ file, but is not one"),
+        ("t.csv.gz", CSV, "has the ending of a file packed with gzip, but is not one; rename it"),
         ("t.csv.gz", gzip.compress(CSV * 50, mtime=0)[:-20], "is cut short or damaged: unpacking it with gzip failed"),
         ("t.csv.zst", zstd(CSV * 50)[:-3], "is cut short or damaged: unpacking it with zstd failed"),
         ("t.csv.gz", gzip.compress(b"", mtime=0), "is empty"),
@@ -54,7 +54,7 @@ def a_zip(name: str) -> bytes:
         ("t.txt", b"", "is empty: it has no column names and no rows"),
         ("t.csv", b'[{"x": 1, "y": "a"}, {"x": 2}]', "it is a JSON file; rename it or pass format='json'"),
         ("t.csv", b'\xef\xbb\xbf{"x": [1, 2]}', "it is a JSON lines file"),
-        ("t.json", CSV, "is not a JSON file, as its name says: it is delimited text"),
+        ("t.json", CSV, "has the ending of a JSON file, but is not one: it is delimited text"),
         ("t.txt", b"[[1, 2], [3, 4]]", r"is JSON, but no table: .* write it as a list of objects, \[{\"a\": 1}"),
     ],
 )
@@ -75,7 +75,7 @@ def test_names_in_brackets_are_no_json():
     "name", ["o.xls", "o.ODS", "o.ods.gz", "o.html", "o.pdf", "o.pkl", "o.sav", "o.sqlite", "o.zip"]
 )
 def test_a_table_is_not_written_under_a_name_that_promises_something_else(tmp_path, name):
-    with pytest.raises(TableError, match=rf"{name} would be .* by its name, which cannot be written; use \.csv"):
+    with pytest.raises(TableError, match=rf"{name} has the ending of .*, which cannot be written; use \.csv"):
         read_table(io.BytesIO(CSV)).write(tmp_path / name, {})
     with pytest.raises(TableError, match=name):
         check_ending(tmp_path / name)
@@ -104,7 +104,7 @@ def test_the_ending_of_the_input_is_always_right(tmp_path):
 def test_an_old_spreadsheet_is_read_where_it_is_text_and_never_written(tmp_path):
     (tmp_path / "old.xls").write_bytes(CSV)  # as many programs export it
     with pytest.raises(
-        TableError, match=r"new\.xls would be a spreadsheet of another format .* opens \.csv and \.xlsx"
+        TableError, match=r"new\.xls has the ending of a spreadsheet of another format, .* opens \.csv and \.xlsx"
     ):
         read_table(tmp_path / "old.xls").write(tmp_path / "new.xls", {})
 

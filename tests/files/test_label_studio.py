@@ -91,7 +91,7 @@ def test_only_predictions_are_added(tmp_path, how):
     assert out.read_text(encoding="utf-8").startswith(first[: first.index('"annotations"')])
     with pytest.raises(TableError, match="exists"):
         result.to_label_studio(out)
-    with pytest.raises(TableError, match="is the input"):
+    with pytest.raises(TableError, match="is an input"):
         result.to_label_studio(path, force=True)
     again = read_table(out)  # what was written is read as before
     assert again.names == read_table(path).names

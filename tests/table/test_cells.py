@@ -128,7 +128,7 @@ def test_an_anndata_object_comes_back_with_annotations(adata):
     assert found.layers["raw"] is adata.layers["raw"]
     assert {str(found.obs[name].dtype) for name in ("kind", "kind_label", "kind_source")} == {"category"}
     assert result.add({"cell-9": "B"}).adata.obs.loc["cell-9", "kind_source"] == "corrected"
-    with pytest.raises(TableError, match="would be a file of cells"):
+    with pytest.raises(TableError, match="has the ending of a file of cells"):
         result.write("out.h5ad")
 
 

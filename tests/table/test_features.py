@@ -107,7 +107,7 @@ def test_names_that_are_no_columns_are_refused_with_the_nearest():
         Features(names, only=["agee"])
     with pytest.raises(ValueError, match=r"ignore='Colour': .*'colour'"):
         Features(names, ignore=["Colour"])
-    with pytest.raises(ValueError, match="embedding='emb_': no column starts so"):
+    with pytest.raises(ValueError, match="embedding='emb_': no column has this prefix"):
         Features(names, embedding="emb_")
 
 

@@ -297,12 +297,12 @@ def test_a_text_or_a_file_of_labels_is_never_written(notes, tmp_path, capsys, ou
     before = text.read_bytes()
     others = [] if output == "-o" else ["-o", "out.csv"]
     assert main(["label", "notes", output, str(text), "--force", *others]) == 2
-    assert f"{text} is one of the files of the input notes, which are never written" in capsys.readouterr().err
+    assert f"{text} is one of the files of the input notes, which are never overwritten" in capsys.readouterr().err
     assert text.read_bytes() == before
     write_labels(tmp_path / "labels.csv", [("00", "pets"), ("01", "cars")])
     command = ["label", "notes", "--labels", "labels.csv", output, "labels.csv", "--force", *others]
     assert main(command) == 2
-    assert "is the input labels.csv" in capsys.readouterr().err
+    assert "labels.csv is an input" in capsys.readouterr().err
     assert main(["label", "notes", "-o", "notes/new.csv", "--dry-run"]) == 0  # a new file is welcome
 
 

@@ -195,8 +195,8 @@ def read_costs(words: Sequence[str]) -> dict[tuple[str, str], float]:
         true, _, given = pair.partition(":")
         if not (true and given) or ":" in given or not 0 <= cost <= MAX_COST:
             raise UsageError(
-                f"--cost {word}: write TRUE:LABEL=COST with a cost from 0 to {MAX_COST:g}, as in yes:no=10; names that "
-                "hold a colon only from Python, with objective={(true, label): cost}."
+                f"--cost {word}: write TRUE:LABEL=COST with a cost from 0 to {MAX_COST:g}, as in yes:no=10. For "
+                "names with a colon, use Python: objective={(true, label): cost}."
             )
         if (true, given) in costs:
             raise UsageError(f"--cost {word}: the pair {true}:{given} was given a cost before.")

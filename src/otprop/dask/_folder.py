@@ -220,7 +220,7 @@ class _Run:
         inputs = {os.path.realpath(path) for path, _ in paths}
         for path, name in paths:
             if os.path.realpath(self.state.out / name) in inputs:
-                what = f"{folder.out} is the folder of the input {path}, which is never written"
+                what = f"{folder.out} is the folder of the input {path}, and inputs are never overwritten"
                 raise TableError(what, "name another for the output")
         calls = [(path, name, folder.reading) for path, name in paths]
         names = [name for _, name in paths]

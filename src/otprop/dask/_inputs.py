@@ -129,7 +129,7 @@ def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str,
         endings = ", ".join(f".{name}" for name in FORMATS)
         there = f"; there are {listed(others)}" if others else ""
         raise TableError(
-            f"{pattern} names no file with an ending of a table ({endings}){there}",
+            f"{pattern}: no file has the ending of a table ({endings}){there}",
             "name the format with {}" if others else "",
             file=pattern,
             arguments=[("format", "csv")] if others else [],

@@ -32,7 +32,7 @@ _NOT_WRITTEN = {
     **dict.fromkeys((".npy", ".h5", ".hdf5", ".orc", ".avro"), "a format that is not supported"),
     ".h5ad": "a file of cells",
     **dict.fromkeys((".zip", ".bz2", ".xz", ".7z"), "an archive"),
-    **dict.fromkeys((".md", ".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "something else than a table"),
+    **dict.fromkeys((".md", ".py", ".ipynb", ".png", ".jpg", ".svg", ".model"), "a file that is not a table"),
 }
 _NEVER_WRITTEN = ("a spreadsheet of another format", "a database")  # though they are read
 _DOCUMENTS = {
@@ -157,7 +157,7 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
         return
     endings = ", ".join(f".{name}" for name in FORMATS)
     spreadsheet = " (a spreadsheet program opens .csv and .xlsx)" if "spreadsheet" in what else ""
-    raise file_error(path, f"would be {what} by its name, which cannot be written", f"use {endings}{spreadsheet}")
+    raise file_error(path, f"has the ending of {what}, which cannot be written", f"use {endings}{spreadsheet}")
 
 
 def check_page_ending(path: str | Path) -> None:

@@ -189,7 +189,8 @@ def _table(body: bytes, cells: Cells, origin: str) -> Layout:
         row, line = np.count_nonzero(~blank[:at]), line_of(body, int(cells.starts[first[at]]))
         cells_found = "1 cell" if widths[at] == 1 else f"{widths[at]} cells"
         many = "too many" if widths[at] > n_columns else "too few"
-        others = f" ({len(wrong) - 1} more rows have the wrong number)" if len(wrong) > 1 else ""
+        more = "1 more row has" if len(wrong) == 2 else f"{len(wrong) - 1} more rows have"
+        others = f" ({more} too many or too few)" if len(wrong) > 1 else ""
         problem = (
             f": row {row} (line {line}) has {cells_found}, {many} for the {n_columns} columns of the header{others}"
         )

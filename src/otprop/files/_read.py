@@ -180,7 +180,7 @@ def _decompressed(data: bytes, path: Path | None, origin: str, max_bytes: int | 
     codec = next((name for magic, name in CODECS.items() if data.startswith(magic)), None)
     if codec is None:
         if expected and data:
-            raise file_error(origin, f"is not packed with {expected}, as its name says", "rename it")
+            raise file_error(origin, f"has the ending of a file packed with {expected}, but is not one", "rename it")
         return data
     limit, size, blocks = size_limit(len(data), max_bytes), 0, []
     try:
@@ -254,11 +254,12 @@ def _check_expected(file: InputFile, by_argument: bool) -> None:
     found, expected = file.format or "csv", file.expected
     if expected is None or found == expected or {found, expected} <= {"csv", "tsv"}:
         return
-    why = "as the argument format says" if by_argument else "as its name says"
+    start = f"has the ending of {FORMATS[expected]} file, but is not one"
+    if by_argument:
+        start = f"is not {FORMATS[expected]} file, as the argument format says"
     looks = "delimited text" if file.format is None else f"{FORMATS[found]} file"
     advice = "pass {}" if by_argument else "rename it or pass {}"
     if file.format is None and any(byte < 9 for byte in file.data[:4096]):  # not text
-        problem = f"is not {FORMATS[expected]} file, {why}: it is damaged or something else"
+        problem = f"{start}: it is damaged or something else"
         raise file_error(file.origin, problem, "check where it comes from")
-    problem = f"is not {FORMATS[expected]} file, {why}: it is {looks}"
-    raise file_error(file.origin, problem, advice, format=found)
+    raise file_error(file.origin, f"{start}: it is {looks}", advice, format=found)

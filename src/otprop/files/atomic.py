@@ -153,7 +153,7 @@ def _refuse_inputs(path: str | Path, target: Path, inputs: Iterable[str | Path])
     for given in inputs:
         with contextlib.suppress(OSError):
             if target == _resolve(given) or os.path.samefile(target, given):
-                raise file_error(path, f"is the input {given}, which is never written", "choose another output")
+                raise file_error(path, "is an input and is never overwritten", "choose another output")
 
 
 def _is_special(target: Path) -> bool:

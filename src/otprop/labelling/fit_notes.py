@@ -100,7 +100,7 @@ def _note_on_groups(groups: np.ndarray, given: np.ndarray) -> list[str]:
     rows = np.flatnonzero(given)
     names = {str(groups[row]) for row in rows}
     if len(names) == len(rows):
-        return ["without effect: groups, since each labelled row has its own"]
+        return [Hint("without effect: ", "groups", after=", as each labelled row is in a group of its own")]
     if len(names) > FEW_GROUPS:
         return []
     return [
@@ -149,10 +149,12 @@ def _note_on_no_gain(job: Job) -> list[str]:
             f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
             f"row. Label more rows of the others"
         ]
+    one_class = 1.0 - shares[largest]
+    equal = f"{one_class:.0%}" == f"{error.expected:.0%}"
+    than, these = ("as little", "as these labels") if equal else ("less", "than these labels")
     return [
-        f"the labels are not expected to be better than {job.target.classes[largest]!r} for every row: expected "
-        f"error {error.expected:.0%}, that of the one class {1.0 - shares[largest]:.0%}. Label more rows, or add "
-        f"columns that separate the classes"
+        f"giving every row {job.target.classes[largest]!r} would be expected to err {than} ({one_class:.0%}) {these} "
+        f"({error.expected:.0%}). Label more rows, or add columns that separate the classes"
     ]
 
 

@@ -72,7 +72,7 @@ def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[
     for name, value in settings.items():
         if name in _SET_HERE or name not in known:
             names = [name for name in known if name not in _SET_HERE]
-            raise RequestError("settings", unknown_name(f"parameter of {method}", name, names), f"{name}=...")
+            raise RequestError("settings", unknown_name("parameter", name, names, of=method), f"{name}=...")
         if name in ("class_prior", "objective"):
             what = "the shares" if name == "class_prior" else "it"
             hint = Hint(f"give {what} by the names of the classes, with ", name, after=".")

@@ -106,8 +106,8 @@ def refuse_taken(table: Table, names: Sequence[str], target: str) -> None:
     known = set(table.names)
     taken = [name for name in names if name in known]
     if taken:
-        statement = f"{table.origin} already has {', '.join(map(repr, taken))}: give the added columns another start of"
-        hint = Hint("their names, as in ", "prefix", free_prefix(table.names, target))
+        statement = f"{table.origin} already has {', '.join(map(repr, taken))}."
+        hint = Hint("Choose another prefix, such as ", "prefix", free_prefix(table.names, target))
         raise ColumnError(taken[0], statement, hint)
 
 

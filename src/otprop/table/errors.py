@@ -80,8 +80,9 @@ class NoFeaturesError(OtpropError, ValueError):
         return type(self), (self.reasons, self.hint)
 
 
-def unknown_name(kind: str, name: Any, known: Iterable[str]) -> str:
-    """The sentence on a name that is not known, with the nearest that is, or all of them."""
+def unknown_name(kind: str, name: Any, known: Iterable[str], of: str = "") -> str:
+    """The sentence on a name that is not known, with the nearest that is, or all of them; `of` is what has them."""
     known = list(known)
     near = did_you_mean(name, known)
-    return f"there is no {kind} {name!r}" + (near or f"; there are {listed(known, MAX_NAMED)}.")
+    start = f"{of} has no" if of else "there is no"
+    return f"{start} {kind} {name!r}" + (near or f"; there are {listed(known, MAX_NAMED)}.")

@@ -112,7 +112,9 @@ class Features:
         unused = {target, *ignore}
         self._vector = [name for name in names if self.prefix and name.startswith(self.prefix) and name not in unused]
         if self.prefix and not self._vector:
-            raise RequestError("embedding", f"no column starts so; there are {listed(names, MAX_NAMED)}.", embedding)
+            raise RequestError(
+                "embedding", f"no column has this prefix; the columns are {listed(names, MAX_NAMED)}.", embedding
+            )
         reasons = self._reasons()
         self._asked = [name for name in names if name not in reasons]
         if not self._asked:

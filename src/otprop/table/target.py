@@ -135,7 +135,7 @@ def _without_effect(name: str, found: dict[Any, str], unlabeled: Sequence[str]) 
     there = {text.strip() for key, text in found.items() if key is not None}
     numbers = {as_number(text) for text in there} - {None}
     return [
-        Hint(_NO_EFFECT, "unlabeled", word, f"; no cell of {name!r} says so")
+        Hint(_NO_EFFECT, "unlabeled", word, f", as no cell of {name!r} holds it")
         for word in dict.fromkeys(unlabeled)
         if word.strip() not in there and as_number(word) not in numbers
     ]
@@ -225,7 +225,7 @@ def _refuse_few(name: str, classes: list[str], counts: np.ndarray, n_rows: int) 
         raise ColumnError(name, statement)
     if len(classes) == 1:
         one = f"{target} has one class only ({classes[0]!r}, {_rows(counts[0])})"
-        raise ColumnError(name, f"{one}: at least two are needed; label rows of another.")
+        raise ColumnError(name, f"{one}; label rows of at least one other class.")
 
 
 def _refuse_measurements(name: str, classes: list[str], counts: np.ndarray) -> None:
