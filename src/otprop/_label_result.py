@@ -477,7 +477,7 @@ class LabelResult:
             if not isinstance(path, (str, PathLike)):
                 continue
             if any(holds_row(source, path, labels) for labels in (None, ())):  # in a folder without labels, and with
-                what = f"{path} is one of the files of the input {source}, which are never written"
+                what = f"{path} is one of the files of the input {source}, which are never overwritten"
                 raise TableError(what, "choose another output")
             check_output(Path(path), force, self.job.inputs)
 

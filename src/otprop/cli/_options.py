@@ -239,7 +239,7 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
     read = [*inputs, *(other for other in (*others, file) if other not in (None, "-"))]
     for path in paths.files:
         if holds_row(options.file, path, getattr(options, "labels", None)):
-            problem = f"{path} is one of the files of the input {options.file}, which are never written"
+            problem = f"{path} is one of the files of the input {options.file}, which are never overwritten"
             raise TableError(problem, "choose another output")
         check_output(path, options.force, read)
     if paths.report is not None:

@@ -100,7 +100,7 @@ def _note_on_groups(groups: np.ndarray, given: np.ndarray) -> list[str]:
     rows = np.flatnonzero(given)
     names = {str(groups[row]) for row in rows}
     if len(names) == len(rows):
-        return [Hint("without effect: ", "groups", after=", as each labelled row is in a group of its own")]
+        return [Hint("without effect: ", "groups", after=", as each labelled row is in a separate group")]
     if len(names) > FEW_GROUPS:
         return []
     return [
