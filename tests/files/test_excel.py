@@ -165,3 +165,16 @@ def test_a_sheet_can_be_named():
             read_table(book, sheet=wrong)
     with pytest.raises(ValueError, match="sheet='Prices' is for Excel files; standard input is not one"):
         read_table(io.BytesIO(b"kind\na\n"), sheet="Prices")
+
+
+def test_cells_merged_over_a_written_column_are_split():
+    book = openpyxl.Workbook()
+    for row in (["a", "kind"], [1, "x"], [2, None], [3, None]):
+        book.active.append(row)
+    book.active.merge_cells("B3:D4")
+    file, out = io.BytesIO(), io.BytesIO()
+    book.save(file)
+    table = read_table(io.BytesIO(file.getvalue()))
+    table.write(out, {"label": ["x", "y", "z"]}, fill=("kind", ["x", "y", "z"]))
+    found = read_table(io.BytesIO(out.getvalue()))
+    assert found.column("label").values.tolist() == found.column("kind").values.tolist() == ["x", "y", "z"]

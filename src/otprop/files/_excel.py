@@ -97,6 +97,9 @@ class ExcelTable(ArrowTable):
         def write(stream: BinaryIO) -> None:
             book = self._load()
             sheet = book[self.title]
+            for merged in list(sheet.merged_cells.ranges):
+                if any(merged.min_col <= column <= merged.max_col for column in values):
+                    sheet.unmerge_cells(str(merged))  # only its first cell could be written
             for column, cells in values.items():
                 for row, value in zip([self.header_row, *self.sheet_rows], cells, strict=True):
                     if value is not None:
