@@ -101,7 +101,8 @@ def make(path: Path, rng: Rng) -> Session:
     ]
     for place in rng.integers(len(actions), size=12):
         actions[place]()
-    if rng.random() < 0.3:  # the file has changed meanwhile
+    if rng.random() < 0.3:  # the file has changed meanwhile; a session of which no row is left would be refused
+        session.label([0], 1)
         session.close()
         return Session(path, Lots(N_ROWS - 5, digest="abd"), "kind", CLASSES)
     return session
