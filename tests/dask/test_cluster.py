@@ -127,7 +127,7 @@ def test_a_folder_run_listens_on_the_loopback_interface_only(folder, tmp_path):
     command = [
         sys.executable,
         "-m",
-        "otprop.cli",
+        "otprop",
         "label",
         str(folder([200, 100])),
         *OPTIONS,
