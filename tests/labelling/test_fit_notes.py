@@ -20,22 +20,6 @@ from otprop.table.target import Target
 FAST = {"evidence": ["forest"]}
 
 
-@pytest.fixture(scope="module")
-def visits():
-    rng = np.random.default_rng(0)
-    site = np.repeat([f"site {number}" for number in range(10)], 40)
-    kind = rng.integers(0, 2, 400)
-    frame = pd.DataFrame(
-        {
-            "site": site,
-            "pressure": rng.normal(size=400) + 2 * kind + np.repeat(rng.normal(size=10), 40),
-            "age": rng.normal(50, 9, size=400),
-            "kind": np.where(kind == 1, "ill", "well"),
-        }
-    )
-    return frame
-
-
 def labelled(frame, rows):
     return frame.assign(kind=frame["kind"].where(rows))
 
