@@ -31,6 +31,8 @@ class OptionalModule:
         self._module, self._extra = module, extra
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__wrapped__":  # inspect asks every object for it
+            raise AttributeError(name)
         return getattr(import_optional(self._module, self._extra), name)
 
 
