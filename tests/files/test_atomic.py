@@ -286,3 +286,15 @@ def test_every_format_goes_through_a_pipe(kind):
     assert table.kind == kind
     assert table.cells("a").tolist() == ["007"]
     assert table.cells("c").tolist() == ["x"]
+
+
+def test_temporary_file_that_no_block_removed_is_removed_at_the_end(tmp_path):
+    from otprop.files import atomic
+
+    block = atomic._temporary_file(tmp_path / "out.csv")
+    part, _ = block.__enter__()
+    assert part.exists()
+    atomic._remove_unfinished()
+    assert not part.exists()
+    block.__exit__(None, None, None)
+    assert part not in atomic._UNFINISHED

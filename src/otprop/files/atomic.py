@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import importlib
 import os
@@ -18,6 +19,7 @@ from otprop.files._errors import TableError, file_error, one_line
 from otprop.files._formats import refuse_url
 
 Content = bytes | str | Callable[[BinaryIO], object]
+_UNFINISHED: dict[Path, int] = {}  # temporary files and the process that made them
 _RECORD: ContextVar[list[Path] | None] = ContextVar("record", default=None)
 _NAME_BYTES = 200  # of a file name that fit into its temporary name
 
@@ -209,6 +211,7 @@ def _temporary_file(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
     """A new locked file in the same folder that only its owner can read; it is gone after the block."""
     part = target.with_name(f".{_stem(target)}.{secrets.token_hex(4)}.part")
     flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    _UNFINISHED[part] = os.getpid()
     try:
         with os.fdopen(os.open(part, flags, 0o600), "w+b") as handle:
             _lock(handle)
@@ -216,6 +219,16 @@ def _temporary_file(target: Path) -> Iterator[tuple[Path, BinaryIO]]:
     finally:
         with contextlib.suppress(OSError):
             part.unlink()
+        del _UNFINISHED[part]
+
+
+@atexit.register
+def _remove_unfinished() -> None:
+    """Remove the temporary files of this process: a signal may raise just before the block that removes one."""
+    for part, process in list(_UNFINISHED.items()):
+        if process == os.getpid():  # a fork has those of its parent
+            with contextlib.suppress(OSError):
+                part.unlink()
 
 
 def _final_mode(target: Path, mode_like: str | Path | None) -> int:
