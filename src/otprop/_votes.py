@@ -198,11 +198,10 @@ def voter_columns(votes: Any, n_rows: int) -> list[tuple[str, np.ndarray | Proba
 
 def _refuse_collections(name: str, column: np.ndarray) -> None:
     """A list or a dict in a cell is not a label."""
-    for row, value in enumerate(column):
-        if getattr(value, "__hash__", None) is None:
-            raise ParameterError(
-                "votes", f"of {name} hold a {type(value).__name__} in row {row}; give one label per row, or None."
-            )
+    if all(kind.__hash__ is not None for kind in set(map(type, column))):
+        return
+    row, kind = next((row, type(value)) for row, value in enumerate(column) if type(value).__hash__ is None)
+    raise ParameterError("votes", f"of {name} hold a {kind.__name__} in row {row}; give one label per row, or None.")
 
 
 def _one_voter(name: str, given: Any) -> np.ndarray | ProbabilityVotes:
