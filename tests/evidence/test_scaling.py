@@ -106,3 +106,10 @@ def test_sparse_features_keep_their_zeros():
     scaled = ColumnScaler().fit(X).transform(X)
     assert scaled.nnz == X.nnz
     assert abs(scaled).max() == pytest.approx(1)
+
+
+def test_columns_are_scaled_alike_whatever_fits_in_memory(monkeypatch):
+    X = np.random.default_rng(0).normal(3.0, 2.0, (500, 7)) * 10.0 ** np.arange(-3, 4)
+    whole = ColumnScaler().fit(X).transform(X)
+    monkeypatch.setattr(module, "COLUMN_ENTRIES", 1000)  # two columns at a time
+    assert np.array_equal(ColumnScaler().fit(X).transform(X), whole)

@@ -51,3 +51,14 @@ def test_a_group_for_each_row_is_without_effect(visits):
     frame = labelled(visits, np.arange(400) % 5 == 0)
     notes = otprop.label(frame, "kind", groups=list(range(400)), settings=FAST).notes
     assert any(note.startswith("without effect: groups") for note in notes)
+
+
+def test_all_threads_are_used_unless_a_number_is_given(visits):
+    frame = labelled(visits, np.arange(len(visits)) % 3 == 0)
+    found = [otprop.label(frame, "kind", settings=FAST, n_jobs=jobs).estimator.n_jobs for jobs in (None, 1)]
+    assert found == [-1, 1]
+
+
+def test_the_vectors_are_not_copied_by_the_estimator(visits):
+    result = otprop.label(labelled(visits, np.arange(len(visits)) % 3 == 0), "kind", settings=FAST)
+    assert np.shares_memory(result.job.vectors, result.estimator._rows)

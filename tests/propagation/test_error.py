@@ -380,7 +380,7 @@ def test_the_share_of_wrong_labels_is_found_from_draws_that_have_it():
     for n_classes, real in ((2, 0.2), (5, 0.3)):
         counts = rng.binomial(60, real + 0.02 * (1 - real * n_classes / (n_classes - 1)), size=200)
         found = [wrong_label_share(noisy(n, 60, 55.0, n_classes=n_classes)) for n in counts.tolist()]
-        assert np.mean(found) == pytest.approx(real, abs=0.03)
+        assert real - 0.05 < np.mean(found) < real + 0.02  # without a clear sign, labels count as right
 
 
 def test_an_error_shows_through_wrong_labels_as_the_formula_says():

@@ -23,6 +23,7 @@ BACKGROUND = 1e-3  # of the mean mass per row, shared by all classes: a row that
 MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, not mass of other labels
 _FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
+MAX_ROWS_AT_ONCE = 200_000  # of a table whose settings are solved side by side
 
 
 @saved_as("evidence.diffusion_setting", nan=("likelihood",))
@@ -124,9 +125,13 @@ class DiffusionSource:
                 setting.values[self._unreached] = 0.0
 
     def _of_each_setting(self, function: Callable[[Setting, int | None], Any]) -> list[Any]:
-        """Call a function of a setting and a number of threads: one thread per setting if there are enough settings."""
+        """Call a function of a setting and a number of threads.
+
+        Each setting gets a thread if there are enough settings. Large tables are solved for one setting at a time, with
+        all threads in each product, to save memory.
+        """
         jobs = Jobs(self._n_jobs)
-        if self._n_rows > MAX_INVERSE_ROWS and len(self.settings) >= jobs.n:
+        if MAX_INVERSE_ROWS < self._n_rows <= MAX_ROWS_AT_ONCE and len(self.settings) >= jobs.n:
             return list(jobs.run(lambda setting: function(setting, 1), self.settings))
         with single_threaded_blas():
             return [function(setting, self._n_jobs) for setting in self.settings]

@@ -17,6 +17,7 @@ from otprop.geometry.scaling import narrow_indices
 MAX_ABS = 1e18  # standard deviations; single precision can still square it
 USUAL = (1e-100, 1e100)  # columns within these bounds are scaled in one step, which cannot overflow
 BLOCK_ENTRIES = 2**16
+COLUMN_ENTRIES = 2**24
 
 
 @saved_as("evidence.column_scaler", infinite=("_scale",))
@@ -33,11 +34,13 @@ class ColumnScaler:
         largest = np.maximum(X.max(axis=0), -X.min(axis=0))
         largest = np.where(largest > 0, largest, 1.0)
         self._largest = largest
+        mean, spread = np.empty(X.shape[1]), np.empty(X.shape[1])
         with np.errstate(under="ignore"):
-            shares = X / largest
-            mean = np.mean(shares, axis=0)
-            shares -= mean
-            spread = np.sqrt(np.einsum("ij,ij->j", shares, shares) / len(X))
+            for block in row_blocks(X.shape[1], rows_per_block(len(X), COLUMN_ENTRIES)):
+                shares = X[:, block] / largest[block]
+                mean[block] = np.mean(shares, axis=0)
+                shares -= mean[block]
+                spread[block] = np.sqrt(np.einsum("ij,ij->j", shares, shares) / len(X))
         varies = spread > 64 * np.finfo(np.float64).eps
         self._centre, self._scale = mean, np.where(varies, spread, np.inf)
         return self

@@ -28,7 +28,7 @@ from otprop.geometry.scaling import row_dots
 RECALL = 0.98  # the share of the true neighbours to be found, by comparing up to RECALL_PAIRS of all pairs
 FALLBACK_RECALL = 0.96  # the share if that needs more pairs
 RECALL_PAIRS, MAX_PAIRS = 0.2, 0.5  # shares of all pairs; above the second, brute force is used
-MAX_WORK = 1e13  # as counted by `work_of`, about five minutes of one core: an upper bound on the cost of a search
+MAX_WORK = 6e12  # as counted by `work_of`, about three minutes of one core: an upper bound on the cost of a search
 SAMPLE_SIZE = 256  # rows whose true neighbours are found by brute force
 PROJECTED_FEATURES = 64  # rows with more features are projected on principal components ...
 EXPLAINED = 0.9  # ... that explain this share of the sum of squares

@@ -122,6 +122,10 @@ class DenseSearch:
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_standardized": {}}  # computed again when needed
 
+    def free_memory(self) -> None:
+        """Forget the standardised rows, which are computed again when needed."""
+        self._standardized = {}
+
     def transform(self, new: Any) -> Any:
         """New rows in the units of the training rows."""
         return _in_units(new, self.unit)

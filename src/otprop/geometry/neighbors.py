@@ -25,7 +25,7 @@ from otprop.geometry.approximate_search import (
     sample_rows,
     work_of,
 )
-from otprop.geometry.exact_search import KNeighbors, MetricSearch, make_exact_search
+from otprop.geometry.exact_search import DenseSearch, KNeighbors, MetricSearch, make_exact_search
 from otprop.geometry.pairwise import Metric, check_cost
 from otprop.geometry.parallel import Jobs, row_blocks, single_threaded_blas
 from otprop.geometry.row_matching import DuplicateRows
@@ -110,6 +110,8 @@ class NeighborIndex:
         k = min(int(k), self.n_rows - 1)
         rows = self._exact.rows
         near = self._search(rows, min(k + 1, rows.shape[0]), progress, approximate=True)
+        if isinstance(self._exact, DenseSearch) and not near.exact:
+            self._exact.free_memory()  # the cells have a copy
         expanded = self._duplicates.expand(near.indices, near.distances, k + 1)
         indices, distances = _without_self(*map(self._duplicates.per_row, expanded))
         return replace(near, indices=indices, distances=distances)

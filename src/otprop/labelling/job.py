@@ -185,7 +185,8 @@ class Job:
         if self.vectors is None:
             progress(0, 0, "making features")
             with picture_progress(progress):
-                self.vectors = self.features.transform(self.fit_features())
+                made = self.features.transform(self.fit_features())
+            self.vectors = made.astype(np.float64)  # as estimators use them, or each would make a copy
         return self.vectors
 
     def with_labels(self, later: Corrections, *, new_classes: bool = False) -> Job:

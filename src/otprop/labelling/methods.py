@@ -45,7 +45,7 @@ def make_estimator(request: Request, classes: Sequence[str]) -> Any:
     known = estimator.get_params(deep=False)
     if isinstance(objective, Mapping):
         objective = costs_by_code(objective, classes)
-    of_all = {"random_state": seed, "n_jobs": request.jobs}
+    of_all = {"random_state": seed, "n_jobs": -1 if request.jobs is None else request.jobs}
     of_otp = {
         "abstain_below": request.abstain_below,
         "metric": request.metric,

@@ -72,7 +72,8 @@ GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held o
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
 MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
 MAX_OF_CHANCE = 0.7  # if more of them contradict, relative to a guess by class shares, the columns tell too little
-NOISE_PROBABILITY = 0.15  # that a table has wrong labels, before any label is looked at
+NOISE_PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
+NOISE_IN_RANGE = 0.3  # the same for the interval, which should hold for both kinds of tables
 MAX_NOISE = 0.6  # share of wrong labels, relative to that of random labels
 N_NOISE = 30  # shares of wrong labels that are considered
 HARD_SHAPE = 0.6  # of the Beta distribution of the share of right labels that contradict the surest probabilities
@@ -213,20 +214,23 @@ def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorE
     shares, weights = wrong_label_shares(evidence)
     found = _expected_with_noise(evidence, shares, prior)
     expected = float(weights @ found)
+    _, possible = wrong_label_shares(evidence, NOISE_IN_RANGE)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
     if evidence.explained and concentration > 0:
         concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
     spread = expected * (1.0 - expected)
     if spread > 0 and len(shares) > 1:
-        variance = spread / (concentration + 1.0) + float(weights @ (found - expected) ** 2)
+        variance = spread / (concentration + 1.0) + float(possible @ (found - expected) ** 2)
         concentration = max(spread / variance - 1.0, 0.0)
     return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)
 
 
-def wrong_label_shares(evidence: ErrorEvidence) -> tuple[np.ndarray, np.ndarray]:
+def wrong_label_shares(
+    evidence: ErrorEvidence, probability: float = NOISE_PROBABILITY
+) -> tuple[np.ndarray, np.ndarray]:
     """Shares of wrong labels and their probabilities, given the labels that contradict the surest class probabilities.
 
-    A label may contradict because it is wrong or because its row is hard. Most tables have no wrong labels, and of
+    `probability` is that of any wrong labels before the labels are looked at. A label may contradict because it is wrong or because its row is hard. Most tables have no wrong labels, and of
     right ones few contradict (a Beta distribution learnt on development tables). The share is 0 if the surest
     probabilities are hardly better than a guess: wrong labels then look like columns that tell nothing. It is also 0 if
     labels were held out in groups or clusters, where hard rows contradict too.
@@ -236,7 +240,7 @@ def wrong_label_shares(evidence: ErrorEvidence) -> tuple[np.ndarray, np.ndarray]
     if evidence.grouped or evidence.shifted or n < MIN_SUREST or n_classes < 2 or like_a_guess:
         return np.zeros(1), np.ones(1)
     shares = np.append(0.0, np.arange(1, N_NOISE + 1) / N_NOISE * MAX_NOISE * (1.0 - 1.0 / n_classes))
-    prior = np.append(1.0 - NOISE_PROBABILITY, np.full(N_NOISE, NOISE_PROBABILITY / N_NOISE))
+    prior = np.append(1.0 - probability, np.full(N_NOISE, probability / N_NOISE))
     mean = HARD_SHARE + HARD_LABELS / n
     hard = betaincinv(HARD_SHAPE, HARD_SHAPE / mean - HARD_SHAPE, (np.arange(N_NOISE) + 0.5) / N_NOISE)
     contradicted = shares[:, None] + hard * (1.0 - shares[:, None] * n_classes / (n_classes - 1.0))
