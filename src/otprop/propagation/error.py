@@ -230,10 +230,11 @@ def wrong_label_shares(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Shares of wrong labels and their probabilities, given the labels that contradict the surest class probabilities.
 
-    `probability` is that of any wrong labels before the labels are looked at. A label may contradict because it is wrong or because its row is hard. Most tables have no wrong labels, and of
-    right ones few contradict (a Beta distribution learnt on development tables). The share is 0 if the surest
-    probabilities are hardly better than a guess: wrong labels then look like columns that tell nothing. It is also 0 if
-    labels were held out in groups or clusters, where hard rows contradict too.
+    `probability` is that of any wrong labels before the labels are looked at. A label may contradict because it is
+    wrong or because its row is hard. Most tables have no wrong labels, and of right ones few contradict (a Beta
+    distribution learnt on development tables). The share is 0 if the surest probabilities are hardly better than a
+    guess: wrong labels then look like columns that tell nothing. It is also 0 if labels were held out in groups or
+    clusters, where hard rows contradict too.
     """
     n, n_wrong, n_classes = evidence.n_surest, evidence.n_contradicted, evidence.n_classes
     like_a_guess = n_wrong > MAX_OF_CHANCE * evidence.n_by_chance
