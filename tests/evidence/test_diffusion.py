@@ -227,3 +227,14 @@ def test_a_row_far_from_all_others_is_hardly_reached(monkeypatch):
     for _ in range(2):
         codes[20:400] = truth[20:400]
         assert np.isfinite(source.update(codes, np.ones(700))).all()
+
+
+def test_settings_solved_one_after_another_say_the_same(monkeypatch):
+    X, truth = clouds(700)
+    codes = np.where(np.arange(700) < 20, truth, -1)
+    said = []
+    for most in (1000, 600):
+        monkeypatch.setattr(module, "MAX_ROWS_AT_ONCE", most)
+        source = DiffusionSource(source_of(X, (5, 0.9), (8, 0.5)).settings, 2, n_jobs=2)
+        said.append(source.fit(codes, np.ones(700), make_folds(codes, 2, 0)).rows)
+    np.testing.assert_array_equal(*said)

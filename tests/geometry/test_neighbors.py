@@ -131,6 +131,18 @@ def test_an_index_survives_being_pickled(clusters):
     np.testing.assert_array_equal(again.query(clusters[:500], 5).indices, index.query(clusters[:500], 5).indices)
 
 
+@pytest.mark.usefixtures("through_cells")
+def test_a_search_through_cells_leaves_no_second_copy_of_the_rows_and_still_answers(clusters):
+    index = NeighborIndex(clusters[:3500])
+    index.graph(5)
+    assert not index._exact._standardized
+    few = index.query(clusters[3500:3600], 5)  # by brute force
+    assert few.exact
+    np.testing.assert_allclose(
+        few.distances, np.sort(pairwise_distances(clusters[3500:3600], clusters[:3500]), axis=1)[:, :5], rtol=1e-9
+    )
+
+
 # refusals
 
 
