@@ -1,9 +1,9 @@
 """Time and memory of the paper's rounds beside the same rounds over POT, in one run.
 
 For Digits and MNIST at 5 and 35 % labels and two epsilons: the first five rounds by `PaperOTP` and by the same loop
-over the fastest of POT's solvers that reaches the tolerance, with the threshold of POT's own that corresponds to it;
-the search for the fastest is not charged. A solver that needs longer than the limit is cut off and its time and error
-stand as a lower bound. Then Iris, and the import. Writes benchmarks/results/speed*.csv.
+over the fastest of POT's solvers that reaches the tolerance in all of them, with the threshold of POT's own that
+corresponds to it; the search for the fastest is not charged. A solver that needs longer than the limit is cut off and
+its time and error stand as a lower bound. Then Iris, and the import. Writes benchmarks/results/speed*.csv.
 """
 
 from __future__ import annotations
@@ -102,6 +102,17 @@ def pot_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, method: str, limit:
     return {"solving": solving, "all": solving + rest, "error": max(errors), "labelled": sizes}
 
 
+def fastest_rounds(X: np.ndarray, y: np.ndarray, epsilon: float, methods: list[str], limit: float) -> tuple[str, dict]:
+    """The first of POT's solvers that gets through all rounds; the one with the most rounds if none does."""
+    found: dict[str, dict] = {}
+    for method in methods:
+        found[method] = pot_rounds(X, y, epsilon, method, limit)
+        if len(found[method]["labelled"]) == N_ROUNDS and found[method]["error"] <= TOL:
+            return method, found[method]
+    best = max(methods, key=lambda method: len(found[method]["labelled"]))
+    return best, found[best]
+
+
 def our_rounds(X: np.ndarray, y: np.ndarray, epsilon: float) -> dict[str, object]:
     model = PaperOTP(epsilon=epsilon, alpha=ALPHA).set_params(callback=lambda round_: round_.number >= N_ROUNDS)
     solving = 0.0
@@ -167,9 +178,9 @@ def compare(options: argparse.Namespace) -> list[dict[str, object]]:
                 cost = ot.dist(X[sources], X[targets])
                 first = {m: pot_plan(cost, epsilon, m, options.limit) for m in POT_SOLVERS}
                 there = [m for m in POT_SOLVERS if first[m].reached] or list(POT_SOLVERS)
-                method = min(there, key=lambda m: first[m].seconds if first[m].reached else first[m].error)
+                there.sort(key=lambda m: first[m].seconds if first[m].reached else first[m].error)
                 first.clear()
-                pot = pot_rounds(X, y, epsilon, method, options.limit)
+                method, pot = fastest_rounds(X, y, epsilon, there, options.limit)
                 same = len(pot["labelled"]) == N_ROUNDS and pot["labelled"] == ours["labelled"]
                 rows.append(
                     {
