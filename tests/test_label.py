@@ -155,6 +155,16 @@ def test_labels_no_better_than_one_class_for_all_are_said_to_be() -> None:
     assert said == [False, True]
 
 
+def test_rows_of_new_classes_are_wrong_with_one_class_for_all_too() -> None:
+    job = otprop.label(mixed_frame(60), "kind").job
+    error, n_classes = job.estimator.error_, len(job.target.classes)
+    job.estimator.class_prior_ = np.array([0.8, *[0.2 / (n_classes - 1)] * (n_classes - 1)])
+    for unseen, said in ((0.0, True), (0.3, False)):  # one class errs in 20 %, or in 44 %
+        evidence = replace(error.evidence, unseen=unseen)
+        job.estimator.error_ = replace(error, expected=0.4, concentration=20.0, evidence=evidence)
+        assert any("would be expected to err" in note for note in _note_on_no_gain(job)) == said
+
+
 def test_one_class_for_nearly_every_row_is_said() -> None:
     job = otprop.label(mixed_frame(60), "kind").job
     largest = int(np.argmax(job.estimator.class_prior_))

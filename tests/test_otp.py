@@ -443,3 +443,10 @@ def test_one_enormous_value_does_not_disturb_the_other_rows(iris):
     model = geometry().fit(X, np.append(y, -1))
     assert np.isfinite(model.label_distributions_).all()
     assert accuracy_score(truth, model.transduction_[:-1]) > 0.8
+
+
+def test_labels_of_one_class_tell_nothing_about_the_error():
+    X = np.random.default_rng(0).normal(size=(60, 2))
+    model = OTP().fit(X, ["a" if row < 20 else None for row in range(60)])
+    assert set(model.transduction_) == {"a"}
+    assert model.error_range_ == (0.0, 1.0)

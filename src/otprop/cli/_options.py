@@ -98,7 +98,7 @@ def add_target_options(parser: argparse.ArgumentParser) -> None:
     add("--image-model", metavar="PATH", help="local .onnx or TorchScript file for pictures")
     add("--metric", metavar="NAME", help="distance between rows: euclidean, cosine, manhattan, ...")
     add("--seed", type=int, default=0, metavar="N", help="random seed; default: 0")
-    add("--jobs", type=int, metavar="N", help="threads; default: all")
+    add("--jobs", type=int, metavar="N", help="threads; default: -1, all processors")
     add = parser.add_argument_group("votes").add_argument
     help_text = "columns of noisy labels (language model, annotators, rules); or a prefix of class probabilities"
     add("--votes", nargs="+", default=[], metavar="COLUMN", help=help_text)

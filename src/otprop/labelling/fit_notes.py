@@ -126,13 +126,17 @@ def _note_on_wrong_labels(fitted: Any) -> list[str]:
     if share <= 0:
         return []
     return [
-        f"about {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and is less "
-        f"certain because of them. Review the labels that look wrong"
+        f"very roughly {share:.0%} of the given labels seem to be wrong. The expected error does not count them, and "
+        f"is less certain because of them; precision and recall by class are not corrected. Review the labels that "
+        f"look wrong"
     ]
 
 
 def _note_on_no_gain(job: Job) -> list[str]:
-    """A note if one class for all rows is expected to be as good as the labels, where few errors are the goal."""
+    """A note if one class for all rows is expected to be as good as the labels, where few errors are the goal.
+
+    Rows of classes without a label are wrong in both.
+    """
     if job.request.objective is not None or job.request.abstain_below is not None:
         return []
     error, shares = getattr(job.estimator, "error_", None), getattr(job.estimator, "class_prior_", None)
@@ -149,7 +153,9 @@ def _note_on_no_gain(job: Job) -> list[str]:
             f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
             f"row. Label more rows of the others"
         ]
-    one_class = 1.0 - shares[largest]
+    one_class = 1.0 - shares[largest] * (1.0 - (error.evidence.unseen if error.evidence else 0.0))
+    if error.expected < one_class:
+        return []
     equal = f"{one_class:.0%}" == f"{error.expected:.0%}"
     than, these = ("as little", "as these labels") if equal else ("less", "than these labels")
     return [

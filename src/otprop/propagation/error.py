@@ -206,8 +206,11 @@ def without_chosen(error: float, n_left: int, n_chosen: int, n_missed: float) ->
 
 
 def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorEstimate:
-    """Expected error of the unlabelled rows; from the class probabilities alone if no label was held out."""
-    if np.isnan(evidence.held_out):
+    """Expected error of the unlabelled rows; from the class probabilities alone if no label was held out.
+
+    Held-out labels of a single class say nothing either.
+    """
+    if np.isnan(evidence.held_out) or evidence.n_classes < 2:
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
