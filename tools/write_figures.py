@@ -225,19 +225,42 @@ def mixed_tables_lost() -> str:
     return table(["table", "gain over the best of the others", "best of each draw"], lines)
 
 
+def peer_runs(methods: Iterable[str]) -> dict[int, list[dict[str, Row]]]:
+    """The runs of the first draw that some methods have, of tables.csv and tables_peers.csv, by number of labels."""
+    runs: dict[tuple[str, str], dict[str, Row]] = {}
+    for row in [*read_results("tables_peers.csv"), *read_results("tables.csv")]:
+        if row["draw"] == TABLE_DRAWS[0]:
+            runs.setdefault((row["labels"], row["table"]), {})[row["method"]] = row
+    found: dict[int, list[dict[str, Row]]] = {}
+    for (labels, _), run in runs.items():
+        if set(methods) <= set(run):
+            found.setdefault(int(labels), []).append(run)
+    return dict(sorted(found.items()))
+
+
 @figure
 def more_peers() -> str:
-    """Scores of more classifiers with 20 labels, the mean over the runs that all of them have."""
-    runs: dict[tuple[str, str], dict[str, Row]] = {}
-    for row in read_results("tables_peers.csv"):
-        if row["labels"] == "20" and row["method"] in MORE_METHODS:
-            runs.setdefault((row["table"], row["draw"]), {})[row["method"]] = row
-    whole = [run for run in runs.values() if len(run) == len(MORE_METHODS)]
-    lines = [
-        [words, *(f"{mean((run[name] for run in whole), score):.3f}" for score in ("accuracy", "macro_f1", "log_loss"))]
-        for name, words in MORE_METHODS.items()
-    ]
-    return table([f"mean of {len(whole)} tables, one draw each", "accuracy", "macro-F1", "log-loss"], lines)
+    """Scores of more classifiers, the means over the runs that all of them have."""
+    runs = peer_runs(MORE_METHODS)
+    every = [run for of_size in runs.values() for run in of_size]
+    lines = []
+    for method, words in MORE_METHODS.items():
+        by_size = [mean((run[method] for run in of_size), "accuracy") for of_size in runs.values()]
+        others = [mean((run[method] for run in every), score) for score in ("macro_f1", "log_loss")]
+        lines.append([words, *(f"{value:.3f}" for value in (*by_size, *others))])
+    heads = [f"accuracy, {labels} labels" for labels in runs]
+    return table([f"mean of {len(every)} runs", *heads, "macro-F1", "log-loss"], lines)
+
+
+@figure
+def tabpfn_peer() -> str:
+    """TabPFN beside otprop and CatBoost, on the tables that it takes."""
+    methods = ("otprop", "catboost", "tabpfn")
+    lines = []
+    for labels, runs in peer_runs(methods).items():
+        scores = [mean((run[name] for run in runs), "accuracy") for name in methods]
+        lines.append([str(labels), str(len(runs)), *(f"{score:.3f}" for score in scores)])
+    return table(["labels", "tables", "otprop", "CatBoost", "TabPFN 1"], lines)
 
 
 @figure
