@@ -63,6 +63,7 @@ TABLE = ("otprop._label",)
 STUDIO = (*TABLE, "otprop.studio", "otprop.loop")
 DASK = (*TABLE, "otprop.dask")
 CLASS_LEVEL = r"otprop\.(evidence\.registry|propagation\.(class_level|decisions))"  # not of PaperOTP
+NEIGHBOR_LIBRARIES = ("faiss-cpu", "hnswlib", "pynndescent")
 OTHERS = "(?!otprop$).*"
 MORE_PEERS = "tuned-forest catboost lightgbm tabpfn"  # the others are in tables.csv, with the same draws
 EXPERIMENT = ("paper/stratified-honest.csv", "paper/stratified-oracle.csv")
@@ -83,7 +84,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     "pictures": Benchmark(("pictures.py",), ("pictures.csv",), ("mnist10k",), TABLE, ("scikit-image",)),
     "picture-scale": Benchmark(("picture_scale.py",), ("picture_scale.csv",), (), TABLE, one_thread=False),
     "cells": Benchmark(("cells.py",), ("cells.csv", "cells_types.csv"), (), TABLE, ("scanpy",)),
-    "neighbors": Benchmark(("neighbors.py",), ("neighbors.csv",), ("mnist70k", "covtype"), one_thread=False),
+    "neighbors": Benchmark(("neighbors.py",), ("neighbors.csv",), ("mnist70k", "covtype"), needs=NEIGHBOR_LIBRARIES),
     "few-labels": Benchmark(
         ("few_labels.py",), ("few_labels.csv",), ("mnist70k",),
         needs=("graphlearning",), peers="GraphLearning .*, its graph|LabelSpreading.*", one_thread=False,

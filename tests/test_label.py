@@ -105,7 +105,7 @@ def test_errors_name_the_parameter_and_no_flag() -> None:
         otprop.label(frame.assign(kind_label="x"), "kind")
     with pytest.raises(TableError, match="the DataFrame has column names but no rows"):
         otprop.label(frame.head(0), "kind")
-    with pytest.raises(TypeError, match="data must be a path, a DataFrame or a table"):
+    with pytest.raises(TypeError, match="data must be a path, a DataFrame, a list of dictionaries or a table"):
         otprop.label([1, 2], "kind")
 
 
@@ -437,3 +437,42 @@ def test_arguments_of_a_result_are_named(labelled: otprop.LabelResult, tmp_path:
     assert not list(tmp_path.iterdir())
     for name in ("page", "page.HTM"):
         labelled.report(tmp_path / name)
+
+
+@pytest.mark.parametrize("settings", [{"n_jobs": 1}, {"random_state": 5}])
+def test_a_setting_with_an_argument_of_its_own_is_refused(settings: dict[str, Any]) -> None:
+    (name,) = settings
+    with pytest.raises(ParameterError, match=f"settings='{name}=.': give it with {name}"):
+        otprop.label(mixed_frame(), "kind", settings=settings)
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [
+        ("n_neighbors", r"given as settings=\{'n_neighbors': \.\.\.\}"),
+        ("set", "given as settings="),
+        ("report", "the method of this name of the result"),
+        ("output", r"the method write\(\) of the result"),
+    ],
+)
+def test_an_argument_that_belongs_elsewhere_is_pointed_there(name: str, hint: str) -> None:
+    with pytest.raises(TypeError, match=f"unexpected argument '{name}'; .*{hint}"):
+        otprop.label(mixed_frame(), "kind", **{name: 3})
+
+
+@pytest.mark.parametrize("target", [["kind"], ("kind",), {"kind": 1}, np.array(["kind"])])
+def test_a_target_is_one_name(target: Any) -> None:
+    with pytest.raises(ParameterError, match="target must be the name of one column; got a "):
+        otprop.label(mixed_frame(), target)
+
+
+def test_a_limit_that_no_row_reaches_is_noted() -> None:
+    found = otprop.label(mixed_frame(), "kind", settings=FAST, abstain_below=1.0)
+    (note,) = [note for note in found.notes if "no row reaches a confidence of 1: the highest is 0." in note]
+    assert note.endswith("abstain_below")
+    assert not (found.table["kind_source"] == "propagated").any()
+
+
+def test_a_frame_under_a_name_that_says_nothing_is_written_as_csv(result: Any, tmp_path: Path) -> None:
+    result.write(tmp_path / "labels.foo")
+    assert (tmp_path / "labels.foo").read_text().splitlines()[0].split(",") == list(result.table.columns)

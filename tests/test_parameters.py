@@ -141,6 +141,13 @@ def test_wrong_parameters_are_refused_by_name(parameters, kind, message):
         ({"random_state": "seed"}, ValueError, "random_state must be None, a whole number .*; got 'seed'"),
         ({"n_jobs": 0}, ValueError, "n_jobs must be None or an integer other than 0; got 0"),
         ({"n_jobs": "two"}, ValueError, "n_jobs must be None or an integer other than 0; got 'two'"),
+        ({"n_jobs": True}, ValueError, "n_jobs must be None or an integer other than 0; got True"),
+        ({"random_state": True}, ValueError, "a whole number from 0 to 4294967295 or a RandomState; got True"),
+        (
+            {"random_state": 2**40},
+            ValueError,
+            "a whole number from 0 to 4294967295 or a RandomState; got 1099511627776",
+        ),
     ],
 )
 def test_bad_parameters_of_class_level_are_refused_by_name(way, parameters, error, message):

@@ -86,7 +86,7 @@ def test_predict_refuses_a_frame_that_lacks_columns_or_was_labelled_before(resul
     for path in (None, 7):
         with pytest.raises(otprop.OtpropError, match="path must name a model file; got"):
             otprop.load(path)
-    with pytest.raises(otprop.OtpropError, match=r"data must be a path, .* got ndarray\. Make a DataFrame of it"):
+    with pytest.raises(otprop.OtpropError, match=r"data must be a path, .* a list of dictionaries .* got ndarray\."):
         result.predict(np.zeros((2, 3)))
     with pytest.raises(otprop.OtpropError, match="data is an empty list: give at least one row"):
         result.predict([])

@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import Labels, encode_labels, find_unlabeled
-from otprop._validation import ParameterError
+from otprop._validation import InputError, ParameterError
 from otprop.geometry.scaling import narrow_indices
 
 
@@ -28,11 +28,11 @@ class Propagator(ClassifierMixin, BaseEstimator):
     def _read(self, X: Any, y: Any, **checks: Any) -> tuple[Any, Labels]:
         """Validate both inputs; labels of any type become class numbers."""
         if y is None:
-            raise ValueError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
+            raise InputError(f"This {type(self).__name__} estimator requires y to be passed, but the target y is None.")
         X = self._read_rows(X, ensure_min_samples=2, **checks)
         labels = encode_labels(y, self.unlabeled)
         if len(labels.codes) != X.shape[0]:
-            raise ValueError(
+            raise InputError(
                 f"X and y have inconsistent numbers of samples: X has {X.shape[0]} rows and y {len(labels.codes)}. "
                 "Give y one entry per row, with a marker such as -1 or None where a row is unlabelled."
             )
@@ -41,20 +41,15 @@ class Propagator(ClassifierMixin, BaseEstimator):
     def _read_rows(self, X: Any, **checks: Any) -> Any:
         """Validate X; name the column of a cell that is not a number."""
         if isinstance(X, (list, tuple)) and not X:
-            raise ValueError(f"X is an empty {type(X).__name__}: give at least one row.")
+            raise InputError(f"X is an empty {type(X).__name__}: give at least one row.")
         try:
             with np.errstate(over="ignore", invalid="ignore"):  # scikit-learn sums X to see whether it is finite
                 return narrow_indices(validate_data(self, X, dtype=np.float64, **checks))
         except (ValueError, TypeError) as error:
             found = _first_text(X)
-            if found is None and str(error).startswith("Input X contains NaN"):
-                raise ValueError(
-                    "Input X contains NaN. Fill missing values first, as SimpleImputer does, or give the table to "
-                    "otprop.label, which takes them as they are."
-                ) from error
             if found is None:
-                raise
-            raise (ValueError if isinstance(error, ValueError) else TypeError)(
+                raise InputError(_refused(X, str(error))) from error
+            raise InputError(
                 f"X must be numbers; {found}. Turn it into numbers (OneHotEncoder, or skrub's TableVectorizer for a "
                 "whole table), remove it, or pass the table to otprop.label, which does so itself."
             ) from error
@@ -110,6 +105,28 @@ class Propagator(ClassifierMixin, BaseEstimator):
                 "otprop.model_selection do.",
             )
         return float(super().score(X, y, sample_weight))
+
+
+def _refused(X: Any, reason: str) -> str:
+    """Why scikit-learn refuses X, with what to do about it where it does not say so in one line."""
+    if reason.startswith("Input X contains NaN"):
+        return (
+            "Input X contains NaN. Fill missing values first, as SimpleImputer does, or give the table to "
+            "otprop.label, which takes them as they are."
+        )
+    if reason.startswith("Input X contains infinity"):
+        cells = np.asarray(X, dtype=np.float64) if np.ndim(X) == 2 else np.empty((0, 0))
+        rows, columns = np.nonzero(np.isinf(cells))
+        where = f", first in row {rows[0]}, column {columns[0]}" if len(rows) else ""
+        return (
+            f"Input X contains infinity or a value that is too large for a float{where}. Replace it, or drop the row."
+        )
+    if reason.startswith("Expected 2D array"):
+        advice = "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row."
+        return f"Expected 2D array, got X of shape {np.shape(X)}. {advice}"
+    if reason.startswith("Complex data not supported"):
+        return "Complex data not supported: give X as real numbers."
+    return reason
 
 
 def _first_text(X: Any) -> str | None:

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from otprop._errors import warn
 from otprop._labels import UNLABELED, Labels
 from otprop._transport_base import TransportPropagator
-from otprop._validation import ParameterError, check_number
+from otprop._validation import InputError, ParameterError, check_number
 from otprop.geometry.parallel import row_blocks, rows_per_block
 from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
 from otprop.propagation.calibration import Coverage, coverage_table
@@ -282,7 +282,7 @@ class DecidingPropagator(TransportPropagator):
         found, sure = self.decide(judged.distributions, judged.confidence)
         confidence = np.sort(self.confidence_[self.round_ > 0])[::-1]
         if len(confidence) == 0:
-            raise ValueError("every row has a given label: there is no error to bound.")
+            raise InputError("every row has a given label: there is no error to bound.")
         right = (found == judged.codes).astype(np.float64)
         share = share_for_risk(sure, right, judged, len(confidence), risk, level)
         n_rows = 0 if share is None else int(share * len(confidence))
@@ -291,7 +291,7 @@ class DecidingPropagator(TransportPropagator):
             why = (
                 "it takes" if n_labels * judged.worth < needed else "too many of the most confident are wrong; it takes"
             )
-            raise ValueError(
+            raise InputError(
                 f"an error of at most {risk:g} cannot be promised with a probability of {level:g} from {n_labels} "
                 f"held-out labels drawn at random: {why} at least {needed} that are all right. Label more random rows, "
                 "or allow a larger risk."

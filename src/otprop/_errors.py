@@ -12,8 +12,8 @@ _PACKAGE = str(Path(__file__).parent)
 class OtpropError(Exception):
     """Something that otprop refuses, or that went wrong in it; the message is one line for the user.
 
-    Every exception of the package derives from it, and from the usual type as well: ``except ValueError`` goes on
-    working.
+    Every exception that the package raises itself derives from it, and from the usual type as well: ``except
+    ValueError`` goes on working. The TypeError for an unknown keyword argument is not among them.
 
     Attributes
     ----------

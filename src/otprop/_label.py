@@ -14,6 +14,7 @@ from otprop._progress import ProgressCallback, shown_progress
 from otprop._validation import did_you_mean
 from otprop.files import Table
 from otprop.labelling.job import Request, files_among, prepare
+from otprop.labelling.methods import METHODS
 from otprop.labelling.next_rows import rows_to_fill_in, suggest_next
 from otprop.labelling.output_columns import OutputColumns
 from otprop.table.cells import is_anndata
@@ -22,7 +23,12 @@ from otprop.table.frame import is_frame, is_polars
 from otprop.table.opening import as_table, target_of
 
 _OLD_NAMES = {"seed": "random_state", "jobs": "n_jobs"}  # of 0.2, accepted until 0.4
-_ELSEWHERE = dict.fromkeys(("cost", "costs"), "; costs of errors are given as objective={('yes', 'no'): 10}.")
+_ELSEWHERE = {  # options of the command that are not arguments
+    **dict.fromkeys(("cost", "costs"), "; costs of errors are given as objective={('yes', 'no'): 10}."),
+    **dict.fromkeys(("report", "save"), "; call the method of this name of the result."),
+    **dict.fromkeys(("output", "out"), "; call the method write() of the result."),
+    "set": "; parameters of the estimator are given as settings={'n_neighbors': 15}.",
+}
 _FIELDS = {"random_state": "seed", "n_jobs": "jobs"}  # of a request, named after the options of the command
 _ARGUMENTS = {field: name for name, field in _FIELDS.items()}
 
@@ -319,7 +325,10 @@ def _request(arguments: Mapping[str, Any]) -> Request:
     arguments = {**arguments, **_renamed(arguments["old_names"])}
     named = {_FIELDS.get(name, name): value for name, value in arguments.items()}
     asked = {one.name: named[one.name] for one in fields(Request) if one.name in named}
-    target = None if named["target"] is None else str(named["target"])
+    target = named["target"]
+    if isinstance(target, (list, tuple, set, Mapping)) or hasattr(target, "__array__"):
+        raise RequestError("target", f"must be the name of one column; got a {type(target).__name__}.")
+    target = None if target is None else str(target)
     return Request(**{**asked, "target": target, "settings": named.get("settings") or {}})
 
 
@@ -347,11 +356,16 @@ def _renamed(old_names: Mapping[str, Any]) -> dict[str, Any]:
         if name not in _OLD_NAMES:
             known = [_ARGUMENTS.get(one.name, one.name) for one in (*fields(Request), *fields(OutputColumns))]
             known.append("progress")
-            hint = _ELSEWHERE.get(name) or did_you_mean(name, known) or "."
+            hint = _ELSEWHERE.get(name) or _hint_to_settings(name) or did_you_mean(name, known) or "."
             raise TypeError(f"unexpected argument {name!r}{hint}")
-        message = f"{name} is now called {_OLD_NAMES[name]}; the old name goes with version 0.4."
+        message = f"{name} is now called {_OLD_NAMES[name]}; version 0.4 will not accept the old name."
         warnings.warn(message, FutureWarning, stacklevel=4)
     return {_OLD_NAMES[name]: value for name, value in old_names.items()}
+
+
+def _hint_to_settings(name: str) -> str:
+    known = {parameter for make in METHODS.values() for parameter in make().get_params(deep=False)}
+    return f"; parameters of the estimator are given as settings={{{name!r}: ...}}." if name in known else ""
 
 
 def _kept_frame(data: Any) -> Any:

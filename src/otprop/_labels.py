@@ -11,7 +11,7 @@ import scipy.sparse as sp
 from sklearn.exceptions import DataConversionWarning
 
 from otprop._errors import warn
-from otprop._validation import ParameterError, is_missing
+from otprop._validation import InputError, ParameterError, is_missing
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
 SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
@@ -72,7 +72,7 @@ def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
     """Number the classes of a column with known unlabelled rows."""
     known = values[~missing]
     if len(known) == 0:
-        raise ValueError(
+        raise InputError(
             f"y has no labelled row: all {len(values)} entries are the marker for unlabelled"
             f"{f' ({marker!r})' if len(values) else ''}. Give at least one row a label."
         )
@@ -83,7 +83,7 @@ def _encode(values: np.ndarray, missing: np.ndarray, marker: Any) -> Labels:
         classes, numbers = np.unique(known, return_inverse=True)
     except TypeError as error:
         kind = type(known[0]).__name__
-        raise TypeError(
+        raise InputError(
             f"y holds labels of type {kind}, which cannot be put in order. Convert them to text."
         ) from error
     _warn_if_class_is_a_marker(classes, bool(missing.any()))
@@ -122,16 +122,16 @@ def row_weights(sample_weight: Any, labels: Labels) -> np.ndarray:
         given = np.asarray(sample_weight, dtype=np.float64)
     except (TypeError, ValueError) as error:
         kind = type(sample_weight).__name__
-        raise TypeError(f"sample_weight must be numbers, one per row; got a {kind}: {str(error)[:200]}.") from error
+        raise InputError(f"sample_weight must be numbers, one per row; got a {kind}: {str(error)[:200]}.") from error
     if given.ndim == 0:
         given = np.full(len(weights), float(given))
     if given.shape != weights.shape:
-        raise ValueError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
+        raise InputError(f"sample_weight has shape {given.shape}, expected ({len(weights)},): one weight a row.")
     given = given[labels.labeled]
     if not given.any():
-        raise ValueError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
+        raise InputError("sample_weight is zero for every labelled row: at least one needs a weight above zero.")
     if not np.isfinite(given).all() or (given < 0).any():
-        raise ValueError(
+        raise InputError(
             "sample_weight must be finite and not negative; "
             f"got values from {given.min()} to {given.max()} on the labelled rows."
         )
@@ -190,11 +190,13 @@ def find_unlabeled(y: Any, unlabeled: Any = "auto") -> tuple[np.ndarray, np.ndar
 def _as_column(y: Any) -> np.ndarray:
     """`y` as a one-dimensional array, whichever library it came from."""
     if y is None:
-        raise ValueError("y is None: this estimator requires y to be passed, but the target y is None.")
+        raise InputError("y is None: this estimator requires y to be passed, but the target y is None.")
     if isinstance(y, (str, bytes, dict, set)) or not (hasattr(y, "__iter__") or hasattr(y, "__array__")):
-        raise TypeError(f"y must be a column of labels, one per row; got {type(y).__name__}.")
+        raise InputError(f"y must be a column of labels, one per row; got {type(y).__name__}.")
     if sp.issparse(y):
-        raise TypeError(f"y must be a column of labels, one per row; got a sparse {type(y).__name__}: use y.toarray().")
+        raise InputError(
+            f"y must be a column of labels, one per row; got a sparse {type(y).__name__}: use y.toarray()."
+        )
     if isinstance(y, np.ma.MaskedArray):
         masked, y = np.ma.getmaskarray(y), y.data.astype(object)
         y[masked] = None  # what is masked is missing
@@ -211,9 +213,9 @@ def _as_column(y: Any) -> np.ndarray:
         _warn_of_column()
         y = y[:, 0]
     if y.ndim != 1:
-        raise ValueError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
+        raise InputError(f"y should be a 1d array, got an array of shape {y.shape} instead.")
     if y.dtype.kind == "f" and np.isinf(y).any():
-        raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
+        raise InputError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
     if y.dtype == object:
         _refuse_nested(y)
     return y
@@ -224,7 +226,7 @@ def _refuse_nested(entries: Iterable[Any]) -> None:
     for place, entry in enumerate(entries):
         if isinstance(entry, (list, dict, set, np.ndarray)):
             kind = type(entry).__name__
-            raise TypeError(f"y must be a column of labels, one per row; got a {kind} in place {place}.")
+            raise InputError(f"y must be a column of labels, one per row; got a {kind} in place {place}.")
 
 
 def _warn_of_column() -> None:
@@ -247,7 +249,7 @@ def _from_sequence(y: Any) -> np.ndarray:
         mixed = len(kinds) > 1 or "missing" in kinds
         array = np.empty(len(entries), dtype=object) if mixed else np.asarray(entries)
     except ValueError as error:
-        raise ValueError("y must be a column of labels, one per row; got lists of different lengths.") from error
+        raise InputError("y must be a column of labels, one per row; got lists of different lengths.") from error
     if array.dtype == object and array.ndim == 1:
         array[:] = entries
     return array
@@ -289,7 +291,7 @@ def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.nda
     used = {name: mask for name, mask in found.items() if mask.any()}
     if len(used) > 1:
         counts = " and ".join(f"{name} ({mask.sum()} rows)" for name, mask in used.items())
-        raise ValueError(
+        raise InputError(
             f"y uses two different markers for unlabelled rows: {counts}. Use one of them, or say which one "
             "means unlabelled with the parameter `unlabeled` if the other is a class."
         )
@@ -301,14 +303,14 @@ def _find_marker(values: np.ndarray, missing_only: bool = False) -> tuple[np.nda
 def _match_marker(values: np.ndarray, marker: Any, warns: bool = True) -> tuple[np.ndarray, Any]:
     """Where `values` equals the user's marker; any other missing value is an error."""
     if isinstance(marker, (list, tuple, dict, set, np.ndarray)):
-        raise TypeError(f"unlabeled must be one value or 'auto'; got {marker!r}.")
+        raise InputError(f"unlabeled must be one value or 'auto'; got {marker!r}.")
     same = next((test for test in _MARKERS.values() if test(marker)), lambda v: _same_value(v, marker))
     missing = np.fromiter(map(same, values), bool, len(values))
     if warns and not missing.any():
         warn(f"unlabeled={marker!r} does not occur in y: no row is unlabelled.")
     others = {n for n, test in _MARKERS.items() if n != "-1" for v in values[~missing] if test(v)}
     if others:
-        raise ValueError(
+        raise InputError(
             f"y holds {', '.join(sorted(others))} in addition to the marker unlabeled={marker!r}: a missing value "
             'cannot be a class. Replace it, or leave unlabeled="auto".'
         )
@@ -329,7 +331,7 @@ def _tidy(known: np.ndarray) -> np.ndarray:
     kinds = {_kind(entry) for entry in known}
     if len(kinds) > 1:
         names = ", ".join(sorted({type(entry).__name__ for entry in known}))
-        raise TypeError(
+        raise InputError(
             f"y mixes labels of different types ({names}): they cannot be put in order. "
             "Convert them to one type, for example with str()."
         )
@@ -342,7 +344,7 @@ def _tidy(known: np.ndarray) -> np.ndarray:
 
 def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
     if used and known.dtype.kind in "UO" and not isinstance(marker, str) and str(marker) in set(known):
-        raise ValueError(
+        raise InputError(
             f"the marker {marker!r} is also a class: y holds the label {str(marker)!r} as text as well. "
             "Rename the class, or mark unlabelled rows by something else."
         )
@@ -351,14 +353,14 @@ def _refuse_lookalike(known: np.ndarray, marker: Any, used: bool) -> None:
 def _refuse_continuous(known: np.ndarray) -> None:
     if known.dtype.kind == "f" and (known != np.floor(known)).any():
         example = known[known != np.floor(known)][0]
-        raise ValueError(
+        raise InputError(
             f"Unknown label type: continuous. y holds numbers such as {example}, which are not classes. "
             "Bin them, or convert them to text if they are names."
         )
     if known.dtype.kind == "f" and np.isinf(known).any():
-        raise ValueError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
+        raise InputError("Input y contains infinity. Labels must be finite; mark unlabelled rows by NaN or -1.")
     if known.dtype.kind == "c":
-        raise ValueError("Unknown label type: complex. Complex data not supported as labels.")
+        raise InputError("Unknown label type: complex. Complex data not supported as labels.")
 
 
 LIKELY_MARKERS = {"", "nan", "none", "null", "na", "n/a", "<na>", "-1", "?"}

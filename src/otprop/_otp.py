@@ -20,7 +20,7 @@ from otprop._paper_otp import PaperOTP
 from otprop._parameters import WithNamedClassifiers
 from otprop._progress import SOURCES_DONE
 from otprop._saving import saved_as
-from otprop._validation import ParameterError, check_count, check_number, forget_fit
+from otprop._validation import InputError, ParameterError, check_count, check_number, forget_fit
 from otprop._votes import Voter, Votes, classes_of_votes, judge_voters, read_votes
 from otprop.evidence.shift import Shift
 from otprop.geometry.pairwise import check_cost_matrix
@@ -77,8 +77,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
         labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left.
     class_prior : None, "uniform", array or dict, default=None
-        The classes' shares of all rows, in the order of ``classes_`` or by class. None: inferred from the labels and
-        the rows together, since the labels may not be a random sample.
+        The classes' shares of all rows, in the order of ``classes_`` or by class; they are divided by their sum. None:
+        inferred from the labels and the rows together, since the labels may not be a random sample.
     metric : str or callable, default="euclidean"
         Metric of the neighbour graph, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or any other
         metric that scikit-learn's neighbour search takes.
@@ -387,7 +387,7 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         marker = values[0] if len(values) else None
         X = self._read_rows(X, ensure_min_samples=2, **self._check_array_options())
         if len(values) != X.shape[0]:
-            raise ValueError(f"X and y have inconsistent numbers of samples: {X.shape[0]} rows and {len(values)}.")
+            raise InputError(f"X and y have inconsistent numbers of samples: {X.shape[0]} rows and {len(values)}.")
         if self.class_prior is not None:
             raise ParameterError("class_prior", "needs labels, and y has none; leave it at None.")
         known = classes_of_votes(votes, X.shape[0], marker)
@@ -524,9 +524,9 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
             allowed = allowed[np.isin(allowed, _checked_rows(candidates, len(self.round_)))]
         if len(allowed) == 0:
             whose = "row" if candidates is None else "row of `candidates`"
-            raise ValueError(f"every {whose} has a given label: there is no row to suggest.")
+            raise InputError(f"every {whose} has a given label: there is no row to suggest.")
         if isinstance(self.cost, str) and self.cost in ("graph", "precomputed"):
-            raise ValueError(f"suggest() needs the features of the rows, which cost={self.cost!r} does not have.")
+            raise InputError(f"suggest() needs the features of the rows, which cost={self.cost!r} does not have.")
         return suggest_rows(
             self._rows,
             allowed,

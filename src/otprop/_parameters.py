@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from otprop._validation import ParameterError, check_count, check_n_jobs, check_number, did_you_mean
+from otprop._validation import InputError, ParameterError, check_count, check_n_jobs, check_number, did_you_mean
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.geometry.pairwise import METRICS, check_cost
 from otprop.propagation.class_level import AUTO_ROUNDS
@@ -44,10 +44,13 @@ def _must_be(accepted: str, holds: Callable[[Any], bool]) -> Check:
 
 
 def _check_random_state(name: str, value: Any) -> None:
+    accepted = "None, a whole number from 0 to 4294967295 or a RandomState"
+    if isinstance(value, bool):
+        raise ParameterError(name, f"must be {accepted}; got {value!r}.")
     try:
         check_random_state(value)
     except ValueError as error:
-        raise ParameterError(name, f"must be None, a whole number >= 0 or a RandomState; got {value!r}.") from error
+        raise ParameterError(name, f"must be {accepted}; got {value!r}.") from error
 
 
 def _check_evidence(name: str, value: Any) -> None:
@@ -233,7 +236,7 @@ class WithNamedClassifiers(BaseEstimator):
             kept = {name: dict(methods.fit) for name, methods in routed.items()}
             return {name: {key: value for key, value in fit.items() if value is not None} for name, fit in kept.items()}
         if metadata:
-            raise TypeError(
+            raise InputError(
                 f"fit() got {', '.join(metadata)}, which is passed on to classifiers in evidence only with "
                 "sklearn.set_config(enable_metadata_routing=True)."
             )

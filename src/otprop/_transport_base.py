@@ -18,6 +18,7 @@ from otprop._base import Propagator
 from otprop._errors import warn
 from otprop._labels import Labels, class_balanced_weights, take_rows
 from otprop._progress import FitCancelledError, ProgressCallback, part_of
+from otprop._validation import InputError
 from otprop.geometry.pairwise import check_cost_matrix, check_values
 from otprop.propagation.class_level import ClassLevelFit
 from otprop.propagation.rounds import Round
@@ -72,7 +73,7 @@ class TransportPropagator(Propagator):
                 raise RuntimeError("pseudo_labels() needs the rows, which copies and saved models do not keep: pass X.")
         n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
         if n_rows != len(self.round_):
-            raise ValueError(f"X has {n_rows} rows, but the model was fitted on {len(self.round_)}.")
+            raise InputError(f"X has {n_rows} rows, but the model was fitted on {len(self.round_)}.")
         labelled, scores = self._labelled_rows()
         rows = np.flatnonzero(labelled)
         labels = self.transduction_[rows].astype(self.classes_.dtype)  # no marker among them

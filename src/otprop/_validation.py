@@ -13,6 +13,10 @@ import numpy as np
 from otprop._errors import OtpropError
 
 
+class InputError(OtpropError, ValueError, TypeError):
+    """Rows, labels, weights or a call that cannot be used; see `ParameterError` for the value of a parameter."""
+
+
 class ParameterError(OtpropError, ValueError, TypeError):
     """A parameter has a value that cannot be used.
 
@@ -84,7 +88,9 @@ def check_count(name: str, value: Any, least: int = 1, words: Iterable[str | Non
 
 def check_n_jobs(name: str, value: Any) -> None:
     """Refuse `value` unless it is None or a number of threads; -1 is one per processor, as in joblib."""
-    if value is not None and (not isinstance(value, (int, np.integer)) or int(value) == 0):
+    if value is None:
+        return
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or int(value) == 0:
         raise ParameterError(name, f"must be None or an integer other than 0; got {value!r}.")
 
 

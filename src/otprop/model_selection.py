@@ -24,6 +24,7 @@ from sklearn.utils.parallel import Parallel, delayed
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._labels import UNLABELED, Labels, encode_labels
+from otprop._validation import InputError
 
 __all__ = ["HiddenLabelSearch", "HiddenLabelSplit", "hidden_label_score"]
 
@@ -69,9 +70,9 @@ class HiddenLabelSplit:
 
     def __post_init__(self) -> None:
         if isinstance(self.n_splits, bool) or not hasattr(self.n_splits, "__index__") or self.n_splits < 1:
-            raise ValueError(f"n_splits must be an integer of at least 1, got {self.n_splits!r}.")
+            raise InputError(f"n_splits must be an integer of at least 1, got {self.n_splits!r}.")
         if not isinstance(self.hidden, (float, np.floating)) or not 0 < self.hidden < 1:
-            raise ValueError(f"hidden must be a share of the labels between 0 and 1, both excluded: {self.hidden!r}.")
+            raise InputError(f"hidden must be a share of the labels between 0 and 1, both excluded: {self.hidden!r}.")
 
     def get_n_splits(self, X: Any = None, y: Any = None, groups: Any = None) -> int:
         """The number of pairs that `split` yields.
@@ -102,7 +103,7 @@ class HiddenLabelSplit:
         labels = encode_labels(y)
         counts = np.bincount(labels.codes[labels.labeled])
         if counts.max() < 2:
-            raise ValueError(
+            raise InputError(
                 f"no label of y can be hidden: each of the {len(counts)} classes has one label, "
                 "which must be kept. Give at least one class two labels."
             )
@@ -199,7 +200,7 @@ def _splits(splitter: Any, X: Any, labels: Labels) -> list[np.ndarray]:
         if len(hidden) == 0 or (labels.codes[hidden] == UNLABELED).any() or not np.isin(labels.codes, kept).all():
             splits = []
     if not splits:
-        raise ValueError(
+        raise InputError(
             f"splitter={splitter!r} must yield pairs (kept, hidden) of labelled rows, with at least one hidden "
             "and one kept label of every class, as HiddenLabelSplit does."
         )
@@ -232,7 +233,7 @@ def _fit_and_score(
     seconds = time.perf_counter() - start
     score = _score(_last_step(fitted), labels, hidden, scoring)
     if np.isnan(score):
-        raise ValueError(f"scoring={scoring!r} gave NaN for {params}: there is no best of such scores.")
+        raise InputError(f"scoring={scoring!r} gave NaN for {params}: there is no best of such scores.")
     return score, seconds
 
 
@@ -253,12 +254,12 @@ def _score(fitted: Any, labels: Labels, hidden: np.ndarray, scoring: Scoring) ->
 def _check_scoring(scoring: Any) -> None:
     if not callable(scoring) and scoring not in ("accuracy", "log_loss", "nmi", "ari"):
         accepted = "'accuracy', 'log_loss', 'nmi', 'ari' or a callable (true, found)"
-        raise ValueError(f"scoring={scoring!r} is not a score. Accepted: {accepted}.")
+        raise InputError(f"scoring={scoring!r} is not a score. Accepted: {accepted}.")
 
 
 def _mean_log_probability(distributions: np.ndarray, true: np.ndarray, rows: np.ndarray, n_classes: int) -> float:
     if distributions.ndim != 2 or distributions.shape[1] != n_classes:
-        raise ValueError(f"label_distributions_ should have {n_classes} columns, found shape {distributions.shape}.")
+        raise InputError(f"label_distributions_ should have {n_classes} columns, found shape {distributions.shape}.")
     chosen = np.nan_to_num(distributions[rows].astype(np.float64), nan=0.0)
     sums = chosen.sum(axis=1)
     probability = chosen[np.arange(len(rows)), true] / np.where(sums > 0, sums, 1)

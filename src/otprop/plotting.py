@@ -10,7 +10,7 @@ from sklearn.decomposition import PCA
 from sklearn.utils.validation import check_is_fitted
 
 from otprop._errors import install_command
-from otprop._validation import check_count
+from otprop._validation import InputError, check_count
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -54,7 +54,7 @@ def plot_rounds(model: OTP | PaperOTP, X: Any, n_panels: int = MAX_PANELS) -> Fi
         raise ImportError(f"drawing the rounds needs matplotlib: {install_command('plot')}") from error
     X = X.toarray() if issparse(X) else np.asarray(X, dtype=np.float64)
     if len(X) != len(model.round_):
-        raise ValueError(f"X has {len(X)} rows, but the model was fitted on {len(model.round_)}: pass the same X.")
+        raise InputError(f"X has {len(X)} rows, but the model was fitted on {len(model.round_)}: pass the same X.")
     points = PCA(n_components=2).fit_transform(X) if X.shape[1] > 1 else np.column_stack([X, np.zeros(len(X))])
     codes = model.label_distributions_.argmax(axis=1)
     colors = colormaps["tab10" if len(model.classes_) <= 10 else "turbo"](

@@ -106,7 +106,12 @@ def test_a_command_that_cannot_be_run_is_refused_in_one_line(
     [
         (["lable", "lots.csv"], "otprop: there is no command 'lable'; did you mean label?"),
         (["label", "lots.csv"], "otprop label: the following arguments are required: --target."),
-        ([], "otprop: the following arguments are required: COMMAND."),
+        (
+            [],
+            "otprop: a command is missing; there are label, suggest, check, studio, predict, doctor."
+            " See otprop --help.",
+        ),
+        (["--versoin"], "otprop: there is no option --versoin; did you mean --version?"),
         (["doctor", "--jsn"], "otprop doctor: there is no option --jsn; did you mean --json?"),
         (["predict", "a", "b", "c"], "otprop predict: unexpected argument: c; see --help."),
     ],

@@ -40,7 +40,7 @@ def test_a_column_carries_which_labels_were_chosen(lots: Path, out: Path, capsys
     write_rows(lots, [row | {"how": "yes" if n < 4 else ""} for n, row in enumerate(rows)])
     assert label(lots, out, "--chosen", "how", "--json") == 0
     summary = json.loads(capsys.readouterr().out)
-    assert next(use for use in summary["columns"] if use["name"] == "how")["role"] == "left out"
+    assert next(use for use in summary["columns"] if use["name"] == "how")["role"] == "skipped"
     assert label(lots, out, "--chosen", "hwo") == 2
     assert "--chosen hwo: there is no column 'hwo'; did you mean 'how'?" in capsys.readouterr().err
     assert label(lots, out, "--chosen", "colour") == 2

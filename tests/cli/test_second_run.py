@@ -30,7 +30,7 @@ def _columns(path: Path, capsys: pytest.CaptureFixture[str], *more: str) -> dict
 
 
 @pytest.mark.parametrize("prefix", ["kind_", "guess ", ""])
-def test_the_columns_of_an_earlier_run_are_left_out_and_named(
+def test_the_columns_of_an_earlier_run_are_skipped_and_named(
     lots: Path, prefix: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     once, twice, plain = (lots.with_name(name) for name in ("once.csv", "twice.csv", "plain.csv"))
@@ -44,14 +44,14 @@ def test_the_columns_of_an_earlier_run_are_left_out_and_named(
     assert made == [prefix + part for part in ADDED]
 
 
-def test_what_is_left_of_an_earlier_run_is_left_out_as_well(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_left_of_an_earlier_run_is_skipped_as_well(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
     once = lots.with_name("once.csv")
     assert _label(lots, once) == 0
     rows = read_rows(once)
     once.write_text(
         "weight,kind,kind_label\n" + "".join(f"{r['weight']},{r['kind']},{r['kind_label']}\n" for r in rows)
     )
-    assert _columns(once, capsys)["kind_label"]["role"] == "left out"
+    assert _columns(once, capsys)["kind_label"]["role"] == "skipped"
 
 
 def test_columns_that_only_have_such_names_are_used(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -60,7 +60,7 @@ def test_columns_that_only_have_such_names_are_used(lots: Path, capsys: pytest.C
     more += [f"{('web', 'shop')[n % 2]},{n % 3},{('given', 'bought')[n % 2]},0.{n % 7}" for n in range(120)]
     lots.write_text("".join(f"{line},{cells}\n" for line, cells in zip(lines, more, strict=True)))
     uses = _columns(lots, capsys)
-    assert all(uses[name]["role"] != "left out" for name in more[0].split(","))
+    assert all(uses[name]["role"] != "skipped" for name in more[0].split(","))
 
 
 def test_they_are_used_where_the_user_names_them(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -68,7 +68,7 @@ def test_they_are_used_where_the_user_names_them(lots: Path, capsys: pytest.Capt
     assert _label(lots, once) == 0
     uses = _columns(once, capsys, "--features", "weight", "kind_round")
     assert uses["kind_round"]["role"] == "number"
-    assert uses["kind_label"]["role"] == "left out"
+    assert uses["kind_label"]["role"] == "skipped"
 
 
 def test_a_second_run_is_told_which_prefix_is_free(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -393,7 +393,7 @@ def test_options_of_folders_are_refused_for_one_file(folder, tmp_path, capsys):
     assert label(file, tmp_path / "out.parquet", "--landmarks", "100") == 2
     assert "--landmarks is for a folder or a pattern of files" in message(capsys)
     assert label(tmp_path / "nothing" / "*.parquet", tmp_path / "out") == 2
-    assert "no file has the ending of a table" in message(capsys)
+    assert "no file matches" in message(capsys)
 
 
 def test_a_scheduler_that_does_not_answer_is_named(monkeypatch):
@@ -579,7 +579,7 @@ def test_an_output_that_is_a_loop_of_links_is_refused_in_one_line(folder, tmp_pa
     assert said.count("\n") == 1
 
 
-def test_files_of_a_folder_that_hold_nothing_are_left_out(folder, tmp_path, capsys):
+def test_files_of_a_folder_that_hold_nothing_are_skipped(folder, tmp_path, capsys):
     source = folder([1200], ending="csv")
     header = (source / "part-00.csv").read_text().splitlines()[0]
     (source / "part-01.csv").write_text("")

@@ -55,7 +55,7 @@ def a_zip(name: str) -> bytes:
         ("t.csv", b'[{"x": 1, "y": "a"}, {"x": 2}]', "it is a JSON file; rename it or pass format='json'"),
         ("t.csv", b'\xef\xbb\xbf{"x": [1, 2]}', "it is a JSON lines file"),
         ("t.json", CSV, "has the ending of a JSON file, but is not one: it is delimited text"),
-        ("t.txt", b"[[1, 2], [3, 4]]", r"is JSON, but no table: .* write it as a list of objects, \[{\"a\": 1}"),
+        ("t.txt", b"[[1, 2], [3, 4]]", r"is JSON, but not a table: .* write it as a list of objects, \[{\"a\": 1}"),
     ],
 )
 def test_a_file_that_is_not_what_its_name_says_is_refused_in_one_line(tmp_path, name, data, message):

@@ -120,7 +120,7 @@ def test_labels_take_the_type_of_the_column_they_fill():
         (b'[{"a": 1},\n', "not valid JSON in line 2"),
         (b'[{"a": ' + b"[" * 100_000, "not valid JSON in line 1"),
         (b'[{"a": 1' + b"0" * 5000 + b"}]", "not valid JSON in line 1"),
-        (b"[[1, 2]]", "is JSON, but no table"),
+        (b"[[1, 2]]", "is JSON, but not a table"),
         (b'{"a": "\\ud800"}', "column 'a' has text that is not valid Unicode"),
         (b"[]", "is empty: it has no rows"),
         (b"[{}, {}]", "is empty: its objects have no keys"),

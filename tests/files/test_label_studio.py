@@ -65,10 +65,10 @@ def test_annotators_are_voters_and_ground_truth_is_the_labels(tmp_path):
     assert list(accuracy) == ["anna@example.org", "annotator 1", "annotator 2"]  # the ground truth is not a vote
     assert accuracy["anna@example.org"] == 1.0 > accuracy["annotator 1"]
     assert (result.table["kind_label"] == kind).mean() > 0.9
-    assert {use.name for use in result.job.columns if not use.left_out} <= {"words", "data.kind"}
+    assert {use.name for use in result.job.columns if not use.skipped} <= {"words", "data.kind"}
     alone = otprop.label(tmp_path / "tasks.json", votes=["annotator 1"], **QUICK)
     assert [voter.name for voter in alone.outcome.voters] == ["annotator 1"]
-    assert {use.name for use in alone.job.columns if not use.left_out} <= {"words", "data.kind"}
+    assert {use.name for use in alone.job.columns if not use.skipped} <= {"words", "data.kind"}
 
 
 @pytest.mark.parametrize("how", [{}, {"indent": 2}, {"separators": (",", ":")}, {"ensure_ascii": False}])
@@ -139,7 +139,7 @@ def test_one_of_several_fields_is_named_by_the_target(tmp_path):
         otprop.label(path, "topics")
     result = otprop.label(path, "kind", **QUICK)
     assert result.outcome.voters[0].name == "anna@example.org: kind"
-    assert {use.name for use in result.job.columns if not use.left_out} <= {"words", "data.kind"}
+    assert {use.name for use in result.job.columns if not use.skipped} <= {"words", "data.kind"}
 
 
 def test_commands_know_the_target_of_tasks_with_one_field(tmp_path, capsys):

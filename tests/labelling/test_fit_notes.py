@@ -34,7 +34,7 @@ def test_random_labels_give_no_note(visits):
 def test_whole_sites_give_a_note_that_names_the_column(visits):
     frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
     result = otprop.label(frame, "kind", settings=FAST)
-    assert any("the labelled rows differ from the others, mostly in 'site'" in note for note in result.notes)
+    assert any("the labelled rows seem to differ from the others, mostly in 'site'" in note for note in result.notes)
     assert any("the labels cover 2 of 10 values of 'site'" in note for note in result.notes)
     assert any("add groups='site'" in note for note in result.notes)
     low, high = result.error_range
@@ -85,7 +85,7 @@ def test_the_command_takes_groups_and_says_that_the_error_is_rough(visits, tmp_p
     assert main(["label", str(path), "--target", "kind", "-o", str(tmp_path / "out.csv")]) == 0
     printed = capsys.readouterr()
     text = " ".join((printed.out + printed.err).split())
-    assert "a rough estimate: the labelled rows differ from the others" in text
+    assert "a rough estimate: the labelled rows seem to differ from the others" in text
     assert "--groups site" in text
     done = tmp_path / "done.csv"
     assert main(["label", str(path), "--target", "kind", "--groups", "site", "-o", str(done), "--json", "--quiet"]) == 0

@@ -28,7 +28,7 @@ def test_groups_by_name_are_no_feature_and_widen_the_range(visits):
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        ("kind", "groups='kind': is the target"),
+        ("kind", "groups='kind': names the target"),
         ("sit", "there is no column 'sit'"),
         ([1, 2], "has 2 values"),
         (5, "groups must name a column, or be a list with the value of each row; got int"),

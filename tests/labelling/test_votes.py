@@ -39,7 +39,7 @@ def test_columns_of_votes_are_evidence_and_not_features():
     left = frame["kind"].isna().to_numpy()
     assert (result.table["kind_label"] == kind)[left].mean() > 0.8
     assert "votes" in [name for name, _, _ in result.outcome.sources]
-    assert {use.name for use in result.job.columns if not use.left_out} == {"words"}
+    assert {use.name for use in result.job.columns if not use.skipped} == {"words"}
     llm, rule = result.outcome.voters
     assert llm.accuracy == pytest.approx((frame["llm"] == kind)[~left].mean())
     assert (rule.accuracy, rule.n_votes) == (1.0, 40)
@@ -70,7 +70,7 @@ def test_votes_without_labels_label_the_table_and_say_that_nothing_checks_it():
     ("votes", "message"),
     [
         (["lml"], "there is no column 'lml'; did you mean 'llm'"),
-        (["kind"], "is the target itself"),
+        (["kind"], "names the target"),
         (["llm", "llm"], "is named twice"),
         ("llm", r"must be a list; write \['llm'\]"),
         (5, "votes must be a list of columns, or a dict of voters and their labels; got int"),
@@ -171,7 +171,7 @@ def test_columns_of_a_common_beginning_are_one_voter_with_probabilities():
     frame, kind = mails()
     frame = with_probabilities(frame, kind)
     result = otprop.label(frame, "kind", votes=["llm_p_", "rule"], ignore=["llm"], **QUICK)
-    assert {use.name for use in result.job.columns if not use.left_out} == {"words"}
+    assert {use.name for use in result.job.columns if not use.skipped} == {"words"}
     voter = next(voter for voter in result.outcome.voters if voter.name == "llm_p")
     assert voter.n_votes == frame["llm_p_offer"].notna().sum()
     table = frame[["llm_p_offer", "llm_p_Invoice"]].set_axis(["offer", "invoice"], axis=1)

@@ -18,10 +18,10 @@ from otprop.report.row_map import map_rows, rows_to_draw
 
 USES = (
     SimpleNamespace(
-        name="lot", role="left out", left_out=True, why="identifier: a different value in every row", width=0
+        name="lot", role="skipped", skipped=True, why="identifier: a different value in every row", width=0
     ),
     SimpleNamespace(
-        name="weight", role="number", left_out=False, why="3 % missing, filled by the median and flagged", width=2
+        name="weight", role="number", skipped=False, why="3 % missing, filled by the median and flagged", width=2
     ),
 )
 

@@ -44,7 +44,7 @@ def test_rows_to_review_and_nearest_rows_have_their_pictures_in_the_page(tmp_pat
     assert "values]" not in html
 
 
-def test_pictures_that_cannot_be_shown_are_left_out(tmp_path: Path) -> None:
+def test_pictures_that_cannot_be_shown_are_skipped(tmp_path: Path) -> None:
     folder = tmp_path / "table"
     names = write_pictures(folder, 20)
     write_pictures(tmp_path, 1)

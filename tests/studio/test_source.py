@@ -82,7 +82,7 @@ def test_votes_mean_classes_however_they_are_written_and_may_name_new_ones(tmp_p
 
 @pytest.mark.parametrize(
     ("votes", "sentence"),
-    [(["kind"], "is the target itself"), (["bob"], "bob"), (["llm", "llm"], "is named twice")],
+    [(["kind"], "names the target"), (["bob"], "bob"), (["llm", "llm"], "is named twice")],
 )
 def test_votes_that_cannot_be_are_refused(tmp_path: Path, votes: list[str], sentence: str) -> None:
     source = Source(str(write_voted(tmp_path / "lots.csv")), Request("kind", votes=votes))
@@ -112,7 +112,7 @@ def test_annotators_of_label_studio_are_voters_in_the_studio(tmp_path: Path) -> 
 def test_votes_are_evidence_and_no_features_and_voters_are_judged_by_all_their_votes(tmp_path: Path) -> None:
     propagator = propagator_of(write_voted(tmp_path / "lots.csv"), votes=ASKED["votes"])
     classes = ["apple", "pear", "Quince"]
-    assert "llm" not in {use.name for use in propagator.base.features.columns if not use.left_out}
+    assert "llm" not in {use.name for use in propagator.base.features.columns if not use.skipped}
     job, _ = propagator.job(labels_of(propagator, classes, row37=1))
     assert list(job.votes.columns) == ["llm", "anna"]
     result = propagator.run(labels_of(propagator, classes, row37=1))
@@ -141,7 +141,7 @@ def test_groups_are_used_and_a_row_without_one_is_a_group_of_its_own(tmp_path: P
     assert job.groups is not None
     assert job.groups[0] == job.groups[3] != job.groups[4]
     assert np.sum(job.groups == job.groups[20]) == 1
-    assert "crate" not in {use.name for use in job.features.columns if not use.left_out}
+    assert "crate" not in {use.name for use in job.features.columns if not use.skipped}
     propagator.run(labels_of(propagator, ["apple", "pear"], row20=0))
 
 

@@ -36,7 +36,7 @@ def test_expression_is_used_where_there_is_no_representation(tmp_path, make):
 def test_only_the_representation_counts_unless_more_is_asked_for(tmp_path):
     path = write_h5ad(tmp_path / "cells.h5ad")
     job = otprop.label(path, "kind").job
-    assert [use.name for use in job.columns if not use.left_out] == ["X_pca"]
+    assert [use.name for use in job.columns if not use.skipped] == ["X_pca"]
     job = otprop.label(path, "kind", features=["n_genes", "X_pca"]).job
     assert [use.role for use in job.columns if use.name == "X_pca"] == ["embedding"]
 

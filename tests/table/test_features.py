@@ -16,7 +16,7 @@ from tests.table.frames import N, fitted, mixed, one, reasons
 pd = pytest.importorskip("pandas")
 
 
-def test_what_is_left_out_says_why():
+def test_what_is_skipped_says_why():
     found = reasons(fitted(mixed(), ignore=["age"], embedding="e_"))
     assert found["row"] == "identifier: row numbers"
     assert found["code"] == "identifier: a different value in every row"
@@ -191,7 +191,7 @@ def test_categories_that_the_fit_did_not_see_are_named():
     assert note == "categories that the model has not seen, which it ignores: 'size' (2 of 20 rows)"
 
 
-def test_a_use_says_whether_it_is_left_out_and_whether_for_being_an_identifier():
+def test_a_use_says_whether_it_is_skipped_and_whether_for_being_an_identifier():
     uses = {use.name: use for use in fitted(mixed()).columns}
-    assert {name for name, use in uses.items() if use.left_out} == {"row", "code", "same", "empty"}
+    assert {name for name, use in uses.items() if use.skipped} == {"row", "code", "same", "empty"}
     assert {name for name, use in uses.items() if use.is_identifier} == {"row", "code"}

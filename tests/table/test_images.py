@@ -76,7 +76,7 @@ def test_pictures_that_cannot_be_read_are_missing_and_named(photos):
     assert len(result.table) == 20
 
 
-def test_paths_without_files_are_left_out_with_the_reason(tmp_path):
+def test_paths_without_files_are_skipped_with_the_reason(tmp_path):
     frame = pd.DataFrame({"photo": [f"{n}.png" for n in range(9)], "kind": ["a", "b", "a", "b", *[None] * 5]})
     frame.to_csv(tmp_path / "t.csv", index=False)
     with pytest.raises(NoFeaturesError, match=r"paths of pictures that are not there: '0.png'") as caught:
@@ -92,7 +92,7 @@ def test_names_of_icons_without_files_stay_categories(tmp_path):
     assert [use.role for use in result.job.columns] == ["category"]
 
 
-def test_without_pillow_the_column_is_left_out_and_says_what_to_install(photos, monkeypatch):
+def test_without_pillow_the_column_is_skipped_and_says_what_to_install(photos, monkeypatch):
     monkeypatch.setattr(images, "has_pillow", lambda: False)
     with pytest.raises(NoFeaturesError, match=r"pip install '\.\[images\]'"):
         otprop.label(photos, "kind")

@@ -18,12 +18,12 @@ pd = pytest.importorskip("pandas")
 def test_each_column_gets_the_role_of_its_values():
     found = roles(fitted(mixed(), embedding="e_"))
     assert found == {
-        "row": "left out",
-        "code": "left out",
+        "row": "skipped",
+        "code": "skipped",
         "age": "number",
         "income": "number",
-        "same": "left out",
-        "empty": "left out",
+        "same": "skipped",
+        "empty": "skipped",
         "member": "boolean",
         "colour": "category",
         "city": "text",
@@ -44,10 +44,10 @@ def test_each_column_gets_the_role_of_its_values():
         [None, *(f"{number:04d}" for number in range(20))],
     ],
 )
-def test_identifiers_are_left_out_unless_they_are_asked_for(values):
+def test_identifiers_are_skipped_unless_they_are_asked_for(values):
     frame = pd.DataFrame({"it": values, "x": np.linspace(0, 1, len(values)) ** 2})
     assert reasons(fitted(frame))["it"].startswith("identifier")
-    assert roles(fitted(frame, only=["it", "x"]))["it"] != "left out"
+    assert roles(fitted(frame, only=["it", "x"]))["it"] != "skipped"
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_identifiers_are_left_out_unless_they_are_asked_for(values):
 )
 def test_measurements_dates_and_prose_are_no_identifiers(values):
     features, _ = one(values)
-    assert roles(features)["it"] != "left out"
+    assert roles(features)["it"] != "skipped"
 
 
 def test_cells_of_python_objects_are_read_by_what_they_are():
@@ -82,7 +82,7 @@ def test_cells_of_python_objects_are_read_by_what_they_are():
     )
     features = fitted(frame)
     assert list(roles(features).values()) == [
-        *("boolean", "number", "date", "category", "left out", "category", "number")
+        *("boolean", "number", "date", "category", "skipped", "category", "number")
     ]
     assert np.isfinite(features.transform(frame)).all()
 
@@ -114,7 +114,7 @@ def leaking(n: int = 200, n_given: int = 20):
     return frame, given
 
 
-def test_columns_that_are_filled_only_where_the_target_is_are_left_out_and_named():
+def test_columns_that_are_filled_only_where_the_target_is_are_skipped_and_named():
     frame, given = leaking()
     features = Features(list(frame.columns)).fit(frame, given)
     filled, differ = "filled only where the target is", "other values in the labelled rows than elsewhere"
@@ -131,7 +131,7 @@ def test_columns_that_are_filled_only_where_the_target_is_are_left_out_and_named
 def test_such_columns_are_used_where_they_are_asked_for():
     frame, given = leaking()
     features = Features(list(frame.columns), only=["age", "reviewer"]).fit(frame, given)
-    assert roles(features)["reviewer"] != "left out"
+    assert roles(features)["reviewer"] != "skipped"
 
 
 def test_text_whose_order_of_day_and_month_is_open_is_no_date():

@@ -73,7 +73,7 @@ def test_many_columns_of_numbers_are_encoded_as_each_alone():
     whole = features.transform(frame)
     start = 0
     for use in features.columns:
-        if use.left_out:
+        if use.skipped:
             continue
         alone = NumberEncoder()
         alone.fit(frame[use.name])

@@ -39,7 +39,7 @@ def table(tmp_path, vectors):
 
 def test_a_npy_file_holds_the_vectors_of_a_table(table, tmp_path):
     result = otprop.label(table, "kind", vectors=tmp_path / "X.npy")
-    assert [(use.name, use.role) for use in result.job.columns if not use.left_out] == [("X", "embedding")]
+    assert [(use.name, use.role) for use in result.job.columns if not use.skipped] == [("X", "embedding")]
     assert result.table["kind_label"].tolist() == TRUTH
     assert "X" not in result.table
     assert result.call == "otprop.label('t.csv', 'kind', vectors='X.npy')"

@@ -128,7 +128,7 @@ def test_sub_folders_that_differ_in_case_are_pointed_out(tmp_path):
     assert any("differ only in case" in note for note in result.notes)
 
 
-def test_damaged_pictures_are_left_out_and_named(photos):
+def test_damaged_pictures_are_skipped_and_named(photos):
     (photos / "07.png").write_text("no picture")
     table = open_table(photos, labels={"00.png": "a"})
     assert "07.png" not in table.cells("path")
@@ -219,7 +219,7 @@ def test_a_link_that_leads_to_itself_leaves_the_other_pictures(photos):
     assert "loop.png cannot be read" in table.notes[0]
 
 
-def test_names_that_a_cell_cannot_hold_are_left_out_and_counted(photos):
+def test_names_that_a_cell_cannot_hold_are_skipped_and_counted(photos):
     (photos / "00.png").rename(photos / " 00.png")
     (photos / "01.png").rename(os.fsdecode(os.fsencode(photos) + b"/\xff.png"))
     table = open_table(photos)
@@ -258,7 +258,7 @@ def notes(tmp_path):
 def test_a_folder_of_texts_is_labelled_by_sub_folders(notes):
     result = otprop.label(notes)
     assert list(result.table.columns[:4]) == ["path", "text", "label", "label_label"]
-    assert [use.name for use in result.job.columns if not use.left_out] == ["text"]
+    assert [use.name for use in result.job.columns if not use.skipped] == ["text"]
     expected = [list(WORDS)[int(path[-6:-4]) % 2] for path in result.table["path"]]
     assert result.table["label_label"].tolist() == expected
 

@@ -210,7 +210,11 @@ def _parse(given: list[str]) -> argparse.Namespace:
     parser, commands = build_parser(name)
     if name in commands:
         commands[name].refuse_unknown(given[1:])
-    elif name and not name.startswith("-"):
+    elif not name:
+        parser.error(f"a command is missing; there are {', '.join(commands)}. See otprop --help.")
+    elif name.startswith("-"):
+        parser.refuse_unknown([name])
+    else:
         parser.error(f"there is no command {name!r}{near(name, list(commands))}")
     options, more = parser.parse_known_args(given)
     if more:

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from otprop.propagation.error import ErrorEstimate
 
 MAX_CLASSES = 12  # lines of the table; the rest are summed up
-MAX_LEFT_OUT = 6
+MAX_SKIPPED = 6
 MAX_ISSUES = 20
 MAX_WEAK_CLASSES = 2  # named of a voter
 
@@ -179,7 +179,7 @@ class Messages:
             self._line(f"written: {output}")
 
     def _columns(self, job: Job) -> None:
-        used = [use for use in job.columns if not use.left_out]
+        used = [use for use in job.columns if not use.skipped]
         roles: dict[str, int] = {}
         for use in used:
             roles[use.role] = roles.get(use.role, 0) + 1
@@ -188,11 +188,11 @@ class Messages:
         self._line(f"{counted(len(used), 'column')} used ({kinds}), {counted(width, 'feature')}.")
         reasons: dict[str, list[str]] = {}
         for use in job.columns:
-            if use.left_out:
+            if use.skipped:
                 reasons.setdefault(use.why, []).append(use.name)
         for why, names in reasons.items():
-            more = f" and {len(names) - MAX_LEFT_OUT} more" if len(names) > MAX_LEFT_OUT else ""
-            self._line(f"skipped: {', '.join(names[:MAX_LEFT_OUT])}{more} ({why})")
+            more = f" and {len(names) - MAX_SKIPPED} more" if len(names) > MAX_SKIPPED else ""
+            self._line(f"skipped: {', '.join(names[:MAX_SKIPPED])}{more} ({why})")
 
     def _line(self, text: str) -> None:
         self._console.print(Text(printable(text)))
@@ -277,7 +277,7 @@ def _expectation(outcome: Outcome, expected: float) -> str:
     if outcome.seems_sorted:
         why = f"a rough estimate: the rows seem to be sorted by {outcome.target!r}"
     elif outcome.shifted:
-        why = "a rough estimate: the labelled rows differ from the others"
+        why = "a rough estimate: the labelled rows seem to differ from the others"
     return _expected_error(text, outcome.n_held_out, outcome.error, why)
 
 

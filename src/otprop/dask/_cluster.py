@@ -14,7 +14,7 @@ from typing import Any
 
 import otprop
 from otprop._errors import OtpropError
-from otprop._validation import ParameterError
+from otprop._validation import InputError, ParameterError
 from otprop.dask import require_dask
 from otprop.files import TableError
 
@@ -43,11 +43,11 @@ def check_client(client: Any) -> Any:
     from distributed import Client
 
     if not isinstance(client, Client):
-        raise TypeError(f"client must be a dask.distributed.Client or None; got {type(client).__name__}.")
+        raise InputError(f"client must be a dask.distributed.Client or None; got {type(client).__name__}.")
     if client.status != "running":
         raise ParameterError("client", f"is {client.status}: give a running one, or None to start one.")
     if client.asynchronous:
-        raise ValueError("client is asynchronous: give one that was made with asynchronous=False.")
+        raise InputError("client is asynchronous: give one that was made with asynchronous=False.")
     check_workers(client)
     return client
 

@@ -18,7 +18,7 @@ from sklearn.utils.validation import check_is_fitted
 from otprop._errors import warn
 from otprop._labels import UNLABELED, class_list, class_numbers, encode_labels, find_unlabeled
 from otprop._otp import OTP
-from otprop._validation import ParameterError, check_count, did_you_mean, forget_fit
+from otprop._validation import InputError, ParameterError, check_count, did_you_mean, forget_fit
 from otprop.dask._cluster import (
     SHORT_OF_MEMORY,
     check_client,
@@ -173,7 +173,7 @@ class DaskOTP(ClassifierMixin, BaseEstimator):
             ]
             sample = client.compute(merge_as_tree(found, partial(delayed(merge_samples), choice=choice)))
             if client.submit(getattr, sample, "n_labeled", pure=False).result() == 0:
-                raise ValueError(
+                raise InputError(
                     f"y has no labelled row: all {parts.n_rows} entries are the marker for unlabelled. "
                     "Give at least one row a label."
                 )
@@ -345,8 +345,8 @@ def estimator_of(estimator: Any, old_parameters: dict[str, Any]) -> Any:
             raise TypeError(f"unexpected argument {name!r}{near or '.'}")
     names = ", ".join(f"{name}=..." for name in old_parameters)
     if estimator is not None:
-        raise TypeError(f"parameters of the estimator belong to it: DaskOTP(OTP({names})).")
-    message = f"pass the estimator itself: DaskOTP(OTP({names})); its parameters go from here with version 0.4."
+        raise InputError(f"parameters of the estimator belong to it: DaskOTP(OTP({names})).")
+    message = f"pass the estimator itself: DaskOTP(OTP({names})); version 0.4 will not accept its parameters here."
     warnings.warn(message, FutureWarning, stacklevel=3)
     return OTP(**old_parameters)
 

@@ -126,6 +126,8 @@ def find_files(pattern: str, format: str | None = None) -> tuple[list[tuple[str,
                 "name their folder itself, or a table with a column of their paths",
                 file=pattern,
             )
+        if not entries and not os.path.isdir(pattern):
+            raise TableError(f"no file matches {pattern}", "check the pattern and the folder", file=pattern)
         endings = ", ".join(f".{name}" for name in FORMATS)
         there = f"; there are {listed(others)}" if others else ""
         raise TableError(

@@ -18,6 +18,7 @@ import scipy.sparse as sp
 
 from otprop._labels import Labels, take_rows
 from otprop._otp import OTP
+from otprop._validation import InputError
 from otprop.dask._cluster import keep_freed_memory
 from otprop.geometry.parallel import row_blocks
 from otprop.labelling.outcome import RowLabels
@@ -213,7 +214,7 @@ class LandmarkModel:
             start, stop = np.searchsorted(self.numbers, [first_row, first_row + n_rows])
             places = self.numbers[start:stop] - first_row
             if ((fitted.round_[start:stop] == 0) != given[places]).any():
-                raise ValueError("rows that the fit saw have changed since: others are labelled now. Fit again.")
+                raise InputError("rows that the fit saw have changed since: others are labelled now. Fit again.")
             distributions[places] = fitted.label_distributions_[start:stop]
             row_certainty[places] = fitted.certainty_[start:stop]
             confidence[places] = fitted.confidence_[start:stop]

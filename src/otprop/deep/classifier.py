@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from otprop._labels import encode_given_labels, row_weights
 from otprop._optional import nn, torch
-from otprop._validation import ParameterError, check_count, check_n_jobs, check_number, forget_fit
+from otprop._validation import InputError, ParameterError, check_count, check_n_jobs, check_number, forget_fit
 from otprop.deep.networks import (
     CHANNELS_FIRST,
     SMALLEST_IMAGE,
@@ -143,7 +143,7 @@ class NetworkEstimator(ClassifierMixin, BaseEstimator):
         flat = self.image_shape is not None and row == (math.prod(trained),)
         if not row or row == trained or flat or len(row) == len(trained) == 1:
             return
-        raise ValueError(f"X has rows of shape {row}, but the network was trained on {trained}.")
+        raise InputError(f"X has rows of shape {row}, but the network was trained on {trained}.")
 
     def _make_network(self, rows: Any, n_classes: int, seed: int) -> Any:
         """A new network, checked; call it inside `_seeded`."""
@@ -204,7 +204,7 @@ def _refuse_different_sizes(X: Any) -> None:
     shapes = [np.shape(row) if not hasattr(row, "shape") else tuple(row.shape) for row in X]
     other = next((number for number, shape in enumerate(shapes) if shape != shapes[0]), None)
     if other is not None:
-        raise ValueError(
+        raise InputError(
             f"X holds rows of different sizes: row 0 has shape {shapes[0]} and row {other} {shapes[other]}. Bring all "
             "images to one size first."
         )
@@ -353,9 +353,9 @@ class NetworkClassifier(NetworkEstimator):
         self.check_parameters()
         rows, labels = self._read_rows(X, reset=True), encode_given_labels(y)
         if len(labels.codes) != len(rows):
-            raise ValueError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry per row.")
+            raise InputError(f"X has {len(rows)} rows and y {len(labels.codes)} labels: give y one entry per row.")
         if len(labels.unlabeled):
-            raise ValueError(
+            raise InputError(
                 f"y has {len(labels.unlabeled)} unlabelled rows ({labels.marker!r}); NetworkClassifier takes labelled "
                 "rows only: remove them, or use PseudoLabelTrainer."
             )

@@ -15,7 +15,7 @@ from otprop._labels import UNLABELED, Labels, class_balanced_weights, class_list
 from otprop._otp import OTP
 from otprop._paper_otp import PaperOTP
 from otprop._progress import ProgressCallback
-from otprop._validation import ParameterError, check_count, check_number, forget_fit
+from otprop._validation import InputError, ParameterError, check_count, check_number, forget_fit
 from otprop.deep.checkpoint import CheckpointFolder, NetworkRound
 from otprop.deep.classifier import PASSES, NetworkEstimator, NetworkFactory, seed_of
 from otprop.deep.fingerprint import fingerprint
@@ -347,14 +347,14 @@ class PseudoLabelTrainer(NetworkEstimator):
     def _read_labels(self, y: Any, n_rows: int) -> Labels:
         labels = encode_labels(y, self.unlabeled)
         if len(labels.codes) != n_rows:
-            raise ValueError(
+            raise InputError(
                 f"X has {n_rows} rows and y {len(labels.codes)} entries: give y one entry per row, with a marker such "
                 "as -1 or None where a row is unlabelled."
             )
         if self.classes is not None:
             _check_classes(np.asarray(self.classes), labels.classes)
         if len(labels.classes) < 2:
-            raise ValueError(
+            raise InputError(
                 f"y has one class, {class_list(labels.classes)[0]!r}: no labelled row of another. Label at least one "
                 "row of each class."
             )
@@ -424,7 +424,7 @@ def _check_classes(named: np.ndarray, found: np.ndarray) -> None:
     missing = np.flatnonzero(class_numbers(class_list(named), found) == UNLABELED)
     if len(missing):
         label = class_list(named)[missing[0]]
-        raise ValueError(f"no labelled row of the class {label!r} in y: label at least one of its rows.")
+        raise InputError(f"no labelled row of the class {label!r} in y: label at least one of its rows.")
     extra = np.flatnonzero(class_numbers(class_list(found), named) == UNLABELED)
     if len(extra):
         raise ParameterError("classes", f"lacks {class_list(found)[extra[0]]!r}, which y has.")

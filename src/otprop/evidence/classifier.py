@@ -14,6 +14,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from otprop._saving import saved_as
+from otprop._validation import InputError
 from otprop.evidence.base import SourceOutput, log_floored
 from otprop.evidence.held_out import N_FOLDS, HeldOut
 from otprop.evidence.scaling import ColumnScaler, ScaledRows
@@ -90,17 +91,17 @@ class ClassifierSource:
         known = {label: code for code, label in enumerate(self._classes.tolist())}
         unknown = [label for label in theirs if label not in known]
         if unknown:
-            raise ValueError(
+            raise InputError(
                 f"{self.name}, a classifier in evidence, knows the class {unknown[0]!r}, which y does not have; "
                 f"the classes of y are {self._classes.tolist()}."
             )
         if found.shape != (X.shape[0], len(theirs)):
-            raise ValueError(
+            raise InputError(
                 f"{self.name}, a classifier in evidence, gave probabilities of shape {found.shape} for {X.shape[0]} "
                 f"rows and its {len(theirs)} classes; expected one row per row of X and one column per class."
             )
         if not (np.isfinite(found).all() and (found >= 0).all() and np.allclose(found.sum(axis=1), 1.0, atol=1e-3)):
-            raise ValueError(
+            raise InputError(
                 f"{self.name}, a classifier in evidence, gave values that are not probabilities: predict_proba must "
                 f"be finite, 0 or more, and sum to 1 in every row; got values from {found.min()} to {found.max()}."
             )
@@ -112,7 +113,7 @@ class ClassifierSource:
         try:
             yield
         except Exception as error:
-            raise ValueError(f"{self.name}, a classifier in evidence, failed: {error}") from error
+            raise InputError(f"{self.name}, a classifier in evidence, failed: {error}") from error
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name not in ("_X", "_metadata")}

@@ -88,7 +88,7 @@ class JsonTable(ArrowTable):
         if not isinstance(record, dict):
             found = f"line {self._line(at)} has {text[at - start :][:20]!r} where an object is expected"
             advice = 'write it as a list of objects, [{{"a": 1}}, {{"a": 2}}], or one object per line'
-            raise file_error(self.origin, f"is JSON, but no table: {found}", advice)
+            raise file_error(self.origin, f"is JSON, but not a table: {found}", advice)
         return record, start + stop
 
     def _skip(self, at: int) -> int:

@@ -16,7 +16,7 @@ import numpy as np
 import scipy.sparse as sp
 
 from otprop._saving import saved_as
-from otprop._validation import check_count
+from otprop._validation import InputError, check_count
 from otprop.geometry.approximate_search import (
     SAMPLE_SIZE,
     CellSearch,
@@ -88,7 +88,7 @@ class NeighborIndex:
         if not (isinstance(metric, str) and metric == "inner"):
             check_cost(metric)
         if isinstance(metric, str) and metric == "precomputed":
-            raise ValueError("metric='precomputed' has no rows to search: use a metric of rows.")
+            raise InputError("metric='precomputed' has no rows to search: use a metric of rows.")
         name = metric if isinstance(metric, str) else ""
         X = as_float_rows(X)
         self.n_rows, self.n_features = X.shape
@@ -149,7 +149,7 @@ class NeighborIndex:
         check_count("k", k)
         new = as_float_rows(X_new)
         if new.shape[1] != self.n_features:
-            raise ValueError(f"X has {new.shape[1]} features, but the table to search has {self.n_features}.")
+            raise InputError(f"X has {new.shape[1]} features, but the table to search has {self.n_features}.")
         if sp.issparse(self._exact.rows):
             new = sp.csr_array(new)
         elif sp.issparse(new):

@@ -11,7 +11,7 @@ from sklearn import config_context
 from sklearn.utils.extmath import row_norms, safe_sparse_dot
 
 from otprop._saving import saved_as
-from otprop._validation import did_you_mean
+from otprop._validation import InputError, ParameterError, did_you_mean
 from otprop.geometry.scaling import max_abs, multiply_clipped, narrow_indices, power_of_two
 
 Columns = Callable[[np.ndarray], np.ndarray]
@@ -140,7 +140,7 @@ class MetricCost:
                     "a number."
                 ) from error
             if not (np.isfinite(costs).all() and (costs >= 0).all()):
-                raise ValueError(
+                raise InputError(
                     f"{self.name}={self.metric!r} gave a negative, infinite or NaN value for some pair of rows; "
                     "values must be finite and not negative. Choose another metric, or rescale X."
                 )
@@ -184,11 +184,11 @@ def make_pairwise_cost(X: Any, cost: str | Metric, name: str = "cost") -> Pairwi
     if isinstance(cost, str) and cost == "precomputed":
         return MatrixCost(X)
     if sp.issparse(X) and cost not in SPARSE_METRICS:
-        raise ValueError(
+        raise InputError(
             f"cost={cost!r} does not take sparse rows. Use one of {', '.join(SPARSE_METRICS)}, or X.toarray()."
         )
     if cost == "haversine" and X.shape[1] != 2:
-        raise ValueError(f"cost='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}.")
+        raise InputError(f"cost='haversine' takes two columns, latitude and longitude in radians; X has {X.shape[1]}.")
     if isinstance(cost, str) and cost in ("sqeuclidean", "euclidean", "l2"):
         return EuclideanCost(X, squared=cost == "sqeuclidean")
     return MetricCost(X, cost, name)
@@ -200,18 +200,16 @@ def check_cost(cost: Any, choices: tuple[str, ...] = ("precomputed",)) -> None:
         return
     also = ", ".join(map(repr, choices))
     if not isinstance(cost, str):
-        raise TypeError(f"cost must be {also}, the name of a metric or a callable; got {cost!r}.")
+        raise ParameterError("cost", f"must be {also}, the name of a metric or a callable; got {cost!r}.")
     near = did_you_mean(cost, (*choices, *METRICS))
-    raise ValueError(
-        f"cost={cost!r} is not a known metric{near or '.'} "
-        f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
-    )
+    accepted = f"Accepted: {also}, a callable, or one of {', '.join(METRICS)}."
+    raise ParameterError("cost", f"={cost!r} is not a known metric{near or '.'} {accepted}")
 
 
 def check_cost_matrix(matrix: np.ndarray, n_columns: int) -> None:
     """Raise an error unless `matrix` holds valid costs in `n_columns` columns, one for each training row."""
     if matrix.shape[1] != n_columns:
-        raise ValueError(
+        raise InputError(
             "X must be a square matrix of costs with cost='precomputed', one row and one column per training row: "
             f"got shape {matrix.shape}, expected {n_columns} columns."
         )
@@ -231,4 +229,4 @@ def check_values(matrix: Any, what: str) -> None:
         row, column = np.argwhere(wrong)[0]
         value = matrix[row, column]
     kind = f"the negative {what} {value}" if value < 0 else f"{value}"
-    raise ValueError(f"X holds {kind} in row {row}, column {column}; every {what} must be a finite number, 0 or more.")
+    raise InputError(f"X holds {kind} in row {row}, column {column}; every {what} must be a finite number, 0 or more.")

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MIN_IMPORTANCE = 0.15  # of a column for telling labelled from unlabelled rows, to be named
 MAX_NAMED = 3  # columns
-GROUP_ROLES = ("category", "boolean", "text", "number", "left out")  # of columns that may name groups
+GROUP_ROLES = ("category", "boolean", "text", "number", "skipped")  # of columns that may name groups
 MAX_COVERED = 0.6  # of the values that random labels would cover: with fewer, the column may be that of groups
 MIN_VALUES = 3  # of a column of groups
 MIN_ROWS_PER_VALUE = 2.0
@@ -47,7 +47,20 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
     elif job.groups is None and shift is not None and shift.explained and fitted.novel_share_ == 0:
         notes += _note_on_shares(job)
     notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
+    if abstained := _note_on_abstaining(job):
+        return [*notes, *abstained]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
+
+
+def _note_on_abstaining(job: Job) -> list[str]:
+    """A note if no row is certain enough to be labelled."""
+    below, left = job.request.abstain_below, ~job.target.given
+    highest = float(job.estimator.confidence_[left].max(initial=0.0)) if below is not None else 1.0
+    if below is None or not left.any() or highest >= below:
+        return []
+    shown = np.floor(highest * 1e4) / 1e4  # not rounded up to the limit
+    text = f"no row reaches a confidence of {below:g}: the highest is {shown:g}, so none was labelled. Choose a lower "
+    return [Hint(text, "abstain_below")]
 
 
 def note_of_warning(warning: Warning | str) -> str:
@@ -71,8 +84,8 @@ def _note_on_shift(job: Job, shift: Shift) -> list[str]:
     rows = _consecutive_rows(np.flatnonzero(given), job.table.n_rows)
     why = f" ({rows})" if rows else ""
     text = (
-        f"the labelled rows differ from the others{where}{why}, so the expected error is a rough estimate with a "
-        f"wide range. Label about {RANDOM_LABELS} random rows to improve it"
+        f"the labelled rows seem to differ from the others{where}{why}, so the expected error is a rough estimate with "
+        f"a wide range. Label about {RANDOM_LABELS} random rows to improve it"
     )
     group = None if rows else group_column(job.table, job.columns, given, job.request.target)
     if group is None:
@@ -89,9 +102,9 @@ def _note_on_shares(job: Job) -> list[str]:
     labelled = np.bincount(codes, minlength=len(shares)) / len(codes)
     most = int(np.abs(labelled - shares).argmax())
     text = (
-        f"the labelled rows differ from the others as if the classes had other shares: {job.target.classes[most]!r} "
-        f"has {labelled[most]:.0%} of the labels and about {shares[most]:.0%} of the rows. The expected error relies "
-        f"on these inferred shares. If you know the shares, name them with "
+        "the labelled rows seem to differ from the others as if the classes had other shares: "
+        f"{job.target.classes[most]!r} has {labelled[most]:.0%} of the labels and about {shares[most]:.0%} of the "
+        "rows. The expected error relies on these inferred shares. If you know the shares, name them with "
     )
     return [Hint(text, "class_prior")]
 

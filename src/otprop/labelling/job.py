@@ -33,7 +33,7 @@ from otprop.labelling.votes import VoteCells, classes_by_votes, hard_votes, note
 from otprop.propagation.geometry import Geometry
 from otprop.table.columns import shown
 from otprop.table.errors import Hint, NoFeaturesError, RequestError, unknown_name
-from otprop.table.features import IGNORED, LEFT_OUT, ColumnUse, Features
+from otprop.table.features import IGNORED, SKIPPED, ColumnUse, Features
 from otprop.table.images import with_folder
 from otprop.table.opening import refuse_unlabelled
 from otprop.table.picture_vectors import picture_progress
@@ -152,7 +152,7 @@ class Job:
     @property
     def columns(self) -> list[ColumnUse]:
         """What was done to each column, in the order of the table, once the features are fitted."""
-        made = [ColumnUse(name, LEFT_OUT, MADE_BY_PREVIOUS_RUN, 0) for name in self.previous]
+        made = [ColumnUse(name, SKIPPED, MADE_BY_PREVIOUS_RUN, 0) for name in self.previous]
         place = {name: number for number, name in enumerate(self.table.names)}
         prefix = self.features.prefix or ""
         first = next((place[name] for name in self.table.names if prefix and name.startswith(prefix)), 0)
@@ -397,7 +397,7 @@ def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
 def group_values(groups: str | Sequence[Any], table: Table, target: str, given: np.ndarray) -> np.ndarray:
     """The group of each row as text."""
     if isinstance(groups, str) and groups == target:
-        raise RequestError("groups", "is the target; name the column that says which rows belong together.", groups)
+        raise RequestError("groups", "names the target; name the column that says which rows belong together.", groups)
     values, where = _row_values("groups", groups, table)
     missing = [row for row in np.flatnonzero(given) if is_missing(values[row])]
     if missing:

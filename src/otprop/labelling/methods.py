@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
@@ -57,7 +57,7 @@ def make_estimator(request: Request, classes: Sequence[str]) -> Any:
             hint = Hint("has no meaning with ", "method", method, "; it belongs to the method otp.")
             raise RequestError(name, hint)
     wanted = {name: value for name, value in {**of_all, **of_otp}.items() if value is not None and name in known}
-    estimator.set_params(**wanted, **_checked_settings(request.settings, method, known))
+    estimator.set_params(**wanted, **_checked_settings(request.settings, method, known, wanted))
     if isinstance(estimator, OTP) and isinstance(estimator.metric, str) and estimator.metric not in (*METRICS, "inner"):
         sentence = unknown_name("metric", estimator.metric, [*METRICS, "inner"])
         raise RequestError("metric", sentence, estimator.metric)
@@ -66,13 +66,18 @@ def make_estimator(request: Request, classes: Sequence[str]) -> Any:
     return estimator
 
 
-def _checked_settings(settings: Mapping[str, Any], method: str, known: Iterable[str]) -> dict[str, Any]:
+def _checked_settings(
+    settings: Mapping[str, Any], method: str, known: Iterable[str], elsewhere: Collection[str]
+) -> dict[str, Any]:
+    """The settings, if they are parameters of the estimator; those in `elsewhere` are set by arguments of their own."""
     if not isinstance(settings, Mapping):
         raise RequestError("settings", "must be a mapping of parameters, such as {'n_neighbors': 15}.", settings)
     for name, value in settings.items():
         if name in _SET_HERE or name not in known:
-            names = [name for name in known if name not in _SET_HERE]
+            names = [name for name in known if name not in _SET_HERE and name not in elsewhere]
             raise RequestError("settings", unknown_name("parameter", name, names, of=method), f"{name}=...")
+        if name in elsewhere:
+            raise RequestError("settings", Hint("give it with ", name, after="."), f"{name}={value!r}")
         if name in ("class_prior", "objective"):
             what = "the shares" if name == "class_prior" else "it"
             hint = Hint(f"give {what} by the names of the classes, with ", name, after=".")

@@ -77,7 +77,7 @@ def _check_names(names: Sequence[str], target: str) -> None:
         if not isinstance(name, str):
             raise RequestError("votes", f"must be names of columns; got {type(name).__name__} among them.")
         if name == target:
-            raise RequestError("votes", "is the target itself; name other columns.", name)
+            raise RequestError("votes", "names the target; name other columns.", name)
     if len(set(names)) < len(names):
         twice = next(name for name in names if list(names).count(name) > 1)
         raise RequestError("votes", "is named twice.", twice)

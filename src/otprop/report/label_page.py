@@ -106,7 +106,7 @@ def _columns_to_show(job: Job, pictures: RowPictures) -> list[str]:
     hidden = {job.request.target, None if pictures.are_files else pictures.column}
     names = [name for name in job.table.names if name not in hidden and name in uses]
     identifiers = [name for name in names if uses[name].is_identifier]
-    used = [name for name in names if not uses[name].left_out]
+    used = [name for name in names if not uses[name].skipped]
     return list(dict.fromkeys([*identifiers, *used]))[:MAX_COLUMNS]
 
 

@@ -19,7 +19,7 @@ from otprop.table.numbers import EmbeddingEncoder, NumberEncoder, fit_numbers, t
 from otprop.table.text import LocalTextModel, TextEncoder, TextModelEncoder, open_text_model
 
 BLOCK_NUMBERS = 2**23  # how many cells of number columns are encoded at once
-LEFT_OUT = "left out"
+SKIPPED, SKIPPED_IN_0_2 = "skipped", "left out"
 IGNORED = "ignored on request"
 WITH_LABEL = "filled only where the target is"
 DIFFERS_WITH_LABEL = "other values in the labelled rows than elsewhere"
@@ -31,19 +31,19 @@ class ColumnUse:
     """What was done to a column."""
 
     name: str  # of an embedding in several columns, its prefix and a star
-    role: str  # "number", "category", "boolean", "date", "text", "image", "embedding" or "left out"
+    role: str  # "number", "category", "boolean", "date", "text", "image", "embedding" or "skipped"
     why: str
     width: int  # how many features it became
 
     @property
-    def left_out(self) -> bool:
+    def skipped(self) -> bool:
         """Whether nothing was made of it."""
-        return self.role == LEFT_OUT
+        return self.role in (SKIPPED, SKIPPED_IN_0_2)
 
     @property
     def is_identifier(self) -> bool:
         """Whether it was skipped because it only identifies the rows."""
-        return self.left_out and self.why.startswith(IDENTIFIER)
+        return self.skipped and self.why.startswith(IDENTIFIER)
 
 
 @saved_as("table.used_column")
@@ -137,7 +137,7 @@ class Features:
         self.check_frame(frame)
         if len(frame) == 0:
             raise ValueError("the table has no rows.")
-        uses: dict[str, ColumnUse] = {name: _left_out(name, why) for name, why in self._reasons().items()}
+        uses: dict[str, ColumnUse] = {name: _skipped(name, why) for name, why in self._reasons().items()}
         uses.pop(self.target or "", None)
         used: list[_Used] = []
         vector = [name for name in self._vector if not holds_arrays(frame[name])]
@@ -155,7 +155,7 @@ class Features:
             if isinstance(found, ImageEncoder) and self._image_model is not None:
                 found = ImageModelEncoder(self._image_model)
             if isinstance(found, str):
-                uses[name] = _left_out(name, found)
+                uses[name] = _skipped(name, found)
             else:
                 used.append(_Used([name], name, found, False))
         shares = self._fit_encoders(used, frame)
@@ -309,14 +309,14 @@ class Features:
         self.check_names(list(counts))
 
 
-def _left_out(name: str, why: str) -> ColumnUse:
-    return ColumnUse(name, LEFT_OUT, why, 0)
+def _skipped(name: str, why: str) -> ColumnUse:
+    return ColumnUse(name, SKIPPED, why, 0)
 
 
 def _use_of(used: _Used, missing: float) -> ColumnUse:
     encoder = used.encoder
     if encoder.width == 0:
-        return _left_out(used.title, "constant")
+        return _skipped(used.title, "constant")
     shown = f"{100 * missing:.0f} %" if missing >= 0.01 else "less than 1 %"
     why = encoder.describe() + (f"; {shown} missing, flagged" if encoder.flagged else "")
     return ColumnUse(used.title, encoder.role, why, encoder.width)

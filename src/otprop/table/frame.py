@@ -39,6 +39,7 @@ def table_of_frame(data: Any, origin: str = "the DataFrame", *, parse_text: bool
     if parse_text:
         table.parse_text()
     table.notes += notes
+    table.written_as = "csv"
     return cast(Table, table)
 
 

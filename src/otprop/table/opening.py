@@ -73,7 +73,7 @@ def open_table(
     if row_files(source, labels) is not None:
         table = read_row_folder(source, labels, target, progress, reading.get("encoding"))
     elif labels is not None:
-        what = "a folder without either" if Path(str(source)).is_dir() else "no folder"
+        what = "a folder without either" if Path(str(source)).is_dir() else "not a folder"
         raise RequestError("labels", f"are those of a folder of pictures or texts; {source} is {what}.")
     elif is_cells_file(source):
         table = read_cells(source, use_rep, graph)
@@ -125,7 +125,7 @@ def as_table(
 def _refuse_for_rows(use_rep: str | None, graph: str | None) -> None:
     for parameter, value in (("use_rep", use_rep), ("graph", graph)):
         if value is not None:
-            raise RequestError(parameter, "is for cells, in an .h5ad file or an AnnData object.", value)
+            raise RequestError(parameter, "can only be used with cells, in an .h5ad file or an AnnData object.", value)
 
 
 def _table_of_rows(data: Any) -> Table:
@@ -137,7 +137,7 @@ def _table_of_rows(data: Any) -> Table:
         data = pd.DataFrame(list(data))
     if not is_frame(data):
         what = type(data).__name__
-        why = f"must be a path, a DataFrame or a table of otprop.files; got {what}. Make a DataFrame of it."
+        why = f"must be a path, a DataFrame, a list of dictionaries or a table of otprop.files; got {what}."
         raise RequestError("data", why)
     return table_of_frame(data, parse_text=True)
 

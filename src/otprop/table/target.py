@@ -221,8 +221,8 @@ def _in_order(labels: dict[Any, str]) -> list[Any]:
 def _refuse_few(name: str, classes: list[str], counts: np.ndarray, n_rows: int) -> None:
     target = f"the target {name!r}"
     if not classes:
-        statement = f"{target} has no label in any of its {_rows(n_rows)}: label some of each class by hand first."
-        raise ColumnError(name, statement)
+        statement = f"{target} has no label in any of its {_rows(n_rows)}: label some rows of each class first;"
+        raise ColumnError(name, f"{statement} `otprop suggest` proposes rows.")
     if len(classes) == 1:
         one = f"{target} has one class only ({classes[0]!r}, {_rows(counts[0])})"
         raise ColumnError(name, f"{one}; label rows of at least one other class.")

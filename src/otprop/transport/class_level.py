@@ -21,7 +21,7 @@ from functools import partial
 import numpy as np
 
 from otprop._saving import saved_as
-from otprop._validation import check_count, check_number
+from otprop._validation import InputError, check_count, check_number
 from otprop.transport.class_solver import ClassDual, ClassSolver
 from otprop.transport.row_sums import LocalRows, RowSums, plan_sums, reach_sums
 
@@ -126,7 +126,7 @@ def solve_classes(
     n_rows = len(logits)
     masses = np.full(n_rows, 1.0 / max(n_rows, 1)) if row_masses is None else np.asarray(row_masses, dtype=np.float64)
     if masses.shape != (n_rows,) or not ((masses > 0) & (masses < np.inf)).all():
-        raise ValueError(f"row_masses must be positive and finite, one for each of the {n_rows} rows.")
+        raise InputError(f"row_masses must be positive and finite, one for each of the {n_rows} rows.")
     unit = float(masses.max(initial=0.0)) or 1.0
     rows = LocalRows(logits, masses / unit)
     transport = solve_rows(rows, class_masses, strength, tol=tol, max_iter=max_iter, start=start)
@@ -150,7 +150,7 @@ def solve_rows(
     if start is not None:
         start = np.asarray(start, dtype=np.float64)
         if start.shape != prior.shape or np.isnan(start).any():
-            raise ValueError(f"start must hold a potential for each of the {len(prior)} classes; got {start!r}.")
+            raise InputError(f"start must hold a potential for each of the {len(prior)} classes; got {start!r}.")
     used = prior > 0 if strength > 0 else np.ones(len(prior), dtype=bool)
     h = np.where(used, 0.0, -np.inf)
     mass, reach = rows.sum(partial(reach_sums, used=used))
@@ -197,7 +197,7 @@ def owed_masses(prior: np.ndarray, n_labeled: np.ndarray, n_left: float, floor: 
     prior = _check_masses("prior", prior)
     n_labeled = np.asarray(n_labeled, dtype=np.float64)
     if n_labeled.shape != prior.shape or not ((n_labeled >= 0) & (n_labeled < np.inf)).all():
-        raise ValueError(f"n_labeled must be finite and not negative, one number for each of the {len(prior)} classes.")
+        raise InputError(f"n_labeled must be finite and not negative, one number for each of the {len(prior)} classes.")
     owed = np.maximum(prior * (n_labeled.sum() + n_left) - n_labeled, floor * prior * n_left)
     return np.asarray(owed * (n_left / owed.sum())) if n_left > 0 else np.zeros(len(prior))
 
@@ -207,9 +207,9 @@ def _check_logits(logits: np.ndarray, n_classes: int) -> np.ndarray:
     if logits.dtype not in (np.float32, np.float64):
         logits = logits.astype(np.float64)
     if logits.ndim != 2 or logits.shape[1] != n_classes:
-        raise ValueError(f"logits has shape {logits.shape}, expected (n_rows, {n_classes}), a column for each class.")
+        raise InputError(f"logits has shape {logits.shape}, expected (n_rows, {n_classes}), a column for each class.")
     if not logits.max(initial=-np.inf) < np.inf:
-        raise ValueError("logits contains NaN or plus infinity; every entry must be finite or minus infinity.")
+        raise InputError("logits contains NaN or plus infinity; every entry must be finite or minus infinity.")
     return logits
 
 
@@ -217,6 +217,6 @@ def _check_masses(name: str, masses: np.ndarray) -> np.ndarray:
     """Validate class masses and scale them to sum to one."""
     masses = np.asarray(masses, dtype=np.float64)
     if masses.ndim != 1 or not ((masses >= 0) & (masses < np.inf)).all() or not masses.any():
-        raise ValueError(f"{name} must be finite and not negative, with a positive sum; got {masses!r}.")
+        raise InputError(f"{name} must be finite and not negative, with a positive sum; got {masses!r}.")
     masses = masses / masses.max()
     return np.asarray(masses / masses.sum())

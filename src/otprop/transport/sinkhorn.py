@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from otprop._validation import check_count, check_number
+from otprop._validation import InputError, check_count, check_number
 from otprop.geometry.cost import ArrayCost, Cost
 from otprop.transport.kernel import Kernel
 from otprop.transport.result import TransportResult
@@ -68,18 +68,18 @@ def sinkhorn(
     cost = np.asarray(cost, dtype=np.float64)
     a, b = (np.atleast_1d(np.asarray(weights, dtype=np.float64)) for weights in (a, b))
     if cost.shape != (len(a), len(b)) or cost.size == 0:
-        raise ValueError(
+        raise InputError(
             f"cost has shape {cost.shape}, expected (len(a), len(b)) = {(len(a), len(b))}, both 1 or more."
         )
     if not np.isfinite(cost).all():
-        raise ValueError("cost contains NaN or infinity; every entry must be finite.")
+        raise InputError("cost contains NaN or infinity; every entry must be finite.")
     for name, weights in (("a", a), ("b", b)):
         if not (np.isfinite(weights).all() and (weights > 0).all()):
-            raise ValueError(f"{name} must be positive and finite, got values from {weights.min()} to {weights.max()}.")
+            raise InputError(f"{name} must be positive and finite, got values from {weights.min()} to {weights.max()}.")
     if f is not None:
         f = np.asarray(f, dtype=np.float64)
         if f.shape != a.shape or not np.isfinite(f).all():
-            raise ValueError(f"f must hold {len(a)} finite potentials, one for each entry of a; got shape {f.shape}.")
+            raise InputError(f"f must hold {len(a)} finite potentials, one for each entry of a; got shape {f.shape}.")
     a, b = a / a.max(), b / b.max()  # their sums do not overflow
     blocked = ArrayCost(np.ascontiguousarray(cost.T))
     result = solve(blocked, a / a.sum(), b / b.sum(), float(epsilon), tol=tol, max_iter=max_iter, f=f)
