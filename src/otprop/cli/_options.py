@@ -18,7 +18,8 @@ if TYPE_CHECKING:
     from otprop.files import Table
     from otprop.labelling.job import Job, Request
 
-FILE_HELP = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst; - for standard input"
+FILE_KINDS = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst"
+FILE_HELP = f"{FILE_KINDS}; - for standard input"
 FILES_HELP = f"{FILE_HELP}; or a folder, or a quoted pattern"
 OUTPUT_HELP = "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE"
 INTERRUPTED = "interrupted. No file was written or changed."
@@ -151,7 +152,7 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
     """The table that the command names; a target that only the table itself names is set."""
     from otprop.table.opening import open_table, target_of
 
-    more = {"target": getattr(options, "target", None), "progress": progress, **door_options(options)}
+    more = {"target": getattr(options, "target", None), "progress": progress, **opening_options(options)}
     file = standard_input() if options.file == "-" else options.file
     table = open_table(file, **more, **reading_options(options))
     if "target" in options:
@@ -163,7 +164,7 @@ def read_input(options: argparse.Namespace, progress: ProgressCallback = no_prog
     return table
 
 
-def door_options(options: argparse.Namespace) -> dict[str, Any]:
+def opening_options(options: argparse.Namespace) -> dict[str, Any]:
     """The parameters of `open_table` that the command names."""
     names = ("labels", "use_rep", "graph", "vectors")
     return {name: value for name in names if (value := getattr(options, name, None)) is not None}

@@ -1,4 +1,4 @@
-"""`otprop label`: fill the column that is mostly empty."""
+"""`otprop label`: label the unlabelled rows of a table."""
 
 from __future__ import annotations
 

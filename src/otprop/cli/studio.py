@@ -12,10 +12,11 @@ from typing import TYPE_CHECKING, Any
 from otprop._errors import install_command
 from otprop.cli._command import UsageError, add_command, hint_text
 from otprop.cli._options import (
+    FILE_KINDS,
     add_reading_options,
     add_target_options,
-    door_options,
     make_request,
+    opening_options,
     reading_options,
     require_target,
 )
@@ -40,7 +41,7 @@ def add_parser(commands: Any) -> None:
     """Add this command to the others."""
     parser = add_command(commands, "studio", run_command, usage="studio FILE --target COLUMN [options]", text=_EXAMPLE)
     add = parser.add_argument
-    add("file", metavar="FILE", help="CSV, TSV, JSON, Excel, Parquet, Feather or NPZ, plain, .gz or .zst")
+    add("file", metavar="FILE", help=f"{FILE_KINDS}; or a folder of pictures or texts")
     add("--target", metavar="COLUMN", help="column with the labels; may be new")
     add("--port", type=int, metavar="N", help="port; default: 8756, or the next free one")
     add("--no-browser", action="store_true", help="print the address and do not open it")
@@ -113,5 +114,5 @@ def _source(options: argparse.Namespace) -> Source:
         raise UsageError(f"--port {options.port}: give a number from 1 to 65535, or 0 for any.")
     if options.sample is not None and options.sample < 3:
         raise UsageError(f"--sample {options.sample}: give the number of rows, at least 3.")
-    reading = {**reading_options(options), **door_options(options)}
+    reading = {**reading_options(options), **opening_options(options)}
     return Source(options.file, make_request(options), reading, options.sample)

@@ -48,7 +48,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
     require_target(options)
     paths = None if options.output is None else check_output_paths(options, options.corrections)
     from otprop._validation import check_number
-    from otprop.cli.console import Messages
+    from otprop.cli.console import Messages, or_none
     from otprop.labelling.next_rows import best_classes, needed_for, rows_to_fill_in, suggest_next
 
     if options.goal is not None:
@@ -73,7 +73,7 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
             {
                 "row": one.row + 1,
                 "reason": one.reason,
-                "uncertainty": one.uncertainty if one.uncertainty == one.uncertainty else None,
+                "uncertainty": or_none(one.uncertainty),
                 "classes": dict(best_classes(job, one.row)),
             }
             for one in found
