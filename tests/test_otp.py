@@ -450,3 +450,9 @@ def test_labels_of_one_class_tell_nothing_about_the_error():
     model = OTP().fit(X, ["a" if row < 20 else None for row in range(60)])
     assert set(model.transduction_) == {"a"}
     assert model.error_range_ == (0.0, 1.0)
+
+
+def test_one_class_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    with caplog.at_level("WARNING", logger="otprop"):
+        OTP().fit(np.arange(12.0).reshape(-1, 1), [0, 0, 0, *[-1] * 9])
+    assert "y has one class: every row gets it, and the expected error cannot be estimated." in caplog.messages

@@ -477,6 +477,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
             warn(f"{NOT_CONVERGED} Set a lower `diffusion`, such as 0.8.", ConvergenceWarning)
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
             logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
+        if len(self.classes_) == 1 and len(labels.unlabeled):
+            logger.warning("y has one class: every row gets it, and the expected error cannot be estimated.")
         self._set_results(fit, labels, codes)
         self.expected_cost_ = self._expected_cost()
 
