@@ -87,7 +87,7 @@ def tables(results: Results) -> str:
     """NMI and ARI of every method in every cell."""
     parts = [
         "## The two tables",
-        "Means over the splits, ten unless marked, scored on the unlabelled rows. Three lines a cell: parameters "
+        "Means over the splits, ten unless marked, scored on the unlabelled rows. Three lines per cell: parameters "
         "chosen by hidden labels (honest), by the true classes (oracle), and what the paper prints, under every method "
         "that answers to that column. The same on all rows, and accuracy, are in the Markdown files beside the CSV "
         "files.",
