@@ -803,7 +803,8 @@ def orders_tables() -> str:
 def loop_honesty() -> str:
     """Announced ranges along the walks."""
     return table(
-        ["tables", "steps", "range holds", "announced error", "real error", "goals with a number", "not contradicted", "of those tested"],
+        ["tables", "steps", "range holds", "announced error", "real error",
+         "goals with a number", "not contradicted", "of those tested"],
         [
             [row["tables"], row["announced_steps"], f"{float(row['range_holds']):.0%}", row["expected_error"],
              row["real_error"], f"{row['needed_known']} of {row['needed_cases']}", f"{float(row['needed_holds']):.0%}",
