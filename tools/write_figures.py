@@ -953,7 +953,7 @@ def studio_page() -> str:
         typed = f"{key['median_ms']}, {key['p95_ms']}, {key['max_ms']}" if key and row["renderer"] == "webgl" else ""
         rows.append([thousands(int(row["rows"])), row["renderer"], row["first_drawn_ms"],
                      f"{row['recoloured_median_ms']}, {row['recoloured_max_ms']}", typed])  # fmt: skip
-    head = ["rows", "map by", "drawn after, ms", "coloured anew, median and longest, ms"]
+    head = ["rows", "map by", "drawn after, ms", "recoloured, median and longest, ms"]
     return table([*head, "key until the next row, median, 95 % and longest of 60, ms"], rows)
 
 
