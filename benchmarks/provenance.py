@@ -85,7 +85,9 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     "pictures": Benchmark(("pictures.py",), ("pictures.csv",), ("mnist10k",), TABLE, ("scikit-image",)),
     "picture-scale": Benchmark(("picture_scale.py",), ("picture_scale.csv",), (), TABLE, one_thread=False),
     "cells": Benchmark(("cells.py",), ("cells.csv", "cells_types.csv"), (), TABLE, ("scanpy",)),
-    "neighbors": Benchmark(("neighbors.py",), ("neighbors.csv",), ("mnist70k", "covtype"), needs=NEIGHBOR_LIBRARIES),
+    "neighbors": Benchmark(
+        ("neighbors.py --most 600000",), ("neighbors.csv",), ("mnist70k", "covtype"), needs=NEIGHBOR_LIBRARIES
+    ),
     "few-labels": Benchmark(
         ("few_labels.py",), ("few_labels.csv",), ("mnist70k",),
         needs=("graphlearning",), peers="GraphLearning .*, its graph|LabelSpreading.*", one_thread=False,

@@ -558,6 +558,31 @@ def novel_found() -> str:
     return f"{parts[0]} on the development tables and {parts[1]} on the tables kept apart"
 
 
+# neighbors.csv: the search for neighbours beside libraries
+
+
+@figure
+def neighbor_libraries() -> str:
+    """Seconds of the processor and recall of the neighbour search, for the larger data."""
+    found: dict[tuple[str, str, str], dict[str, str]] = {}
+    for row in read_results("neighbors.csv"):
+        if int(row["rows"]) >= 20_000:
+            cell = f"{float(row['processor_seconds']):.1f} s, {float(row['recall']):.3f}"
+            found.setdefault((row["data"], row["rows"], row["features"]), {})[row["method"]] = cell
+    libraries = {"faiss": "FAISS, HNSW", "hnswlib": "hnswlib", "pynndescent": "pynndescent"}
+    lines = [
+        [
+            data,
+            thousands(int(rows)),
+            features,
+            by.get("as chosen") or by["cells"],
+            *(by.get(name, "") for name in libraries),
+        ]
+        for (data, rows, features), by in found.items()
+    ]
+    return table(["data", "rows", "features", "otprop", *libraries.values()], lines)
+
+
 # default.csv and paper/: the paper's experiment
 
 
