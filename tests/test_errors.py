@@ -13,6 +13,7 @@ import pytest
 
 import otprop
 from otprop.cli import main
+from tests.cli.conftest import lots  # noqa: F401
 
 INTERNAL = {"UnclosedQuoteError", "_InfeasibleError", "Refusal"}  # caught in the package
 
@@ -66,9 +67,17 @@ def test_the_command_ends_with_2_for_what_the_package_refuses(tmp_path: Path) ->
         ["label", str(tmp_path / "no.csv"), "--target", "kind"],
         ["label", str(path), "--target", "colour"],
         ["label", str(path), "--target", "kind"],  # one class
-        ["label", str(path), "--target", "kind", "--set", "cost=foo"],
         ["suggest", str(path), "--target", "kind", "-n", "0"],
         ["check", str(path), "--target", "kind", "--encoding", "x"],
         ["predict", str(tmp_path / "no.model"), str(path)],
     ):
         assert main(command) == 2
+
+
+def test_a_parameter_of_the_method_that_is_refused_ends_with_2(
+    lots: Path,  # noqa: F811
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    for setting, words in (("cost=foo", "--set cost='foo' is not a known metric"), ("n_jobs=1", "give it with --jobs")):
+        assert main(["label", str(lots), "--target", "kind", "--set", setting, "-o", "-"]) == 2
+        assert words in capsys.readouterr().err

@@ -16,6 +16,7 @@ import re
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from itertools import chain
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +47,7 @@ MORE_METHODS = {
 DEVELOPMENT_TABLES = {  # of benchmarks/active.py
     "iris", "penguins_raw", "titanic", "crx", "mushroom", "splice", "churn", "hr", "storms", "oj", "tweets",
 }  # fmt: skip
+PEER_FILES = ("tables.csv", "tables_peers.csv")  # the second has the methods that the first lacks, on the same draws
 TABLE_DRAWS = ("0", "1", "2")  # draws that all methods have of every table; otprop has more
 Row = dict[str, str]
 
@@ -143,16 +145,19 @@ def code(name: str) -> str:
 # tables.csv: otprop label on mixed tables
 
 
-def table_runs(name: str = "tables.csv") -> dict[int, list[dict[str, Row]]]:
-    """The runs of the first draws that all methods have, by number of labels; each run by method."""
+def table_runs(*files: str, methods: Iterable[str] = TABLE_METHODS) -> dict[int, list[dict[str, Row]]]:
+    """The runs of the first draws that all of some methods have, by number of labels; each run by method.
+
+    Of tables.csv, or of these files.
+    """
     runs: dict[tuple[str, ...], dict[str, Row]] = {}
-    for row in read_results(name):
+    for row in chain.from_iterable(map(read_results, files or ["tables.csv"])):
         if row["draw"] not in TABLE_DRAWS:
             continue
         runs.setdefault((row["labels"], row["table"], row["draw"], row["rows"]), {})[row["method"]] = row
     found: dict[int, list[dict[str, Row]]] = {}
     for (labels, *_), run in runs.items():
-        if set(TABLE_METHODS) <= set(run):
+        if set(methods) <= set(run):
             found.setdefault(int(labels), []).append(run)
     return dict(sorted(found.items()))
 
@@ -225,23 +230,11 @@ def mixed_tables_lost() -> str:
     return table(["table", "gain over the best of the others", "best of each draw"], lines)
 
 
-def peer_runs(methods: Iterable[str]) -> dict[int, list[dict[str, Row]]]:
-    """The runs that some methods have, of tables.csv and tables_peers.csv, by number of labels."""
-    runs: dict[tuple[str, str, str], dict[str, Row]] = {}
-    for row in [*read_results("tables_peers.csv"), *read_results("tables.csv")]:
-        runs.setdefault((row["labels"], row["table"], row["draw"]), {})[row["method"]] = row
-    found: dict[int, list[dict[str, Row]]] = {}
-    for (labels, *_), run in runs.items():
-        if set(methods) <= set(run):
-            found.setdefault(int(labels), []).append(run)
-    return dict(sorted(found.items()))
-
-
 @figure
 def more_peers() -> str:
     """Scores of more classifiers, the means over the runs that all of them have."""
-    runs = peer_runs(MORE_METHODS)
-    every = [run for of_size in runs.values() for run in of_size]
+    runs = table_runs(*PEER_FILES, methods=MORE_METHODS)
+    every = list(chain.from_iterable(runs.values()))
     lines = []
     for method, words in MORE_METHODS.items():
         by_size = [mean((run[method] for run in of_size), "accuracy") for of_size in runs.values()]
@@ -255,7 +248,7 @@ def more_peers() -> str:
 def catboost_wins() -> str:
     """How otprop and CatBoost compare in single runs."""
     parts = []
-    for labels, runs in peer_runs(("otprop", "catboost")).items():
+    for labels, runs in table_runs(*PEER_FILES, methods=("otprop", "catboost")).items():
         gains = np.array([float(run["otprop"]["accuracy"]) - float(run["catboost"]["accuracy"]) for run in runs])
         error = gains.std(ddof=1) / np.sqrt(len(gains))
         ahead = f"CatBoost ahead in {(gains < 0).sum()} of {len(gains)} runs"
@@ -268,7 +261,7 @@ def tabpfn_peer() -> str:
     """TabPFN beside otprop and CatBoost, on the tables that it takes."""
     methods = ("otprop", "catboost", "tabpfn")
     lines = []
-    for labels, runs in peer_runs(methods).items():
+    for labels, runs in table_runs(*PEER_FILES, methods=methods).items():
         scores = [mean((run[name] for run in runs), "accuracy") for name in methods]
         lines.append([str(labels), str(len(runs)), *(f"{score:.3f}" for score in scores)])
     return table(["labels", "runs", "otprop", "CatBoost", "TabPFN 1"], lines)
@@ -279,9 +272,8 @@ def last_tables() -> str:
     """The same for tables that nothing was chosen on."""
     runs = table_runs("last_tables.csv")
     names = MORE_METHODS | {"label-spreading": "label spreading"}
-    return detail_table(
-        runs, {name: names[name] for name in names if all(name in run for of in runs.values() for run in of)}
-    )
+    every = list(chain.from_iterable(runs.values()))
+    return detail_table(runs, {name: words for name, words in names.items() if all(name in run for run in every)})
 
 
 @figure

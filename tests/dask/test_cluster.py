@@ -190,7 +190,7 @@ def test_a_folder_for_spilling_that_others_prepared_is_not_used(tmp_path, monkey
 
 gives_up = pytest.mark.skipif(
     tuple(map(int, distributed.__version__.split(".")[:2])) < (2026, 2),
-    reason="with the lowest versions of Dask and what it needs, a process that does not start is waited for for ever",
+    reason="with the lowest versions of Dask and what it needs, a process that does not start blocks forever",
 )
 
 

@@ -271,7 +271,7 @@ def test_the_page_of_a_job_shows_names_of_files_and_no_folder(tmp_path: Path) ->
     assert data_of(html)["file_digest"] == sha256(path.read_bytes()).hexdigest()
 
 
-def test_folders_of_any_system_are_skipped_of_the_command() -> None:
+def test_folders_of_any_system_are_omitted_from_the_command() -> None:
     command = shlex.join(["otprop", "label", r"C:\Users\me\lots.csv", "--unlabeled", "n/a", "--set", "a=/etc/b c"])
     assert shlex.split(without_folders(command))[2:] == ["lots.csv", "--unlabeled", "n/a", "--set", "a=b c"]
 

@@ -86,7 +86,7 @@ def test_a_random_row_comes_first_until_a_fifth_of_the_labels_is_random() -> Non
         assert [row for row, _ in queues.suggested(shown, 4, n_drawn, n_by_key, [])] == rows
 
 
-def test_rows_that_were_labelled_meanwhile_are_skipped_and_skipped_ones_come_last() -> None:
+def test_rows_that_were_labelled_meanwhile_are_omitted_and_skipped_ones_come_last() -> None:
     queues = Queues(N, 0)
     queues.set_suggestions([(2, "uncertain"), (3, "uncertain"), (4, "uncertain"), (5, "uncertain")])
     shown = compose(states(r3=1, r5=UNKNOWN), GIVEN_IDS, RESULT)

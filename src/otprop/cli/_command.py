@@ -47,20 +47,9 @@ _OTHER_NAMES = {  # parameters whose option has another name
 _SAME_NAMES = {  # parameters whose option has the same name
     *("abstain_below", "chosen", "class_prior", "corrections", "decimal", "delimiter", "embedding"),
     *("encoding", "excel_safe", "features", "fill", "force", "format", "goal", "graph", "groups", "ignore"),
-    *(
-        "image_model",
-        "jobs",
-        "labels",
-        "landmarks",
-        "map",
-        "max_bytes",
-        "merge_labels",
-        "method",
-        "metric",
-        "new_classes",
-    ),
-    *("numeric_classes", "objective", "prefix", "probabilities", "quote", "random_share", "report", "rescue"),
-    *("sample", "scheduler", "seed", "session", "sheet", "target", "text_model", "unlabeled", "use_rep"),
+    *("image_model", "jobs", "labels", "landmarks", "map", "max_bytes", "merge_labels", "method", "metric"),
+    *("new_classes", "numeric_classes", "objective", "prefix", "probabilities", "quote", "random_share", "report"),
+    *("rescue", "sample", "scheduler", "seed", "session", "sheet", "target", "text_model", "unlabeled", "use_rep"),
     *("vectors", "votes", "votes_file"),
 }
 
