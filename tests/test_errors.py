@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import otprop
 from otprop.cli import main
@@ -48,6 +49,7 @@ def test_every_exception_derives_from_the_base(kind: type[BaseException]) -> Non
             [0, 1, -1, -1],
             "infinity.*, first in row 0, column 3. Replace",
         ),
+        (csr_array(np.full((4, 4), np.inf)), [0, 1, -1, -1], "that is too large for a float. Replace"),
         (np.eye(4) * 1j, [0, 1, -1, -1], "Complex data not supported: give X as real numbers"),
         (np.full((4, 2), np.nan), [0, 1, -1, -1], "Input X contains NaN. Fill missing values"),
     ],

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
@@ -115,9 +116,9 @@ def _refused(X: Any, reason: str) -> str:
             "otprop.label, which takes them as they are."
         )
     if reason.startswith("Input X contains infinity"):
-        cells = np.asarray(X, dtype=np.float64) if np.ndim(X) == 2 else np.empty((0, 0))
-        rows, columns = np.nonzero(np.isinf(cells))
-        where = f", first in row {rows[0]}, column {columns[0]}" if len(rows) else ""
+        cells = np.empty((0, 0)) if sp.issparse(X) else np.asarray(X, dtype=np.float64)
+        infinite = np.argwhere(np.isinf(cells))
+        where = ", first in row {}, column {}".format(*infinite[0]) if len(infinite) else ""
         return (
             f"Input X contains infinity or a value that is too large for a float{where}. Replace it, or drop the row."
         )

@@ -13,7 +13,15 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from otprop._validation import InputError, ParameterError, check_count, check_n_jobs, check_number, did_you_mean
+from otprop._validation import (
+    MAX_SEED,
+    InputError,
+    ParameterError,
+    check_count,
+    check_n_jobs,
+    check_number,
+    did_you_mean,
+)
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.geometry.pairwise import METRICS, check_cost
 from otprop.propagation.class_level import AUTO_ROUNDS
@@ -44,7 +52,7 @@ def _must_be(accepted: str, holds: Callable[[Any], bool]) -> Check:
 
 
 def _check_random_state(name: str, value: Any) -> None:
-    accepted = "None, a whole number from 0 to 4294967295 or a RandomState"
+    accepted = f"None, a whole number from 0 to {MAX_SEED} or a RandomState"
     if isinstance(value, bool):
         raise ParameterError(name, f"must be {accepted}; got {value!r}.")
     try:

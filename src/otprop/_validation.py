@@ -12,6 +12,8 @@ import numpy as np
 
 from otprop._errors import OtpropError
 
+MAX_SEED = 2**32 - 1  # of NumPy's RandomState
+
 
 class InputError(OtpropError, ValueError, TypeError):
     """Rows, labels, weights or a call that cannot be used; see `ParameterError` for the value of a parameter."""

@@ -55,8 +55,10 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
 def _note_on_abstaining(job: Job) -> list[str]:
     """A note if no row is certain enough to be labelled."""
     below, left = job.request.abstain_below, ~job.target.given
-    highest = float(job.estimator.confidence_[left].max(initial=0.0)) if below is not None else 1.0
-    if below is None or not left.any() or highest >= below:
+    if below is None or not left.any():
+        return []
+    highest = float(job.estimator.confidence_[left].max())
+    if highest >= below:
         return []
     shown = np.floor(highest * 1e4) / 1e4  # not rounded up to the limit
     text = f"no row reaches a confidence of {below:g}: the highest is {shown:g}, so none was labelled. Choose a lower "

@@ -10,7 +10,7 @@ import numpy as np
 
 from otprop._otp import OTP
 from otprop._paper_otp import PaperOTP
-from otprop._validation import check_number
+from otprop._validation import MAX_SEED, check_number
 from otprop.geometry.pairwise import METRICS
 from otprop.propagation.decisions import check_objective
 from otprop.propagation.shares import check_prior
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from otprop.labelling.job import Request
 
 METHODS: dict[str, Callable[[], Any]] = {"otp": OTP, "otp-paper": PaperOTP}
-MAX_SEED = 2**32 - 1
 MAX_SHARES = 20  # classes whose shares are listed for a person
 ROUNDED = 0.02  # by which shares that were rounded may miss 1
 _SET_HERE = ("unlabeled", "callback", "verbose")  # parameters of the estimator that are not settings
