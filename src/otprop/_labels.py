@@ -14,7 +14,6 @@ from otprop._errors import warn
 from otprop._validation import InputError, ParameterError, is_missing
 
 UNLABELED = -1  # the class number of an unlabelled row, inside the library
-SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
 
 
 @dataclass(frozen=True)
@@ -387,15 +386,6 @@ def _fits(marker: Any, classes: np.ndarray) -> bool:
     if isinstance(marker, (int, np.integer)):
         return classes.dtype.kind == "i" or classes.dtype.kind == "f"
     return isinstance(marker, (float, np.floating)) and classes.dtype.kind == "f"
-
-
-def surest_labels(probabilities: np.ndarray) -> np.ndarray:
-    """Places of the labels with the surest class probabilities, a share `SUREST` of them.
-
-    If classes overlap, right labels contradict the probabilities too, and cannot be distinguished from wrong ones. The
-    surest rows are outside the overlap.
-    """
-    return np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * len(probabilities)))]
 
 
 def class_balanced_weights(codes: np.ndarray, scores: np.ndarray) -> np.ndarray:

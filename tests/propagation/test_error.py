@@ -25,9 +25,8 @@ from otprop.propagation.error import (
     unseen_share,
     weighted_error,
     without_chosen,
-    wrong_label_share,
-    wrong_label_shares,
 )
+from otprop.propagation.wrong_labels import WrongLabels
 
 JUDGED = ErrorEvidence(held_out=0.2, doubt=0.1, unseen=0.0, n_labels=50, n_classes=2, n_rows=1000)
 shares = st.floats(0, 1)
@@ -358,53 +357,41 @@ def test_what_is_no_word_on_each_row_is_refused(chosen, kind, message):
 # wrong labels
 
 
-def noisy(n_contradicted, n_surest=40, n_by_chance=20.0, **more):
-    return replace(JUDGED, n_surest=n_surest, n_contradicted=n_contradicted, n_by_chance=n_by_chance, **more)
+def noisy(share, spread=0.02):
+    """Shares of wrong labels around one."""
+    shares = np.linspace(0.0, 0.3, 31)
+    return WrongLabels(shares, -0.5 * ((shares - share) / spread) ** 2)
 
 
-def test_labels_that_contradict_the_surest_probabilities_are_subtracted_from_the_error():
-    clean, some, many = (estimate_error(noisy(n)) for n in (0, 5, 10))
-    assert clean.expected == pytest.approx(estimate_error(JUDGED).expected, abs=0.002)
-    assert clean.interval == pytest.approx(estimate_error(JUDGED).interval, abs=0.003)
-    assert many.expected < some.expected < clean.expected
-    assert many.interval[0] < many.expected < many.interval[1]
+def test_without_a_sign_of_wrong_labels_the_error_is_what_it_is_without_them():
+    found, without = estimate_error(JUDGED, wrong_labels=noisy(0.0, spread=1e-4)), estimate_error(JUDGED)
+    assert (found.expected, *found.interval) == pytest.approx((without.expected, *without.interval), abs=1e-6)
+
+
+def test_wrong_labels_are_subtracted_from_the_error():
+    clean, some, many = (estimate_error(JUDGED, wrong_labels=noisy(share)).expected for share in (0.0, 0.05, 0.1))
+    assert many < some < clean
 
 
 def test_how_many_labels_are_wrong_is_uncertain_and_widens_the_interval():
-    some, clean = (estimate_error(noisy(n)) for n in (8, 0))
-    assert some.concentration < 0.7 * clean.concentration
-
-
-def test_the_share_of_wrong_labels_is_found_from_draws_that_have_it():
-    rng = np.random.default_rng(0)
-    for n_classes, real in ((2, 0.2), (5, 0.3)):
-        counts = rng.binomial(60, real + 0.02 * (1 - real * n_classes / (n_classes - 1)), size=200)
-        found = [wrong_label_share(noisy(n, 60, 55.0, n_classes=n_classes)) for n in counts.tolist()]
-        assert real - 0.05 < np.mean(found) < real + 0.02  # without a clear sign, labels count as right
+    sure, unsure = (estimate_error(JUDGED, wrong_labels=noisy(0.07, spread)) for spread in (0.001, 0.03))
+    assert unsure.concentration < 0.9 * sure.concentration
 
 
 def test_an_error_shows_through_wrong_labels_as_the_formula_says():
-    many = noisy(200, n_surest=1000, n_by_chance=500.0)
-    shares, weights = wrong_label_shares(many)
-    share, real = shares[weights.argmax()], 0.1
+    share, real = 0.2, 0.1
     shown = real + share * (1.0 - real * 2)  # two classes
-    found = estimate_error(replace(many, held_out=shown, doubt=shown))
+    found = estimate_error(replace(JUDGED, held_out=shown, doubt=shown), wrong_labels=noisy(share, spread=0.001))
     assert found.expected == pytest.approx(
         estimate_error(replace(JUDGED, held_out=real, doubt=real)).expected, abs=0.02
     )
 
 
-def test_few_sure_labels_do_not_show_that_labels_are_wrong():
-    assert wrong_label_share(noisy(5, n_surest=9)) == 0.0
-    assert wrong_label_share(noisy(1)) == 0.0  # one of forty is a hard row
-    assert wrong_label_share(noisy(40, n_by_chance=60.0)) < 0.5  # two classes: at a half nothing can be learnt
-
-
-def test_columns_that_tell_nothing_do_not_show_that_labels_are_wrong():
-    assert wrong_label_share(noisy(8, n_by_chance=8.0)) == 0.0
-    assert wrong_label_share(noisy(8, n_by_chance=20.0)) > 0.0
+def test_labels_held_out_in_groups_are_not_corrected():
+    grouped = replace(JUDGED, grouped=True)
+    assert estimate_error(grouped, wrong_labels=noisy(0.2)) == estimate_error(grouped)
 
 
 def test_all_probabilities_stay_in_range_where_labels_are_random():
-    found = estimate_error(noisy(40, n_by_chance=60.0, held_out=0.01, doubt=0.0))
+    found = estimate_error(replace(JUDGED, held_out=0.01, doubt=0.0), wrong_labels=noisy(0.3))
     assert 0.0 <= found.interval[0] <= found.expected <= found.interval[1] <= 1.0

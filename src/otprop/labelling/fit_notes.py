@@ -13,7 +13,6 @@ from otprop.evidence.shift import Shift
 from otprop.files import listed
 from otprop.labelling.outcome import MIN_BLOCK, seems_sorted
 from otprop.propagation.class_errors import ClassErrors
-from otprop.propagation.error import wrong_label_share
 from otprop.table.errors import Hint
 from otprop.table.features import ColumnUse
 
@@ -137,7 +136,7 @@ def _note_on_novelty(fitted: Any) -> list[str]:
 
 def _note_on_wrong_labels(fitted: Any) -> list[str]:
     evidence = getattr(getattr(fitted, "error_", None), "evidence", None)
-    share = 0.0 if evidence is None else wrong_label_share(evidence)
+    share = 0.0 if evidence is None else evidence.wrong_share
     if share <= 0:
         return []
     return [

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from otprop._labels import surest_labels
 from otprop._saving import saved_as
 
+SUREST = 0.2  # share of the labels with the surest class; a contradiction there is a wrong label, not a hard row
 PRIOR_WRONG, PRIOR_RIGHT = 1.0, 24.0  # Beta prior of the share of wrong labels: 4 %, worth 25 labels
 MAX_WRONG = 0.4  # upper bound of the estimated share of wrong labels
 NOISE_DISCOUNT = 0.8  # part of the share of wrong labels to subtract; the classifiers smooth away the rest
@@ -75,8 +75,11 @@ def wrong_label_probabilities(probabilities: np.ndarray, codes: np.ndarray) -> n
 
 
 def wrong_share(probabilities: np.ndarray, codes: np.ndarray) -> float:
-    """The share of wrong labels: those that contradict the surest class probabilities, with a prior of 4 %."""
-    surest = surest_labels(probabilities)
+    """The share of wrong labels: those that contradict the surest class probabilities, with a prior of 4 %.
+
+    If classes overlap, right labels contradict the probabilities too. The surest rows are outside the overlap.
+    """
+    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * len(probabilities)))]
     n_contradicted = int(np.count_nonzero(probabilities[surest].argmax(axis=1) != codes[surest]))
     return min((n_contradicted + PRIOR_WRONG) / (len(surest) + PRIOR_WRONG + PRIOR_RIGHT), MAX_WRONG)
 

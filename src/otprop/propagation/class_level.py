@@ -8,7 +8,7 @@ from typing import Any, Self
 import numpy as np
 from scipy.special import softmax
 
-from otprop._labels import Labels, surest_labels
+from otprop._labels import Labels
 from otprop._progress import NEIGHBOURS_DONE, SOURCES_DONE, ProgressCallback, no_progress, part_of
 from otprop._votes import Votes
 from otprop.evidence.base import hits
@@ -44,6 +44,7 @@ from otprop.propagation.shares import (
     infer_shares,
     labeled_shares,
 )
+from otprop.propagation.wrong_labels import NONE_WRONG, find_wrong_labels
 
 AUTO_ROUNDS = 20
 KNOWN_UNREACHED = 0.5  # required ratio of unreached held-out labels to unreached rows
@@ -279,8 +280,11 @@ class ClassLevelFit:
         sure, best_class = self.rounds.distributions.max(axis=1), self.rounds.distributions.argmax(axis=1)
         design = self._design_effect(1.0 - right, drawn)
         self.held_out_probabilities = softmax(self._with_plan(self.evidence.held_out_log_proba), axis=1)
-        surest = np.flatnonzero(drawn)[surest_labels(self.held_out_probabilities[drawn])]
-        sure_class = self.held_out_probabilities[surest].argmax(axis=1)
+        grouped = held_out.groups is not None
+        shifted = self.shift is not None and self.shift.found and not named_groups
+        wrong_labels = NONE_WRONG
+        if not (grouped or shifted):  # hard rows outside of the labelled groups would look like wrong labels
+            wrong_labels = find_wrong_labels(self.held_out_probabilities[drawn], held_out.codes[drawn])
         self.error_evidence = ErrorEvidence(
             held_out=error,
             doubt=float(1.0 - sure[left].mean()) if len(left) else 0.0,
@@ -289,14 +293,12 @@ class ClassLevelFit:
             n_classes=len(self.prior),
             n_rows=len(left),
             n_chosen=float((held_out.counts - drawn_counts).sum()),
-            grouped=held_out.groups is not None,
-            shifted=self.shift is not None and self.shift.found and not named_groups,
+            grouped=grouped,
+            shifted=shifted,
             explained=self.novelty.share > 0 or (self.shift is not None and self.shift.explained),
-            n_surest=len(surest),
-            n_contradicted=int(np.count_nonzero(sure_class != held_out.codes[surest])),
-            n_by_chance=float((1.0 - self.prior[sure_class]).sum()),
+            wrong_share=wrong_labels.share,
         )
-        self.error = estimate_error(self.error_evidence)
+        self.error = estimate_error(self.error_evidence, wrong_labels=wrong_labels)
         self.calibration = Calibration()
         if drawn.any():
             unreached = 1.0 - float(self.evidence.iterative.held_out_reached[drawn].mean())

@@ -6,8 +6,7 @@ The error on held-out labels is a biased estimate of the error on the unlabelled
   without its group (cross-fitting);
 - rows of classes without any label all get a wrong label; their share is estimated by the share of the labels whose
   class was seen once (Good and Turing);
-- a right answer to a wrong label counts as an error; the share of wrong labels is estimated by the labels that
-  contradict the surest probabilities;
+- a right answer to a wrong label counts as an error; the share of wrong labels is estimated (see `wrong_labels`);
 - with few labels, held-out labels look easier than the rows;
 - the fit varies with the draw of the labels, so the error varies more than independent trials would.
 
@@ -20,10 +19,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.special import betaincinv, expit, logit, xlog1py, xlogy
+from scipy.special import betaincinv, expit, logit
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import anova_correlation
+from otprop.propagation.wrong_labels import NONE_WRONG, PROBABILITY_IN_RANGE, WrongLabels
 
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
@@ -70,14 +70,6 @@ class ApartPrior:
 
 GROUPED = ApartPrior(trust=0.4, shift=0.35, concentration=20.0)  # labels held out in the user's groups
 SHIFTED = ApartPrior(trust=0.5, shift=0.6, concentration=15.0)  # labelled rows differ from the others
-MIN_SUREST = 10  # fewer of the surest labels cannot show that labels are wrong
-MAX_OF_CHANCE = 0.7  # if more of them contradict, relative to a guess by class shares, the columns tell too little
-NOISE_PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
-NOISE_IN_RANGE = 0.3  # the same for the interval, which should hold for both kinds of tables
-MAX_NOISE = 0.6  # share of wrong labels, relative to that of random labels
-N_NOISE = 30  # shares of wrong labels that are considered
-HARD_SHAPE = 0.6  # of the Beta distribution of the share of right labels that contradict the surest probabilities
-HARD_SHARE, HARD_LABELS = 0.02, 0.2  # its mean: the former plus the latter over the number of the surest labels
 CONTRADICTED = 2.5  # if the held-out error exceeds the doubt by more standard errors, it alone counts
 
 
@@ -98,8 +90,7 @@ class ErrorEvidence:
     grouped : bool, whether labels were held out in whole groups
     shifted : bool, whether labelled and unlabelled rows differ by more than chance
     explained : bool, whether rows differ from the labelled ones, and class shares or new classes explain it
-    n_surest, n_contradicted : int, labels with the surest probabilities, and how many of them contradict these
-    n_by_chance : float, how many of them would contradict a guess by the class shares
+    wrong_share : float, estimated share of wrong labels
     """
 
     held_out: float
@@ -112,9 +103,7 @@ class ErrorEvidence:
     grouped: bool = False
     shifted: bool = False
     explained: bool = False
-    n_surest: int = 0
-    n_contradicted: int = 0
-    n_by_chance: float = 0.0
+    wrong_share: float = 0.0
 
 
 @saved_as("otp.error_estimate", infinite=("concentration",))
@@ -205,58 +194,29 @@ def without_chosen(error: float, n_left: int, n_chosen: int, n_missed: float) ->
     return min(max(((n_left + n_chosen) * error - n_missed) / n_left, 0.0), 1.0)
 
 
-def estimate_error(evidence: ErrorEvidence, prior: ErrorPrior = PRIOR) -> ErrorEstimate:
+def estimate_error(
+    evidence: ErrorEvidence, prior: ErrorPrior = PRIOR, wrong_labels: WrongLabels = NONE_WRONG
+) -> ErrorEstimate:
     """Expected error of the unlabelled rows; from the class probabilities alone if no label was held out.
 
-    Held-out labels of a single class say nothing either.
+    Held-out labels of a single class say nothing either. `wrong_labels` do not count if labels were held out in groups
+    or clusters.
     """
     if np.isnan(evidence.held_out) or evidence.n_classes < 2:
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
-    shares, weights = wrong_label_shares(evidence)
-    found = _expected_with_noise(evidence, shares, prior)
-    expected = float(weights @ found)
-    _, possible = wrong_label_shares(evidence, NOISE_IN_RANGE)
+    found = _expected_with_noise(evidence, wrong_labels.shares, prior)
+    expected = float(wrong_labels.weights() @ found)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
     if evidence.explained and concentration > 0:
         concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
     spread = expected * (1.0 - expected)
-    if spread > 0 and len(shares) > 1:
-        variance = spread / (concentration + 1.0) + float(possible @ (found - expected) ** 2)
+    if spread > 0 and len(found) > 1:
+        of_shares = float(wrong_labels.weights(PROBABILITY_IN_RANGE) @ (found - expected) ** 2)
+        variance = spread / (concentration + 1.0) + of_shares
         concentration = max(spread / variance - 1.0, 0.0)
     return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)
-
-
-def wrong_label_shares(
-    evidence: ErrorEvidence, probability: float = NOISE_PROBABILITY
-) -> tuple[np.ndarray, np.ndarray]:
-    """Shares of wrong labels and their probabilities, given the labels that contradict the surest class probabilities.
-
-    `probability` is that of any wrong labels before the labels are looked at. A label may contradict because it is
-    wrong or because its row is hard. Most tables have no wrong labels, and of right ones few contradict (a Beta
-    distribution learnt on development tables). The share is 0 if the surest probabilities are hardly better than a
-    guess: wrong labels then look like columns that tell nothing. It is also 0 if labels were held out in groups or
-    clusters, where hard rows contradict too.
-    """
-    n, n_wrong, n_classes = evidence.n_surest, evidence.n_contradicted, evidence.n_classes
-    like_a_guess = n_wrong > MAX_OF_CHANCE * evidence.n_by_chance
-    if evidence.grouped or evidence.shifted or n < MIN_SUREST or n_classes < 2 or like_a_guess:
-        return np.zeros(1), np.ones(1)
-    shares = np.append(0.0, np.arange(1, N_NOISE + 1) / N_NOISE * MAX_NOISE * (1.0 - 1.0 / n_classes))
-    prior = np.append(1.0 - probability, np.full(N_NOISE, probability / N_NOISE))
-    mean = HARD_SHARE + HARD_LABELS / n
-    hard = betaincinv(HARD_SHAPE, HARD_SHAPE / mean - HARD_SHAPE, (np.arange(N_NOISE) + 0.5) / N_NOISE)
-    contradicted = shares[:, None] + hard * (1.0 - shares[:, None] * n_classes / (n_classes - 1.0))
-    log_likelihood = xlogy(n_wrong, contradicted) + xlog1py(n - n_wrong, -contradicted)
-    weights = prior * np.exp(log_likelihood - log_likelihood.max()).mean(axis=1)
-    return shares, weights / weights.sum()
-
-
-def wrong_label_share(evidence: ErrorEvidence) -> float:
-    """Expected share of wrong labels; 0 unless it is more probable than not that there are any."""
-    shares, weights = wrong_label_shares(evidence)
-    return float(weights @ shares) if weights[0] < 0.5 else 0.0
 
 
 def _expected_with_noise(evidence: ErrorEvidence, shares: np.ndarray, prior: ErrorPrior) -> np.ndarray:

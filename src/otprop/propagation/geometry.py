@@ -15,7 +15,6 @@ from otprop._votes import Votes
 from otprop.evidence.base import Source
 from otprop.evidence.classifier import ClassifierSource
 from otprop.evidence.diffusion import DiffusionSource, Setting
-from otprop.evidence.held_out import MANY_ROWS
 from otprop.evidence.nearness import NearnessSource
 from otprop.evidence.registry import NAMED_SOURCES
 from otprop.evidence.scaling import ScaledRows
@@ -29,6 +28,7 @@ from otprop.propagation.row_level import in_units_of
 
 AUTO_NEIGHBORS = (10, 20)
 AUTO_NEIGHBORS_MANY_ROWS = (10,)
+MANY_ROWS = 15_000  # a larger table has one graph: the second costs time and gains nothing
 
 
 @dataclass

@@ -1,0 +1,121 @@
+"""How many of the given labels are wrong, from the class probabilities of held-out labels.
+
+A wrong label is any of the other classes with equal probability. Two signs tell wrong labels from hard rows:
+
+- Wrong labels take away from even the surest probabilities, hard rows do not. If labels are wrong, sharper
+  probabilities with a share of wrong labels explain the labels better than the probabilities do.
+- Wrong labels contradict the surest probabilities as often as the others. Right labels rarely do: on development
+  tables with an error e, they contradict the surest fifth of the probabilities with a rate of about e squared.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import betaincinv, xlog1py, xlogy
+
+MIN_LABELS = 50  # fewer held-out labels cannot show that labels are wrong
+MAX_LABELS = 2000  # of more, a part is used
+MAX_SHARE = 0.6  # of wrong labels, relative to that of random labels
+N_SHARES = 30  # shares that are considered
+POWERS = np.geomspace(0.5, 8.0, 17)  # by which the probabilities may be sharper
+USUAL_POWER, POWER_SPREAD = 2.0, 1.0  # its prior is log-normal
+MIN_PROBABILITY = 1e-6
+SUREST = 0.2  # part of the labels whose probabilities are the surest
+HARD_CONCENTRATION = 40.0  # of the Beta distribution of the rate at which right labels contradict these
+LABEL_WORTH = 0.75  # of a held-out label, in independent ones: the probabilities were fitted to these labels
+PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
+PROBABILITY_IN_RANGE = 0.3  # the same for the interval of the error, which should hold for both kinds of tables
+
+
+@dataclass(frozen=True)
+class WrongLabels:
+    """Shares of wrong labels, and how well each explains the held-out labels.
+
+    Attributes
+    ----------
+    shares : ndarray, the first is 0
+    log_likelihood : ndarray of the same shape
+    """
+
+    shares: np.ndarray
+    log_likelihood: np.ndarray
+
+    def weights(self, probability: float = PROBABILITY) -> np.ndarray:
+        """Posterior probabilities of the shares; `probability` is the prior one of any wrong labels."""
+        n_positive = len(self.shares) - 1
+        if n_positive == 0:
+            return np.ones(1)
+        prior = np.append(1.0 - probability, np.full(n_positive, probability / n_positive))
+        weights = prior * np.exp(self.log_likelihood - self.log_likelihood.max())
+        return weights / weights.sum()
+
+    @property
+    def share(self) -> float:
+        """Expected share of wrong labels; 0 unless it is more probable than not that there are any."""
+        weights = self.weights()
+        return float(weights @ self.shares) if weights[0] < 0.5 else 0.0
+
+
+NONE_WRONG = WrongLabels(np.zeros(1), np.zeros(1))
+
+
+def find_wrong_labels(probabilities: np.ndarray, codes: np.ndarray) -> WrongLabels:
+    """The shares of wrong labels that explain these labels.
+
+    Parameters
+    ----------
+    probabilities : ndarray of shape (n_labels, n_classes), of rows drawn at random, each without its own label
+    codes : ndarray of int of shape (n_labels,), their labels
+
+    Returns
+    -------
+    WrongLabels, `NONE_WRONG` if the labels are too few
+    """
+    n_labels, n_classes = probabilities.shape
+    if n_labels < MIN_LABELS or n_classes < 2:
+        return NONE_WRONG
+    if n_labels > MAX_LABELS:
+        used = np.linspace(0, n_labels - 1, MAX_LABELS).astype(np.intp)
+        probabilities, codes = probabilities[used], codes[used]
+    shares = np.append(0.0, np.arange(1, N_SHARES + 1) / N_SHARES * MAX_SHARE * (1.0 - 1.0 / n_classes))
+    found = _fit_of_sharper(probabilities, codes, shares) + _fit_of_surest(probabilities, codes, shares)
+    return WrongLabels(shares, LABEL_WORTH * found)
+
+
+def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Log-likelihood of the labels, given shares of wrong ones, mean over the powers of the probabilities."""
+    logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
+    own = logs[np.arange(len(codes)), codes]
+    fits = np.empty((len(shares), len(POWERS)))
+    for place, power in enumerate(POWERS):
+        sharper = np.exp(power * own) / np.exp(power * logs).sum(axis=1)
+        others = (1.0 - sharper) / (probabilities.shape[1] - 1)
+        with_wrong = (1.0 - shares[:, None]) * sharper + shares[:, None] * others
+        fits[:, place] = np.log(np.maximum(with_wrong, MIN_PROBABILITY)).sum(axis=1)
+    prior = np.exp(-0.5 * (np.log(POWERS / USUAL_POWER) / POWER_SPREAD) ** 2)
+    return _log_mean(fits, prior / prior.sum())
+
+
+def _fit_of_surest(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+    """Log-likelihood of the number of labels that contradict the surest probabilities, given shares of wrong ones."""
+    n_labels, n_classes = probabilities.shape
+    contradicted = probabilities.argmax(axis=1) != codes
+    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * n_labels))]
+    n, n_contradicted = len(surest), int(np.count_nonzero(contradicted[surest]))
+    seen = 1.0 - shares * n_classes / (n_classes - 1)  # part of the errors that shows through wrong labels
+    error = np.clip((contradicted.mean() - shares) / seen, 0.0, 1.0)
+    mean = ((error * n_labels + 0.5) / (n_labels + 1.0))[:, None] ** 2
+    steps = (np.arange(N_SHARES) + 0.5) / N_SHARES
+    rates = betaincinv(HARD_CONCENTRATION * mean, HARD_CONCENTRATION * (1.0 - mean), steps)
+    rates = shares[:, None] + seen[:, None] * rates
+    return _log_mean(
+        xlogy(n_contradicted, rates) + xlog1py(n - n_contradicted, -rates), np.full(N_SHARES, 1 / N_SHARES)
+    )
+
+
+def _log_mean(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
+    """Logarithm of the weighted mean over the columns of values with these logarithms."""
+    top = logs.max(axis=1, keepdims=True)
+    return np.asarray(top[:, 0] + np.log(np.exp(logs - top) @ weights))
