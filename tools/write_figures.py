@@ -1130,6 +1130,22 @@ def solver_speed() -> str:
     return table(head, rows)
 
 
+@figure
+def solvers() -> str:
+    """Seconds of every solver for the plan of the first round, or its error where it was stopped."""
+    cases: dict[tuple[str, ...], dict[str, str]] = {}
+    for row in read_results("solvers.csv"):
+        name = {"digits": "Digits", "mnist10k": "MNIST 10k"}[row["dataset"]]
+        case = (name, f"{row['percent']} %", f"{float(row['epsilon_over_nn']):g}")
+        error = f"error {float(row['error']):.0e}".replace("e-0", "e-")
+        cases.setdefault(case, {})[row["solver"]] = (
+            f"{float(row['seconds']):.2f}" if row["reached"] == "True" else error
+        )
+    names = list(next(iter(cases.values())))
+    rows = ([*case, *(found[name] for name in names)] for case, found in cases.items())
+    return table(["data", "labelled", "epsilon / nn", *names], rows)
+
+
 # pictures.csv, picture_scale.csv, cells.csv and cells_types.csv
 
 

@@ -23,7 +23,7 @@ from scipy.special import betaincinv, expit, logit
 
 from otprop._saving import saved_as
 from otprop.evidence.held_out import anova_correlation
-from otprop.propagation.wrong_labels import NONE_WRONG, PROBABILITY_IN_RANGE, WrongLabels
+from otprop.propagation.wrong_labels import NONE_WRONG, WrongLabels
 
 LEVEL = 0.9  # of the intervals
 SHIFT_LABELS = 20.0  # number of labels at which the shift of the prior applies in full
@@ -207,13 +207,13 @@ def estimate_error(
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
     found = _expected_with_noise(evidence, wrong_labels.shares, prior)
-    expected = float(wrong_labels.weights() @ found)
+    expected = float(wrong_labels.weights @ found)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
     if evidence.explained and concentration > 0:
         concentration = 1.0 / (1.0 / concentration + 1.0 / SHIFTED.concentration)
     spread = expected * (1.0 - expected)
     if spread > 0 and len(found) > 1:
-        of_shares = float(wrong_labels.weights(PROBABILITY_IN_RANGE) @ (found - expected) ** 2)
+        of_shares = float(wrong_labels.weights_in_range @ (found - expected) ** 2)
         variance = spread / (concentration + 1.0) + of_shares
         concentration = max(spread / variance - 1.0, 0.0)
     return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)

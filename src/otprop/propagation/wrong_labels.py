@@ -23,10 +23,13 @@ POWERS = np.geomspace(0.5, 8.0, 17)  # by which the probabilities may be sharper
 USUAL_POWER, POWER_SPREAD = 2.0, 1.0  # its prior is log-normal
 MIN_PROBABILITY = 1e-6
 SUREST = 0.2  # part of the labels whose probabilities are the surest
+MAX_OF_CHANCE = (
+    0.7  # if more of these are contradicted, relative to a guess by class shares, the columns tell too little
+)
 HARD_CONCENTRATION = 40.0  # of the Beta distribution of the rate at which right labels contradict these
 LABEL_WORTH = 0.75  # of a held-out label, in independent ones: the probabilities were fitted to these labels
 PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
-PROBABILITY_IN_RANGE = 0.3  # the same for the interval of the error, which should hold for both kinds of tables
+PROBABILITY_IN_RANGE = 0.3  # the same for the interval of the error
 
 
 @dataclass(frozen=True)
@@ -37,25 +40,34 @@ class WrongLabels:
     ----------
     shares : ndarray, the first is 0
     log_likelihood : ndarray of the same shape
+    like_a_guess : bool, whether the probabilities are hardly better than a guess; their labels then count as right
     """
 
     shares: np.ndarray
     log_likelihood: np.ndarray
+    like_a_guess: bool = False
 
-    def weights(self, probability: float = PROBABILITY) -> np.ndarray:
-        """Posterior probabilities of the shares; `probability` is the prior one of any wrong labels."""
-        n_positive = len(self.shares) - 1
-        if n_positive == 0:
-            return np.ones(1)
-        prior = np.append(1.0 - probability, np.full(n_positive, probability / n_positive))
-        weights = prior * np.exp(self.log_likelihood - self.log_likelihood.max())
-        return weights / weights.sum()
+    @property
+    def weights(self) -> np.ndarray:
+        """Posterior probabilities of the shares, for the expected error."""
+        return self._posterior(0.0 if self.like_a_guess else PROBABILITY)
+
+    @property
+    def weights_in_range(self) -> np.ndarray:
+        """The same for the interval, which should hold for tables with and without wrong labels."""
+        return self._posterior(PROBABILITY_IN_RANGE)
 
     @property
     def share(self) -> float:
         """Expected share of wrong labels; 0 unless it is more probable than not that there are any."""
-        weights = self.weights()
-        return float(weights @ self.shares) if weights[0] < 0.5 else 0.0
+        return float(self.weights @ self.shares) if self.weights[0] < 0.5 else 0.0
+
+    def _posterior(self, probability: float) -> np.ndarray:
+        """Posterior probabilities, given that of any wrong labels before any label is looked at."""
+        prior = np.full(len(self.shares), probability / max(len(self.shares) - 1, 1))
+        prior[0] = 1.0 - probability
+        weights = prior * np.exp(self.log_likelihood - self.log_likelihood.max())
+        return np.asarray(weights / weights.sum())
 
 
 NONE_WRONG = WrongLabels(np.zeros(1), np.zeros(1))
@@ -79,9 +91,15 @@ def find_wrong_labels(probabilities: np.ndarray, codes: np.ndarray) -> WrongLabe
     if n_labels > MAX_LABELS:
         used = np.linspace(0, n_labels - 1, MAX_LABELS).astype(np.intp)
         probabilities, codes = probabilities[used], codes[used]
+    best = probabilities.argmax(axis=1)
+    contradicted = best != codes
+    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * len(codes)))]
+    by_chance = 1.0 - (np.bincount(codes, minlength=n_classes) / len(codes))[best[surest]]
     shares = np.append(0.0, np.arange(1, N_SHARES + 1) / N_SHARES * MAX_SHARE * (1.0 - 1.0 / n_classes))
-    found = _fit_of_sharper(probabilities, codes, shares) + _fit_of_surest(probabilities, codes, shares)
-    return WrongLabels(shares, LABEL_WORTH * found)
+    found = _fit_of_sharper(probabilities, codes, shares)
+    found += _fit_of_surest(contradicted, contradicted[surest], n_classes, shares)
+    like_a_guess = bool(contradicted[surest].sum() > MAX_OF_CHANCE * by_chance.sum())
+    return WrongLabels(shares, LABEL_WORTH * found, like_a_guess)
 
 
 def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
@@ -98,12 +116,9 @@ def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.nda
     return _log_mean(fits, prior / prior.sum())
 
 
-def _fit_of_surest(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _fit_of_surest(contradicted: np.ndarray, of_surest: np.ndarray, n_classes: int, shares: np.ndarray) -> np.ndarray:
     """Log-likelihood of the number of labels that contradict the surest probabilities, given shares of wrong ones."""
-    n_labels, n_classes = probabilities.shape
-    contradicted = probabilities.argmax(axis=1) != codes
-    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * n_labels))]
-    n, n_contradicted = len(surest), int(np.count_nonzero(contradicted[surest]))
+    n_labels, n, n_contradicted = len(contradicted), len(of_surest), int(np.count_nonzero(of_surest))
     seen = 1.0 - shares * n_classes / (n_classes - 1)  # part of the errors that shows through wrong labels
     error = np.clip((contradicted.mean() - shares) / seen, 0.0, 1.0)
     mean = ((error * n_labels + 0.5) / (n_labels + 1.0))[:, None] ** 2
