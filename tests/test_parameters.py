@@ -68,6 +68,7 @@ def test_a_plain_classifier_is_named_after_its_type(iris):
     [
         ([("a__b", LogisticRegression())], "holds the name 'a__b'"),
         ([("alpha", LogisticRegression())], "holds the name 'alpha'.*parameter of OTP"),
+        ([("forest", LogisticRegression())], "holds the name 'forest'.*source of OTP"),
         ([("a", LogisticRegression()), ("a", KNeighborsClassifier())], "holds the name 'a' twice"),
         ([("a", "forest")], "got \\('a', 'forest'\\) in it"),
         (["forest", "forest"], "holds 'forest' twice"),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from numbers import Integral
 from typing import Any, Self
 
 import numpy as np
@@ -538,7 +539,7 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
             typicality=self._typicality,
             novelty=self.novelty_ if self.novel_share_ > 0 else None,
             random_share=random_share,
-            seed=len(allowed),
+            seed=(len(allowed), int(self.random_state) if isinstance(self.random_state, Integral) else 0),
         )
 
     def explain(self, X: Any, rows: Any = None) -> dict[str, np.ndarray]:

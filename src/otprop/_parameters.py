@@ -61,6 +61,9 @@ def _check_random_state(name: str, value: Any) -> None:
         raise ParameterError(name, f"must be {accepted}; got {value!r}.") from error
 
 
+OWN_NAMES = (*NAMED_SOURCES, "diffusion", "nearness", "votes", "voted_forest")
+
+
 def _check_evidence(name: str, value: Any) -> None:
     accepted = (
         f"'auto', None, or a list of classifiers, of pairs (name, classifier), and of names among "
@@ -86,9 +89,11 @@ def _check_evidence(name: str, value: Any) -> None:
             raise ParameterError(
                 name, f"must be {accepted}; got {entry!r} in it. A classifier must have predict_proba."
             )
-        if paired and ("__" in entry[0] or not entry[0] or entry[0] in CLASS_LEVEL):
+        if paired and ("__" in entry[0] or not entry[0] or entry[0] in CLASS_LEVEL or entry[0] in OWN_NAMES):
             raise ParameterError(
-                name, f"holds the name {entry[0]!r}; a name must not be empty, hold '__', or be a parameter of OTP."
+                name,
+                f"holds the name {entry[0]!r}; a name must not be empty, hold '__', be a parameter of OTP, or be the "
+                "name of a source of OTP.",
             )
     names = [source.name for source in evidence_sources(value)]
     repeated = [source for source in names if names.count(source) > 1]

@@ -132,3 +132,14 @@ def test_more_rows_than_are_clustered(monkeypatch):
     for n in (49, 50, 120, 200, 300):
         found = [one.row for one in suggest_rows(X, np.arange(200), n)]
         assert len(set(found)) == len(found) == min(n, 200)
+
+
+def test_the_seed_of_a_fit_decides_which_rows_are_drawn_at_random():
+    X = np.random.default_rng(0).normal(size=(200, 2))
+    y = np.full(200, -1)
+    y[:20] = X[:20, 0] > 0
+    first, again, other = (
+        [one.row for one in OTP(evidence=None, random_state=seed).fit(X, y).suggest(10, random_share=1.0)]
+        for seed in (1, 1, 2)
+    )
+    assert first == again != other

@@ -189,7 +189,8 @@ def _note_on_rare_classes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         for one in missed[:MAX_MISSED]
     ]
     if len(missed) > MAX_MISSED:
-        named.append(f"and {len(missed) - MAX_MISSED} more classes")
+        n_more = len(missed) - MAX_MISSED
+        named.append(f"and {n_more} more {'class' if n_more == 1 else 'classes'}")
     text = "; ".join(named)
     if job.request.abstain_below is not None:
         return [text]

@@ -60,7 +60,7 @@ def suggest_next(
         labeled=np.flatnonzero(job.target.given),
         typicality=typicality(vectors, job.request),
         random_share=random_share,
-        seed=job.request.seed + len(candidates),
+        seed=(len(candidates), job.request.seed),
     )
 
 

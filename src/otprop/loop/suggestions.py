@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -59,7 +60,7 @@ def suggest_rows(
     typicality: np.ndarray | None = None,
     novelty: np.ndarray | None = None,
     random_share: float = 0.2,
-    seed: int = 0,
+    seed: int | Sequence[int] = 0,
 ) -> list[Suggestion]:
     """Choose `n` rows to label.
 
@@ -80,7 +81,7 @@ def suggest_rows(
     typicality : ndarray of shape (n_rows,) or None, larger in dense regions
     novelty : ndarray of shape (n_rows,) or None, near 1 where a row looks like no labelled class: as good as uncertain
     random_share : float in [0, 1]
-    seed : int
+    seed : int or sequence of int
 
     Returns
     -------

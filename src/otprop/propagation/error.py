@@ -206,7 +206,7 @@ def estimate_error(
         return ErrorEstimate(evidence.doubt, 0.0, evidence.n_rows, evidence)
     if evidence.grouped or evidence.shifted:
         return _estimate_apart(evidence, SHIFTED if evidence.shifted else GROUPED, prior.worth)
-    found = _expected_with_noise(evidence, wrong_labels.shares, prior)
+    found = _expected_with_wrong_labels(evidence, wrong_labels.shares, prior)
     expected = float(wrong_labels.weights @ found)
     concentration = prior.worth * (evidence.n_labels + CHOSEN_WORTH * evidence.n_chosen)
     if evidence.explained and concentration > 0:
@@ -219,7 +219,7 @@ def estimate_error(
     return ErrorEstimate(expected, concentration, evidence.n_rows, evidence)
 
 
-def _expected_with_noise(evidence: ErrorEvidence, shares: np.ndarray, prior: ErrorPrior) -> np.ndarray:
+def _expected_with_wrong_labels(evidence: ErrorEvidence, shares: np.ndarray, prior: ErrorPrior) -> np.ndarray:
     """Expected errors, given shares of wrong labels.
 
     Held-out labels count a right answer to a wrong label as an error, and the probabilities were fitted to wrong

@@ -4,8 +4,8 @@ A wrong label is any of the other classes with equal probability. Two signs tell
 
 - Wrong labels take away from even the surest probabilities, hard rows do not. If labels are wrong, sharper
   probabilities with a share of wrong labels explain the labels better than the probabilities do.
-- Wrong labels contradict the surest probabilities as often as the others. Right labels rarely do: on development
-  tables with an error e, they contradict the surest fifth of the probabilities with a rate of about e squared.
+- Wrong labels contradict the surest probabilities as often as the others. Right labels of a table with an error e
+  contradict the surest fifth with a rate of about e^2, the next two with about e^1.5 and e^1.2 (development tables).
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, xlog1py, xlogy
+from scipy.special import betaincinv, softmax, xlog1py, xlogy
 
 MIN_LABELS = 50  # fewer held-out labels cannot show that labels are wrong
 MAX_LABELS = 2000  # of more, a part is used
@@ -22,11 +22,11 @@ N_SHARES = 30  # shares that are considered
 POWERS = np.geomspace(0.5, 8.0, 17)  # by which the probabilities may be sharper
 USUAL_POWER, POWER_SPREAD = 2.0, 1.0  # its prior is log-normal
 MIN_PROBABILITY = 1e-6
-SUREST = 0.2  # part of the labels whose probabilities are the surest
-MAX_OF_CHANCE = (
-    0.7  # if more of these are contradicted, relative to a guess by class shares, the columns tell too little
-)
-HARD_CONCENTRATION = 40.0  # of the Beta distribution of the rate at which right labels contradict these
+N_PARTS = 5  # the labels in the order of their probabilities, in parts of equal size
+MAX_OF_CHANCE = 0.7  # of the contradictions of a guess by class shares; with more, the columns tell too little
+HARD_EXPONENTS = (2.0, 1.5, 1.2)  # right labels of the first parts are contradicted at the error to this power
+HARD_CONCENTRATION = 35.0  # of the Beta distribution of that rate
+N_QUANTILES = 30  # of that distribution
 LABEL_WORTH = 0.75  # of a held-out label, in independent ones: the probabilities were fitted to these labels
 PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
 PROBABILITY_IN_RANGE = 0.3  # the same for the interval of the error
@@ -66,8 +66,8 @@ class WrongLabels:
         """Posterior probabilities, given that of any wrong labels before any label is looked at."""
         prior = np.full(len(self.shares), probability / max(len(self.shares) - 1, 1))
         prior[0] = 1.0 - probability
-        weights = prior * np.exp(self.log_likelihood - self.log_likelihood.max())
-        return np.asarray(weights / weights.sum())
+        with np.errstate(divide="ignore"):
+            return np.asarray(softmax(np.log(prior) + self.log_likelihood))
 
 
 NONE_WRONG = WrongLabels(np.zeros(1), np.zeros(1))
@@ -93,12 +93,13 @@ def find_wrong_labels(probabilities: np.ndarray, codes: np.ndarray) -> WrongLabe
         probabilities, codes = probabilities[used], codes[used]
     best = probabilities.argmax(axis=1)
     contradicted = best != codes
-    surest = np.argsort(-probabilities.max(axis=1), kind="stable")[: int(np.ceil(SUREST * len(codes)))]
+    surest_first = np.argsort(-probabilities.max(axis=1), kind="stable")
+    surest = surest_first[: int(np.ceil(len(codes) / N_PARTS))]
     by_chance = 1.0 - (np.bincount(codes, minlength=n_classes) / len(codes))[best[surest]]
+    like_a_guess = bool(contradicted[surest].sum() > MAX_OF_CHANCE * by_chance.sum())
     shares = np.append(0.0, np.arange(1, N_SHARES + 1) / N_SHARES * MAX_SHARE * (1.0 - 1.0 / n_classes))
     found = _fit_of_sharper(probabilities, codes, shares)
-    found += _fit_of_surest(contradicted, contradicted[surest], n_classes, shares)
-    like_a_guess = bool(contradicted[surest].sum() > MAX_OF_CHANCE * by_chance.sum())
+    found += _fit_of_contradicted(contradicted[surest_first], n_classes, shares)
     return WrongLabels(shares, LABEL_WORTH * found, like_a_guess)
 
 
@@ -116,18 +117,21 @@ def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.nda
     return _log_mean(fits, prior / prior.sum())
 
 
-def _fit_of_surest(contradicted: np.ndarray, of_surest: np.ndarray, n_classes: int, shares: np.ndarray) -> np.ndarray:
-    """Log-likelihood of the number of labels that contradict the surest probabilities, given shares of wrong ones."""
-    n_labels, n, n_contradicted = len(contradicted), len(of_surest), int(np.count_nonzero(of_surest))
-    seen = 1.0 - shares * n_classes / (n_classes - 1)  # part of the errors that shows through wrong labels
-    error = np.clip((contradicted.mean() - shares) / seen, 0.0, 1.0)
-    mean = ((error * n_labels + 0.5) / (n_labels + 1.0))[:, None] ** 2
-    steps = (np.arange(N_SHARES) + 0.5) / N_SHARES
-    rates = betaincinv(HARD_CONCENTRATION * mean, HARD_CONCENTRATION * (1.0 - mean), steps)
-    rates = shares[:, None] + seen[:, None] * rates
-    return _log_mean(
-        xlogy(n_contradicted, rates) + xlog1py(n - n_contradicted, -rates), np.full(N_SHARES, 1 / N_SHARES)
-    )
+def _fit_of_contradicted(contradicted: np.ndarray, n_classes: int, shares: np.ndarray) -> np.ndarray:
+    """Log-likelihood of which labels are contradicted, the surest probabilities first, given shares of wrong labels."""
+    n_labels = len(contradicted)
+    shown = 1.0 - shares * n_classes / (n_classes - 1)  # part of the errors that shows through wrong labels
+    error = np.clip((contradicted.mean() - shares) / shown, 0.0, 1.0)
+    error = ((error * n_labels + 0.5) / (n_labels + 1.0))[:, None]
+    quantiles = (np.arange(N_QUANTILES) + 0.5) / N_QUANTILES
+    found = np.zeros(len(shares))
+    for exponent, part in zip(HARD_EXPONENTS, np.array_split(contradicted, N_PARTS), strict=False):
+        mean, n_wrong = error**exponent, int(np.count_nonzero(part))
+        of_right = betaincinv(HARD_CONCENTRATION * mean, HARD_CONCENTRATION * (1.0 - mean), quantiles)
+        rates = shares[:, None] + shown[:, None] * of_right
+        log_likelihood = xlogy(n_wrong, rates) + xlog1py(len(part) - n_wrong, -rates)
+        found += _log_mean(log_likelihood, np.full(N_QUANTILES, 1.0 / N_QUANTILES))
+    return found
 
 
 def _log_mean(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
