@@ -173,7 +173,7 @@ def mixed_tables() -> str:
         ours = [run["otprop"] for run in runs]
         errors = [f"{mean(ours, column):.3f}" for column in ("announced_error", "real_error")]
         rows.append([thousands(labels), str(len(runs)), *cells, *errors])
-    return table(["labels", "runs", *TABLE_METHODS.values(), "announced error", "real error"], rows)
+    return table(["labels", "runs", *TABLE_METHODS.values(), "announced error of otprop", "its real error"], rows)
 
 
 @figure
@@ -459,7 +459,7 @@ SCENARIOS = {
     "suggest": "20 at random, then those of `suggest`",
     "groups_named": "whole natural groups, passed as `groups`",
     "groups_out": "whole natural groups, not passed",
-    "groups_in": "the same, the group column is a feature",
+    "groups_in": "groups labelled whole, their column a feature",
     "patients_named": "rows measured eight times, passed as `groups`",
     "patients": "rows measured eight times, not passed",
     "first": "the first rows of the file",

@@ -49,6 +49,7 @@ def test_probabilities_of_another_sharpness_do_not_look_like_wrong_labels(power)
 def test_the_likelihood_is_that_of_the_mixture(monkeypatch):
     monkeypatch.setattr(wrong_labels, "POWERS", np.ones(1))
     monkeypatch.setattr(wrong_labels, "LABEL_WORTH", 1.0)
+    monkeypatch.setattr(wrong_labels, "MAX_WORTH", 1e9)
     probabilities, codes = held_out(60, 3, 0.2)
     surest_first = np.argsort(-probabilities.max(axis=1), kind="stable")
     contradicted = (probabilities.argmax(axis=1) != codes)[surest_first]

@@ -28,6 +28,7 @@ HARD_EXPONENTS = (2.0, 1.5, 1.2)  # right labels of the first parts are contradi
 HARD_CONCENTRATION = 35.0  # of the Beta distribution of that rate
 N_QUANTILES = 30  # of that distribution
 LABEL_WORTH = 0.75  # of a held-out label, in independent ones: the probabilities were fitted to these labels
+MAX_WORTH = 400.0  # of any number of labels for the first sign: no table follows its model exactly
 PROBABILITY = 0.05  # that a table has wrong labels, before any label is looked at
 PROBABILITY_IN_RANGE = 0.3  # the same for the interval of the error
 
@@ -98,9 +99,9 @@ def find_wrong_labels(probabilities: np.ndarray, codes: np.ndarray) -> WrongLabe
     by_chance = 1.0 - (np.bincount(codes, minlength=n_classes) / len(codes))[best[surest]]
     like_a_guess = bool(contradicted[surest].sum() > MAX_OF_CHANCE * by_chance.sum())
     shares = np.append(0.0, np.arange(1, N_SHARES + 1) / N_SHARES * MAX_SHARE * (1.0 - 1.0 / n_classes))
-    found = _fit_of_sharper(probabilities, codes, shares)
-    found += _fit_of_contradicted(contradicted[surest_first], n_classes, shares)
-    return WrongLabels(shares, LABEL_WORTH * found, like_a_guess)
+    found = MAX_WORTH / (MAX_WORTH + len(codes)) * _fit_of_sharper(probabilities, codes, shares)
+    found += LABEL_WORTH * _fit_of_contradicted(contradicted[surest_first], n_classes, shares)
+    return WrongLabels(shares, found, like_a_guess)
 
 
 def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
