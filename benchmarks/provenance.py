@@ -160,8 +160,14 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
         needs=("graphlearning", "scikit-activeml"),
     ),
     "deep": Benchmark(
-        ("deep.py --splits 5", "deep.py --splits 5 --new"), ("deep.csv",), ("mnist70k", "digits", "covtype"),
-        *(("otprop.deep",), ("torch", "safetensors", "graphlearning"), "GraphLearning.*"), one_thread=False,
+        (
+            "deep.py --splits 1",
+            "deep.py --splits 2 --data digits1797 covtype",
+            "deep.py --splits 2 --data mnist70k --labels 70 700",
+            "deep.py --splits 1 --new --data mnist70k --labels 700 --methods ours OTP()",
+        ),
+        *(("deep.csv",), ("mnist70k", "digits", "covtype"), ("otprop.deep",)),
+        *(("torch", "safetensors", "graphlearning"), "GraphLearning.*"), one_thread=False,
     ),
     "benchmark": Benchmark(
         ("-m otprop_paper --tuning honest oracle --jobs 2 --out {results}/paper",), EXPERIMENT, PAPER_DATA,

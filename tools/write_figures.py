@@ -679,23 +679,26 @@ def paper_regret() -> str:
 
 @figure
 def networks() -> str:
-    """Networks on propagated labels beside their peers."""
+    """Networks on propagated labels beside their peers, on the splits that all have."""
     found: dict[tuple[str, str], dict[str, list[float]]] = {}
-    for row in read_results("deep.csv"):
-        if row["new_rows"] == "0":
+    rows = read_results("deep.csv")
+    case = operator.itemgetter("data", "labels", "split", "new_rows")
+    run = {case(row) for row in rows if row["method"] == "ours"}
+    for row in rows:
+        if row["new_rows"] == "0" and case(row) in run:
             name = f"ours, {counted(int(row['rounds']), 'round')}" if row["method"] == "ours" else row["method"]
             cell = found.setdefault((row["data"], row["labels"]), {})
             cell.setdefault(name, []).append(float(row["accuracy"]))
     order = ("mnist70k", "digits1797", "covtype")
     found = dict(sorted(found.items(), key=lambda item: (order.index(item[0][0]), int(item[0][1]))))
     methods = list(dict.fromkeys(name for cell in found.values() for name in cell))
-    rows = [
+    lines = [
         [method, *(f"{np.mean(cell[method]):.3f}" if method in cell else "" for cell in found.values())]
         for method in sorted(methods)
     ]
     splits = {key: max(map(len, cell.values())) for key, cell in found.items()}
     heads = [f"{data}, {labels} labels, {counted(splits[data, labels], 'split')}" for data, labels in found]
-    return table(["accuracy", *heads], rows)
+    return table(["accuracy", *heads], lines)
 
 
 @figure

@@ -213,7 +213,8 @@ def read_prior(words: Sequence[str]) -> str | dict[str, float]:
         name, share = _name_and_number(word)
         if "=" not in word or not 0 <= share < float("inf"):
             raise UsageError(
-                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8."
+                f"--class-prior {word}: write 'uniform', or class=share for every class, as in yes=0.2 no=0.8; "
+                "a share is a number of at least 0."
             )
         if name in shares:
             raise UsageError(f"--class-prior {word}: the class {name!r} was given a share before.")
