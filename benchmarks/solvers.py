@@ -13,6 +13,7 @@ from __future__ import annotations
 import importlib.util
 import time
 from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 import ot
@@ -69,10 +70,10 @@ def main() -> None:
     options = parser.parse_args()
     solvers: dict[str, Callable[[np.ndarray, float], Outcome]] = {"otprop": our_plan}
     for name in POT_SOLVERS:
-        solvers[f"POT {name}"] = lambda cost, epsilon, name=name: pot_plan(cost, epsilon, name, options.limit)  # type: ignore[misc]
+        solvers[f"POT {name}"] = partial(pot_plan, method=name, limit=options.limit)
     if importlib.util.find_spec("regot"):
         for name in REGOT_SOLVERS:
-            solvers[f"RegOT {name}"] = lambda cost, epsilon, name=name: regot_plan(cost, epsilon, name, options.limit)  # type: ignore[misc]
+            solvers[f"RegOT {name}"] = partial(regot_plan, method=name, limit=options.limit)
     rows = []
     for dataset in options.datasets:
         X, truth = load(dataset)

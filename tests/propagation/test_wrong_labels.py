@@ -92,7 +92,7 @@ def test_columns_that_tell_nothing_do_not_show_that_labels_are_wrong():
     found = find_wrong_labels(np.tile([0.8, 0.2], (200, 1)), (rng.random(200) < 0.2).astype(int))
     assert found.like_a_guess
     assert (found.share, found.weights[0]) == (0.0, 1.0)
-    assert found.weights_in_range[0] < 1.0  # they may be wrong all the same
+    assert found.weights_in_range[0] < 1.0  # some may still be wrong
 
 
 def blobs(share, seed=0, n_rows=800, n_labels=300):

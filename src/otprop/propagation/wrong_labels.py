@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.special import betaincinv, softmax, xlog1py, xlogy
+from scipy.special import betaincinv, logsumexp, softmax, xlog1py, xlogy
 
 MIN_LABELS = 50  # fewer held-out labels cannot show that labels are wrong
 MAX_LABELS = 2000  # of more, a part is used
@@ -99,12 +99,12 @@ def find_wrong_labels(probabilities: np.ndarray, codes: np.ndarray) -> WrongLabe
     by_chance = 1.0 - (np.bincount(codes, minlength=n_classes) / len(codes))[best[surest]]
     like_a_guess = bool(contradicted[surest].sum() > MAX_OF_CHANCE * by_chance.sum())
     shares = np.append(0.0, np.arange(1, N_SHARES + 1) / N_SHARES * MAX_SHARE * (1.0 - 1.0 / n_classes))
-    found = MAX_WORTH / (MAX_WORTH + len(codes)) * _fit_of_sharper(probabilities, codes, shares)
-    found += LABEL_WORTH * _fit_of_contradicted(contradicted[surest_first], n_classes, shares)
+    found = MAX_WORTH / (MAX_WORTH + len(codes)) * _log_likelihood_of_sharper(probabilities, codes, shares)
+    found += LABEL_WORTH * _log_likelihood_of_order(contradicted[surest_first], n_classes, shares)
     return WrongLabels(shares, found, like_a_guess)
 
 
-def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
+def _log_likelihood_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.ndarray) -> np.ndarray:
     """Log-likelihood of the labels, given shares of wrong ones, mean over the powers of the probabilities."""
     logs = np.log(np.maximum(probabilities, MIN_PROBABILITY))
     own = logs[np.arange(len(codes)), codes]
@@ -115,10 +115,10 @@ def _fit_of_sharper(probabilities: np.ndarray, codes: np.ndarray, shares: np.nda
         with_wrong = (1.0 - shares[:, None]) * sharper + shares[:, None] * others
         fits[:, place] = np.log(np.maximum(with_wrong, MIN_PROBABILITY)).sum(axis=1)
     prior = np.exp(-0.5 * (np.log(POWERS / USUAL_POWER) / POWER_SPREAD) ** 2)
-    return _log_mean(fits, prior / prior.sum())
+    return np.asarray(logsumexp(fits, axis=1, b=prior / prior.sum()))
 
 
-def _fit_of_contradicted(contradicted: np.ndarray, n_classes: int, shares: np.ndarray) -> np.ndarray:
+def _log_likelihood_of_order(contradicted: np.ndarray, n_classes: int, shares: np.ndarray) -> np.ndarray:
     """Log-likelihood of which labels are contradicted, the surest probabilities first, given shares of wrong labels."""
     n_labels = len(contradicted)
     shown = 1.0 - shares * n_classes / (n_classes - 1)  # part of the errors that shows through wrong labels
@@ -131,11 +131,5 @@ def _fit_of_contradicted(contradicted: np.ndarray, n_classes: int, shares: np.nd
         of_right = betaincinv(HARD_CONCENTRATION * mean, HARD_CONCENTRATION * (1.0 - mean), quantiles)
         rates = shares[:, None] + shown[:, None] * of_right
         log_likelihood = xlogy(n_wrong, rates) + xlog1py(len(part) - n_wrong, -rates)
-        found += _log_mean(log_likelihood, np.full(N_QUANTILES, 1.0 / N_QUANTILES))
+        found += logsumexp(log_likelihood, axis=1) - np.log(N_QUANTILES)
     return found
-
-
-def _log_mean(logs: np.ndarray, weights: np.ndarray) -> np.ndarray:
-    """Logarithm of the weighted mean over the columns of values with these logarithms."""
-    top = logs.max(axis=1, keepdims=True)
-    return np.asarray(top[:, 0] + np.log(np.exp(logs - top) @ weights))
