@@ -10,7 +10,7 @@ stratified rows of it. CPU seconds are those of all threads together; the peers 
 the first of them pays for. Each run prints a line of JSON for each of its rounds and is added to
 benchmarks/results/deep.csv; where it was killed, it is resumed after its last finished round. GraphLearning runs on its
 graph of 10 neighbours and is not a dependency: ``pip install --no-deps graphlearning``; without it, its lines are left
-out.
+out. It is not run on the table, where PoissonMBO fails if a class has no label.
 """
 
 from __future__ import annotations
@@ -255,7 +255,7 @@ def main() -> None:
                 for method in options.methods:
                     theirs = method.startswith("GraphLearning")
                     if (name, n_labels, split, options.new, method) in done or (
-                        theirs and (options.new or not installed)
+                        theirs and (options.new or not installed or name == "covtype")
                     ):
                         continue
                     found = run(name, n_labels, split, method, options.new)
