@@ -56,9 +56,9 @@ class Propagator(ClassifierMixin, BaseEstimator):
             ) from error
 
     def _set_labels(self, labels: Labels, codes: np.ndarray, distributions: np.ndarray) -> Self:
-        """Set the attributes that all methods have; given labels are kept."""
+        """Set the attributes that all methods have; given labels are kept. `distributions` are not copied."""
         given = labels.labeled
-        codes, distributions = np.array(codes), np.array(distributions, dtype=np.float64)
+        codes = np.array(codes)
         codes[given] = labels.codes[given]
         distributions[given] = np.eye(len(labels.classes))[labels.codes[given]]
         self.classes_ = labels.classes

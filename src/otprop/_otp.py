@@ -131,7 +131,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
     transduction_ : ndarray of shape (n_rows,)
         A label for every row, or the marker if the model abstained or a callback stopped the fit.
     label_distributions_ : ndarray of shape (n_rows, n_classes)
-        The class probabilities with which each row was labelled.
+        The class probabilities with which each row was labelled; in single precision if it has
+        more than 2**26 entries.
     certainty_ : ndarray of shape (n_rows,)
         Eq. 12, from 0 (all classes equally probable) to 1 (one class); 1 for the given labels.
     confidence_ : ndarray of shape (n_rows,)

@@ -85,10 +85,9 @@ def test_a_class_that_a_fold_hides_is_not_excluded():
 
 def test_it_speaks_where_it_pays():
     X = np.empty((1000, 10))
-    assert boosting_pays(15, 2, X)
-    assert not boosting_pays(14, 2, X)
-    assert not boosting_pays(26, 9, X)  # fewer than three labels a class
-    assert boosting_pays(27, 9, X)
+    assert boosting_pays(151, 2, X)
+    assert not boosting_pays(150, 2, X)  # a forest with thorough trees is as good
+    assert boosting_pays(151, 9, X)
     assert not boosting_pays(500, 10, X)
     assert not boosting_pays(500, 9, np.empty((1000, 300)))  # 300 columns for each of 9 classes: too long
     assert not boosting_pays(500, 2, sp.csr_array((1000, 10)))

@@ -12,7 +12,13 @@ from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from otprop.evidence import forest as module
 from otprop.evidence.base import log_floored
 from otprop.evidence.classifier import PROBABILITY_FLOOR
-from otprop.evidence.forest import ForestSource, RandomForestSource, columns_per_split
+from otprop.evidence.forest import (
+    ForestSource,
+    RandomForestSource,
+    columns_per_split,
+    draw_seeds,
+    unseen_means,
+)
 from otprop.evidence.held_out import make_folds
 from otprop.evidence.scaling import ScaledRows
 
@@ -62,6 +68,24 @@ def test_a_sharp_threshold_in_one_column_of_many_is_found():
     truth = (X[:, 7] > 0.8).astype(int)
     _, _, says = ask(X, np.where(np.arange(600) < 150, truth, -1), 2)
     assert (says.rows.argmax(axis=1) == truth)[150:].mean() > 0.95
+
+
+@pytest.mark.parametrize("source", [ForestSource, RandomForestSource])
+def test_few_labels_are_enough_for_a_sharp_threshold_in_one_column_of_many(source):
+    X = np.random.default_rng(0).normal(size=(600, 60))
+    truth = (X[:, 7] > 0.3).astype(int)
+    codes = np.where(np.arange(600) < 60, truth, -1)
+    hidden = make_folds(codes, 2, 0)
+    says = source(ScaledRows.of(X), 2, 0, 1).fit(codes, np.ones(600), hidden)
+    assert (says.rows.argmax(axis=1) == truth)[60:].mean() > 0.9
+    assert (says.held_out.argmax(axis=1) == hidden.codes).mean() > 0.8
+
+
+@pytest.mark.parametrize(("n_labels", "n_classes", "n_thorough"), [(14, 2, 0), (15, 2, 20), (150, 2, 20), (151, 2, 0)])
+def test_trees_that_try_every_column_stand_in_for_boosting_with_few_labels(n_labels, n_classes, n_thorough):
+    X, _, _ = table(n_labels)
+    _, thorough = ForestSource(ScaledRows.of(X), n_classes, 0, 1)._seeds(n_labels)
+    assert len(thorough) == n_thorough
 
 
 def test_it_is_the_same_with_any_number_of_jobs(monkeypatch):
@@ -122,7 +146,8 @@ def test_two_columns_in_five_are_tried_at_a_split(n_columns, tried):
 
 
 @pytest.mark.parametrize("sparse", [False, True])
-def test_the_extra_trees_are_those_that_scikit_learn_grows(sparse):
+def test_the_extra_trees_are_those_that_scikit_learn_grows(monkeypatch, sparse):
+    monkeypatch.setattr(module, "MIN_LABELS_THOROUGH", 1000)
     X, codes, _ = table(n_classes=3)
     scaled, rows = ScaledRows.of(sp.csr_array(X) if sparse else X), np.flatnonzero(codes >= 0)
     says = ForestSource(scaled, 3, 5, 1).fit(codes, np.ones(len(X)), make_folds(codes, 3, 0))
@@ -136,7 +161,10 @@ def test_out_of_bag_shares_are_close_to_those_of_scikit_learn(monkeypatch):
     X, codes, _ = table(n_rows=200, gap=1.0)
     scaled, rows = ScaledRows.of(X), np.flatnonzero(codes >= 0)
     source = RandomForestSource(scaled, 2, 5, 1)
-    _, shares = source._grow(rows, codes, np.ones(len(X)), np.arange(len(rows)))
+    seeds = draw_seeds(5, 500)
+    shares = unseen_means(
+        source._grow(rows, codes, np.ones(len(X)), seeds, source._make_tree, np.arange(len(rows))), scaled.rows[rows]
+    )
     theirs = RandomForestClassifier(300, min_samples_leaf=2, max_features=1, oob_score=True, random_state=0)
     theirs.fit(scaled.rows[rows], codes[rows])
     np.testing.assert_allclose(shares, theirs.oob_decision_function_, atol=0.2)

@@ -39,11 +39,12 @@ def test_sparse_rows_are_taken_or_refused_as_the_entry_says(name):
     ("n_labels", "n_classes", "rows", "names"),
     [
         (6, 2, np.empty((100, 4)), ["forest", "linear", "gaussian"]),
-        (30, 2, np.empty((100, 4)), ["forest", "linear", "boosting", "gaussian"]),
-        (60, 2, np.empty((100, 4)), ["random_forest", "linear", "boosting", "gaussian"]),
+        (30, 2, np.empty((100, 4)), ["forest", "linear", "gaussian"]),
+        (60, 2, np.empty((100, 4)), ["random_forest", "linear", "gaussian"]),
+        (160, 2, np.empty((200, 4)), ["random_forest", "linear", "boosting", "gaussian"]),
         (60, 2, sp.csr_array((100, 4)), ["random_forest", "linear"]),
         (500, 101, np.empty((1000, 4)), ["linear"]),
-        (60, 2, np.empty((30_001, 1)), ["random_forest", "linear", "boosting"]),
+        (60, 2, np.empty((30_001, 1)), ["random_forest", "linear"]),
     ],
 )
 def test_the_default_uses_what_pays(n_labels, n_classes, rows, names):

@@ -276,7 +276,7 @@ def test_boosted_trees_as_plain_arrays_answer_as_scikit_learn_does():
     rng = np.random.default_rng(0)
     y = np.arange(240) % 3
     X = rng.normal(size=(240, 6)) + y[:, None]
-    model = OTP(n_jobs=1).fit(X, np.where(np.arange(240) < 90, y, -1))
+    model = OTP(n_jobs=1).fit(X, np.where(np.arange(240) < 160, y, -1))
     assert "boosting" in [source.name for source in model.evidence_]
     new = rng.normal(size=(50, 6)) + 1
     kept = pickle.loads(pickle.dumps(model))

@@ -111,7 +111,6 @@ def test_everything_holds_of_the_default(iris, default, alone):
         "diffusion",
         "forest",
         "linear",
-        "boosting",
         "gaussian",
     ]
     assert [source.name for source in alone.evidence_] == ["diffusion"]

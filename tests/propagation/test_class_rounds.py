@@ -17,11 +17,11 @@ class Messages:
     """Evidence that says the same in every round, and remembers what it was told."""
 
     def __init__(self, logits):
-        self.logits, self.told = logits, []
+        self.logits, self.told = logits.copy(), []
 
     def update(self, codes, weights):
         self.told.append((codes.copy(), weights.copy()))
-        return self.logits
+        return self.logits.copy()
 
 
 def problem(n_rows=40, n_classes=3, n_labeled=6, seed=0, spread=3.0):
@@ -37,7 +37,7 @@ def propagate(logits, codes, prior=None, weights=None, **parameters):
     prior = np.full(n_classes, 1 / n_classes) if prior is None else np.asarray(prior)
     weights = np.ones(n_rows) if weights is None else weights
     parameters = {"strength": 0.5, "max_rounds": 4} | parameters
-    run = ClassLevelRounds(Messages(logits), logits, codes, weights, prior, **parameters)
+    run = ClassLevelRounds(Messages(logits), logits.copy(), codes, weights, prior, **parameters)
     return run, list(run)
 
 

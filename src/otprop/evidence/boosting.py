@@ -16,8 +16,6 @@ from otprop.evidence.held_out import MANY_LABELS, n_trainings
 from otprop.evidence.scaling import ScaledRows
 from otprop.geometry.parallel import row_blocks
 
-MIN_LABELS = 15  # with fewer, boosted trees add little to a forest
-MIN_LABELS_PER_CLASS = 3
 MAX_CLASSES = 9  # each iteration grows one tree per class; with more, boosting takes longer than all other sources
 MAX_CLASSES_TIMES_COLUMNS = 2000
 ROWS_PER_BLOCK = 4096  # predicted at once: they stay in the cache while hundreds of trees read them
@@ -36,10 +34,13 @@ MANY_LABELS_PARAMETERS = {"learning_rate": 0.28, "max_iter": 15}  # as good with
 
 
 def boosting_pays(n_labels: int, n_classes: int, X: Any) -> bool:
-    """Whether there are enough labels for boosting, and few enough classes and columns for its cost."""
+    """Whether there are enough labels for boosting, and few enough classes and columns for its cost.
+
+    With few labels it adds nothing to a forest of which half of the trees try every column.
+    """
     if sp.issparse(X) or n_classes > MAX_CLASSES or n_classes * X.shape[1] > MAX_CLASSES_TIMES_COLUMNS:
         return False
-    return n_labels >= max(MIN_LABELS, MIN_LABELS_PER_CLASS * n_classes)
+    return n_labels > MANY_LABELS
 
 
 @saved_as("evidence.boosting")

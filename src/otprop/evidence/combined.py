@@ -132,7 +132,7 @@ class Evidence:
         return weights, cross_fitted_sum(cross_fitted, true, self.held_out.group, start, weighting, counted, penalty)
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
-        """Unnormalised log-probabilities of all rows from the current labels."""
+        """Unnormalised log-probabilities of all rows from the current labels, in a new array."""
         return self._sum(self.iterative.update(codes, weights))
 
     def predict_log_proba(self, neighbors: Any, rows: Any) -> tuple[np.ndarray, np.ndarray]:

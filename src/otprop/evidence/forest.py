@@ -1,8 +1,13 @@
-"""Forest sources: extra trees and a random forest, with out-of-bag predictions for the held-out rows."""
+"""Forest sources: extra trees and a random forest, with out-of-bag predictions for the held-out rows.
+
+With few labels, half of the trees are bagged and try every column at a split: they find the sharp threshold in one
+column of many, which the other trees often do not try.
+"""
 
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -34,11 +39,17 @@ SPLIT_SHARE = (
     0.4  # of the columns tried at a split: most columns of a mixed table, such as rare categories, do not matter
 )
 MAX_SPLIT_COLUMNS = 40  # with hundreds of columns, as in images, neighbouring ones are redundant
+MIN_LABELS_THOROUGH, MIN_PER_CLASS_THOROUGH = 15, 3  # with fewer labels, a bag has too few of them
+MAX_THOROUGH_COLUMNS = 300  # tried at a split by a tree that tries all
+Grown = list[tuple[Any, np.ndarray]]  # trees, and which of their rows each may have seen
 
 
 @saved_as("evidence.forest")
 class ForestSource:
-    """Class probabilities of extra trees grown on all labelled rows; a bootstrapped twin predicts held-out rows."""
+    """Class probabilities of extra trees grown on all labelled rows, whose bagged twins predict held-out rows.
+
+    With few labels, half of the trees are thorough instead: bagged, and trying every column.
+    """
 
     name = "forest"
 
@@ -50,12 +61,13 @@ class ForestSource:
         """Grow the trees; return log-probabilities of all rows and, out of bag, of the held-out rows."""
         labeled = np.flatnonzero((codes >= 0) & (weights > 0))
         grown_on = self._sample(labeled, held_out, MAX_LABELS) if len(labeled) > MAX_LABELS else labeled
-        self._forest, _ = self._grow(grown_on, codes, weights)
-        out_of_bag = np.empty((0, self._n_classes))
-        if len(held_out):
-            rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
-            out_of_bag = self._out_of_bag(*self._grow(rows, codes, weights, group_bags(held_out, rows)), rows, held_out)
-        return SourceOutput(self._predict_all(), out_of_bag)
+        rows = self._sample(labeled, held_out, MAX_OUT_OF_BAG)
+        bags, (seeds, thorough_seeds) = group_bags(held_out, rows), self._seeds(len(labeled))
+        thorough = self._grow(rows, codes, weights, thorough_seeds, self._make_thorough_tree, bags)
+        twins = self._grow(rows, codes, weights, seeds, self._make_tree, bags) if len(held_out) else []
+        own = self._grow(grown_on, codes, weights, seeds, self._make_tree)
+        self._forest = self._forest_of(own + thorough, codes[grown_on])
+        return SourceOutput(self._predict_all(), self._out_of_bag(twins + thorough, codes, rows, held_out))
 
     def predict_log_proba(self, rows: Any) -> np.ndarray:
         """Log-probabilities of new rows."""
@@ -72,8 +84,13 @@ class ForestSource:
         shares = mean_of_trees(self._forest.estimators_, scaled, self._n_jobs)
         return log_floored(spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR)
 
-    def _n_trees(self, n_labels: int) -> int:
-        return N_TREES if n_labels <= MANY_LABELS else round(MANY_LABELS_TREES * N_TREES)
+    def _seeds(self, n_labels: int) -> tuple[list[int], list[int]]:
+        """Seeds of the trees, those of the thorough ones apart."""
+        n_trees = N_TREES if n_labels <= MANY_LABELS else round(MANY_LABELS_TREES * N_TREES)
+        enough = n_labels >= max(MIN_LABELS_THOROUGH, MIN_PER_CLASS_THOROUGH * self._n_classes)
+        n_thorough = n_trees // 2 if enough and n_labels <= MANY_LABELS else 0  # with more labels, boosting does it
+        seeds = draw_seeds(self._seed, n_trees)
+        return seeds[: n_trees - n_thorough], seeds[n_trees - n_thorough :]
 
     def _make_forest(self, n_trees: int) -> Any:
         from sklearn.ensemble import ExtraTreesClassifier  # slow to import, here and below
@@ -85,10 +102,22 @@ class ForestSource:
 
         return ExtraTreeClassifier(max_features=columns_per_split(self._X.shape[1]), random_state=seed)
 
+    def _make_thorough_tree(self, seed: int) -> Any:
+        from sklearn.tree import DecisionTreeClassifier
+
+        n_columns = min(self._X.shape[1], MAX_THOROUGH_COLUMNS)
+        return DecisionTreeClassifier(max_features=n_columns, min_samples_leaf=MIN_LEAF, random_state=seed)
+
     def _grow(
-        self, rows: np.ndarray, codes: np.ndarray, weights: np.ndarray, bags: np.ndarray | None = None
-    ) -> tuple[Any, np.ndarray]:
-        """A forest, and the mean class shares of its rows by the trees that did not see them; 0 where all did.
+        self,
+        rows: np.ndarray,
+        codes: np.ndarray,
+        weights: np.ndarray,
+        seeds: list[int],
+        make_tree: Callable[[int], Any],
+        bags: np.ndarray | None = None,
+    ) -> Grown:
+        """Grow a tree for each seed.
 
         `bags` is the group of each row: whole groups are in or out of the bag of a tree. None: no bootstrap.
         This does what scikit-learn's forests do, without the overhead per tree, which dominates with few labels.
@@ -101,27 +130,28 @@ class ForestSource:
         alike = bool((weights == 1.0).all())  # without weights, scikit-learn grows the same trees with fewer checks
         classes, numbers = np.unique(y, return_inverse=True)
         indicators = np.eye(len(classes))[numbers] if len(classes) <= MAX_INDICATORS else None
-        n_trees = self._n_trees(len(y))
-        seeds = np.random.RandomState(self._seed).randint(np.iinfo(np.int32).max, size=n_trees)
 
-        def grow(block: slice) -> list[tuple[Any, np.ndarray]]:
+        def grow(block: slice) -> Grown:
             grown = []
             with sklearn.config_context(skip_parameter_validation=True, assume_finite=True):
-                for seed in seeds[block].tolist():
+                for seed in seeds[block]:
                     counts, seen = None if alike else weights, np.ones(len(y), dtype=bool)
                     if bags is not None:
                         counts, seen = draw_bag(weights, bags, np.random.RandomState(seed))
-                    grown.append((grow_tree(self._make_tree(seed), X, y, indicators, counts), seen))
+                    grown.append((grow_tree(make_tree(seed), X, y, indicators, counts), seen))
             return grown
 
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", MANY_CLASSES_WARNING, UserWarning)
-            blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(n_trees, TREES_PER_BLOCK)))
-        grown = [tree for block in blocks for tree in block]
-        forest = self._make_forest(n_trees)
-        forest.estimators_, forest.classes_ = [tree for tree, _ in grown], classes
-        forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, X.shape[1]
-        return forest, unseen_means(grown, self._X[rows]) if bags is not None else np.empty(0)
+            blocks = list(Jobs(self._n_jobs).run(grow, row_blocks(len(seeds), TREES_PER_BLOCK)))
+        return [tree for block in blocks for tree in block]
+
+    def _forest_of(self, grown: Grown, codes: np.ndarray) -> Any:
+        """A forest of trees grown on rows of these classes."""
+        forest = self._make_forest(len(grown))
+        forest.estimators_, forest.classes_ = [tree for tree, _ in grown], np.unique(codes)
+        forest.n_classes_, forest.n_outputs_, forest.n_features_in_ = len(forest.classes_), 1, self._X.shape[1]
+        return forest
 
     def _sample(self, labeled: np.ndarray, held_out: HeldOut, size: int) -> np.ndarray:
         """At most `size` labelled rows in order, including the held-out ones."""
@@ -131,10 +161,13 @@ class ForestSource:
             others = np.random.default_rng(self._seed).choice(others, room, replace=False)
         return np.sort(np.concatenate([held_out.rows, others]))
 
-    def _out_of_bag(self, forest: Any, shares: np.ndarray, rows: np.ndarray, held_out: HeldOut) -> np.ndarray:
+    def _out_of_bag(self, grown: Grown, codes: np.ndarray, rows: np.ndarray, held_out: HeldOut) -> np.ndarray:
         """Log-probabilities of the held-out rows by the trees that did not see them; uniform where all did."""
-        shares = shares[np.searchsorted(rows, held_out.rows)]
-        shares = spread_over_classes(shares, forest.classes_, self._n_classes) * held_out.leave_one_out_correction()
+        if not len(held_out):
+            return np.empty((0, self._n_classes))
+        shares = unseen_means(grown, self._X[rows])[np.searchsorted(rows, held_out.rows)]
+        shares = spread_over_classes(shares, np.unique(codes[rows]), self._n_classes)
+        shares *= held_out.leave_one_out_correction()
         total = shares.sum(axis=1, keepdims=True)
         shares = np.where(total > 0, shares / np.where(total > 0, total, 1.0), 1.0 / self._n_classes)
         return log_floored(shares, PROBABILITY_FLOOR)
@@ -145,18 +178,22 @@ class ForestSource:
 
 @saved_as("evidence.random_forest")
 class RandomForestSource(ForestSource):
-    """Class probabilities of a random forest, which finds the sharp thresholds that extra trees miss."""
+    """Class probabilities of a random forest, which finds the sharp thresholds that extra trees miss.
+
+    With few labels, half of the trees try every column.
+    """
 
     name = "random_forest"
 
     def fit(self, codes: np.ndarray, weights: np.ndarray, held_out: HeldOut) -> SourceOutput:
         """Grow the forest; its own out-of-bag predictions serve the held-out rows."""
-        rows = self._sample(np.flatnonzero((codes >= 0) & (weights > 0)), held_out, MAX_LABELS)
-        self._forest, shares = self._grow(rows, codes, weights, group_bags(held_out, rows))
-        out_of_bag = np.empty((0, self._n_classes))
-        if len(held_out):
-            out_of_bag = self._out_of_bag(self._forest, shares, rows, held_out)
-        return SourceOutput(self._predict_all(), out_of_bag)
+        labeled = np.flatnonzero((codes >= 0) & (weights > 0))
+        rows = self._sample(labeled, held_out, MAX_LABELS)
+        bags, (seeds, thorough_seeds) = group_bags(held_out, rows), self._seeds(len(labeled))
+        grown = self._grow(rows, codes, weights, seeds, self._make_tree, bags)
+        grown += self._grow(rows, codes, weights, thorough_seeds, self._make_thorough_tree, bags)
+        self._forest = self._forest_of(grown, codes[rows])
+        return SourceOutput(self._predict_all(), self._out_of_bag(grown, codes, rows, held_out))
 
     def _make_forest(self, n_trees: int) -> Any:
         from sklearn.ensemble import RandomForestClassifier
@@ -208,6 +245,11 @@ def mean_of_trees(trees: list[Any], X: Any, n_jobs: int | None = 1) -> np.ndarra
 
     blocks = row_blocks(X.shape[0], ROWS_PER_BLOCK) or [slice(0)]
     return np.concatenate(list(Jobs(n_jobs).run(predict, blocks)))
+
+
+def draw_seeds(seed: int, n: int) -> list[int]:
+    """Seeds of trees, drawn as scikit-learn's forests draw them."""
+    return [int(one) for one in np.random.RandomState(seed).randint(np.iinfo(np.int32).max, size=n)]
 
 
 def group_bags(held_out: HeldOut, rows: np.ndarray) -> np.ndarray:

@@ -9,7 +9,15 @@ import numpy as np
 from otprop._saving import saved_as
 from otprop.evidence.base import SourceOutput, log_floored
 from otprop.evidence.classifier import PROBABILITY_FLOOR, spread_over_classes
-from otprop.evidence.forest import MAX_CLASSES, N_TREES, RandomForestSource, columns_per_split, group_bags
+from otprop.evidence.forest import (
+    MAX_CLASSES,
+    N_TREES,
+    RandomForestSource,
+    columns_per_split,
+    draw_seeds,
+    group_bags,
+    unseen_means,
+)
 from otprop.evidence.held_out import HeldOut
 from otprop.evidence.scaling import ScaledRows
 from otprop.evidence.votes import VotesSource
@@ -60,11 +68,12 @@ class VotedForestSource(RandomForestSource):
             self._forest, self.start_weight = None, 0.0
             nothing = np.zeros(voted.shape, dtype=np.float32)
             return SourceOutput(nothing, np.zeros((len(held_out), self._n_classes)))
-        self._forest, shares = self._grow(rows, classes, sure, group_bags(held_out, rows))
+        seeds, _ = self._seeds(len(rows))
+        grown = self._grow(rows, classes, sure, seeds, self._make_tree, group_bags(held_out, rows))
+        self._forest = self._forest_of(grown, classes[rows])
         found = self._predict_all()
-        found[rows] = log_floored(
-            spread_over_classes(shares, self._forest.classes_, self._n_classes), PROBABILITY_FLOOR
-        )
+        shares = spread_over_classes(unseen_means(grown, self._X[rows]), self._forest.classes_, self._n_classes)
+        found[rows] = log_floored(shares, PROBABILITY_FLOOR)
         unlabeled = rows[codes[rows] < 0]
         self.predictability = beyond_chance(found[unlabeled].argmax(axis=1), classes[unlabeled], self._n_classes)
         return SourceOutput(found, found[held_out.rows].astype(np.float64))
@@ -75,8 +84,8 @@ class VotedForestSource(RandomForestSource):
             return np.zeros((rows.shape[0], self._n_classes))
         return super().predict_log_proba(rows)
 
-    def _n_trees(self, n_labels: int) -> int:
-        return N_TREES  # its out-of-bag predictions are used for all voted rows
+    def _seeds(self, n_labels: int) -> tuple[list[int], list[int]]:
+        return draw_seeds(self._seed, N_TREES), []  # its out-of-bag predictions are used for all voted rows
 
     def _make_tree(self, seed: int) -> Any:
         from sklearn.tree import DecisionTreeClassifier  # slow to import

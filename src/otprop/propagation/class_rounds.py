@@ -34,7 +34,7 @@ class ClassLevelRounds(Rounds):
     Parameters
     ----------
     evidence : Evidence, fitted on the given labels
-    logits : ndarray of shape (n_rows, n_classes), its log-probabilities of all rows
+    logits : ndarray of shape (n_rows, n_classes), its log-probabilities of all rows; overwritten
     codes : ndarray of int, the class number of every row, -1 where unlabelled
     weights : ndarray, a weight for every row
     prior : ndarray of shape (n_classes,), the classes' shares of all rows
@@ -90,8 +90,11 @@ class ClassLevelRounds(Rounds):
         self.n_rounds += 1
         if self.n_rounds > 1:
             self._logits = self._evidence.update(self.codes, self._weights)
-        left, logits = self._left, self._logits[self._left]
-        del self._logits  # with many classes one of the largest arrays
+        left, logits = self._left, self._logits
+        del self._logits  # with many classes one of the largest arrays, so the rows left are not copied
+        for block in self._blocks(len(left)):
+            logits[block] = logits[left[block]]  # rows move up, past none that is still needed
+        logits = logits[: len(left)]
         if self.epsilon != 1.0:
             logits = tempered(logits, self.epsilon)
         plan = self._solve(logits)

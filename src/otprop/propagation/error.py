@@ -50,7 +50,7 @@ class ErrorPrior:
     partial: float
 
 
-PRIOR = ErrorPrior(trust=0.2, shift=0.34, worth=0.75, partial=0.4)
+PRIOR = ErrorPrior(trust=0.23, shift=0.26, worth=0.7, partial=0.4)
 
 
 @dataclass(frozen=True)

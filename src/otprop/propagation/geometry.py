@@ -24,6 +24,7 @@ from otprop.geometry.diffusion import DiffusionGraph, local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource
+from otprop.propagation.rounds import MAX_DOUBLE_ENTRIES
 from otprop.propagation.row_level import in_units_of
 
 AUTO_NEIGHBORS = (10, 20)
@@ -128,6 +129,7 @@ def _check_metric(metric: Any, X: Any) -> None:
 
 
 AUTO_DIFFUSION = (0.8, 0.95)
+AUTO_DIFFUSION_MANY_ENTRIES = (0.95,)  # each strength takes as much memory as the result
 
 
 def build_iterative_source(
@@ -137,7 +139,9 @@ def build_iterative_source(
     if geometry.cost is not None:
         epsilon = None if config.epsilon is None else in_units_of(geometry.cost.scale, config.epsilon)
         return NearnessSource(geometry.cost, n_rows, n_classes, epsilon)
-    strengths = AUTO_DIFFUSION if config.diffusion is None else (config.diffusion,)
+    strengths = AUTO_DIFFUSION if n_rows * n_classes <= MAX_DOUBLE_ENTRIES else AUTO_DIFFUSION_MANY_ENTRIES
+    if config.diffusion is not None:
+        strengths = (config.diffusion,)
     settings = [Setting(graph, k, strength) for k, graph in geometry.graphs.items() for strength in strengths]
     return DiffusionSource(settings, n_classes, config.n_jobs)
 

@@ -12,6 +12,7 @@ from otprop._labels import UNLABELED
 from otprop._saving import saved_as
 
 TIE = 1e-9  # certainties closer than this are equal (Eq. 15)
+MAX_DOUBLE_ENTRIES = 2**26  # class probabilities kept in double precision: half a gigabyte
 
 
 @saved_as("otp.round", nan=("threshold", "threshold_gap", "class_gap", "source_error", "target_error"))
@@ -95,7 +96,8 @@ class Rounds(ABC):
     def __init__(self, codes: np.ndarray, n_classes: int) -> None:
         labeled = codes != UNLABELED
         self.codes = codes.copy()
-        self.distributions = np.full((len(codes), n_classes), 1.0 / n_classes)
+        dtype = np.float64 if len(codes) * n_classes <= MAX_DOUBLE_ENTRIES else np.float32
+        self.distributions = np.full((len(codes), n_classes), 1.0 / n_classes, dtype=dtype)
         self.distributions[labeled] = np.eye(n_classes)[codes[labeled]]
         self.certainty = labeled.astype(np.float64)
         self.round = np.where(labeled, 0, -1)
