@@ -1059,6 +1059,21 @@ def mnist_speed() -> str:
 
 
 @figure
+def small_speed() -> str:
+    """Seconds on made-up tables."""
+    rows = [row for row in read_results("speed_default.csv") if row["data"].startswith("made up")]
+    return table(
+        ["rows of 20 numbers", "labels", "method", "seconds", "times ours", "accuracy"],
+        (
+            [thousands(n_rows), str(n_rows * int(row["percent"]) // 100), code(row["method"]), row["seconds"],
+             row["times"], row["accuracy"]]
+            for row in rows
+            for n_rows in [int(row["data"].removeprefix("made up "))]
+        ),
+    )  # fmt: skip
+
+
+@figure
 def many_rows() -> str:
     """Time and memory by number of rows."""
     more = ["features", "labels", "seconds", "gigabytes", "accuracy"]

@@ -24,6 +24,7 @@ MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, 
 _FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
 MAX_ROWS_AT_ONCE = 200_000  # of a table whose settings are solved side by side
+MAX_ENTRIES_OF_GROUPS = 2**23  # values of folds that are solved together
 
 
 @saved_as("evidence.diffusion_setting", nan=("likelihood",))
@@ -175,7 +176,8 @@ class DiffusionSource:
             values[values < MIN_OF_OTHERS * contribution.max(axis=1, keepdims=True)] = 0.0
             return values * held_out.class_mass_correction()
         values = np.zeros((len(held_out), self._n_classes))
-        together = max(MAX_COLUMNS_OF_GROUPS // self._n_classes, 1)  # products with many columns cost less per column
+        columns = min(MAX_COLUMNS_OF_GROUPS, MAX_ENTRIES_OF_GROUPS // self._n_rows)
+        together = max(columns // self._n_classes, 1)  # products with many columns cost less per column
         for folds in row_blocks(held_out.n_folds, together):
             here = [np.flatnonzero(held_out.fold == fold) for fold in range(folds.start, folds.stop)]
             shown = [_without(masses, held_out.hidden_with(each)) for each in here]

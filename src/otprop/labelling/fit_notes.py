@@ -158,7 +158,8 @@ def _note_on_no_gain(job: Job) -> list[str]:
         return []
     largest = int(np.argmax(shares))
     found = np.asarray(job.estimator.transduction_)[~job.target.given]
-    if error.expected < 1.0 - shares[largest]:
+    one_class = 1.0 - shares[largest] * (1.0 - (error.evidence.unseen if error.evidence else 0.0))
+    if error.expected < one_class:
         got = float(np.mean(found == largest)) if len(found) else 0.0
         if got < NEARLY_ALL or shares[largest] > got - 0.05:
             return []
@@ -167,9 +168,6 @@ def _note_on_no_gain(job: Job) -> list[str]:
             f"about {shares[largest]:.0%} of all rows are expected to be: hardly better than one class for every "
             f"row. Label more rows of the others"
         ]
-    one_class = 1.0 - shares[largest] * (1.0 - (error.evidence.unseen if error.evidence else 0.0))
-    if error.expected < one_class:
-        return []
     equal = f"{one_class:.0%}" == f"{error.expected:.0%}"
     than, these = ("as little", "as these labels") if equal else ("less", "than these labels")
     return [
