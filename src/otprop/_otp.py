@@ -65,7 +65,7 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         rows), or any scikit-learn classifier with ``predict_proba``. "boosting" and "gaussian" do not take sparse X.
         A classifier may be a pair (name, classifier); its parameters are then nested parameters of `OTP`. It is cloned
         and trained on the labelled rows, as an array without column names, and their labels. "auto", if X has
-        features: "forest" ("random_forest" from 30 labels per class on), "linear", "boosting" from 15 labels on, and
+        features: "forest" ("random_forest" from 30 labels per class on), "linear", "boosting" above 150 labels, and
         "gaussian" up to 30 000 rows, the last two with few enough classes and columns. None: no classifier.
     marginal_strength : "auto" or float in [0, 1], default="auto"
         How strictly the class shares hold: from 0, not at all (a vote), to 1, exactly. "auto": up to 0.5, less with
@@ -76,7 +76,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         cost; "auto" chooses it on held-out labels.
     alpha : "auto" or float, default="auto"
         Certainty above which a row is labelled in a round. When no row exceeds it, the most certain ones are
-        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left.
+        labelled (Eq. 15). "auto": rows whose class has a probability above 0.9, at least 15 % of those left
+        (30 % in a table of more than 15 000 rows).
     class_prior : None, "uniform", array or dict, default=None
         The classes' shares of all rows, in the order of ``classes_`` or by class; they are divided by their sum. None:
         inferred from the labels and the rows together, since the labels may not be a random sample.

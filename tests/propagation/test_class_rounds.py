@@ -157,6 +157,15 @@ def test_left_to_itself_a_round_labels_the_probable_rows_and_at_least_a_tenth_of
     assert (np.diff([run.certainty[round_.rows].min() for round_ in rounds]) < 0).all()
 
 
+def test_a_round_of_a_large_table_labels_more_of_the_rows_left(monkeypatch):
+    logits, codes = problem(n_rows=106)
+    monkeypatch.setattr(module, "MANY_ROWS", 105)
+    _, rounds = propagate(logits, codes, strength=0.0, max_rounds=None)
+    assert len(rounds) > 2
+    for round_ in rounds[1:]:
+        assert len(round_.rows) == np.ceil(max(0.3 * round_.n_unlabeled, module.MIN_SHARE_ALL * 100))
+
+
 def test_the_fewer_rows_are_left_the_less_the_shares_bind():
     logits, codes = problem(n_rows=106)
     run, _ = propagate(logits, codes, strength=0.5, max_rounds=3)

@@ -9,12 +9,13 @@ import numpy as np
 from otprop._labels import UNLABELED
 from otprop.evidence.combined import Evidence
 from otprop.geometry.parallel import row_blocks, rows_per_block
-from otprop.propagation.rounds import TIE, Round, Rounds, certainty, nth_largest
+from otprop.propagation.rounds import MANY_ROWS, TIE, Round, Rounds, certainty, nth_largest
 from otprop.transport.class_level import ClassTransport, owed_masses, solve_classes
 
 JOINING_WEIGHT = 0.1  # mean weight of a row labelled in a round; a given label weighs 1
 AUTO_PROBABILITY = 0.9  # with alpha="auto", the class probability above which a row is labelled
 MIN_SHARE_LEFT = 0.15  # with alpha="auto", each round labels at least this share of the rows left
+MIN_SHARE_LEFT_MANY_ROWS = 0.3  # the same in a large table, where half as many rounds are as accurate
 MIN_SHARE_ALL = 0.03  # and at least this share of all rows that were unlabelled at the start
 SHARE_ERROR = 2.0  # assumed error of the class shares, in standard errors of a random sample of this size
 MIN_OWED_SHARE = 0.02  # a class ships at least this part of its share of the rows left
@@ -42,7 +43,7 @@ class ClassLevelRounds(Rounds):
     epsilon : float, the temperature: divisor of the costs
     alpha : float or None
         The certainty above which a row is labelled. None: rows whose class is more probable than `AUTO_PROBABILITY`,
-        and at least 15 % of those left in every round.
+        and at least 15 % of those left in every round (30 % in a table of more than `MANY_ROWS` rows).
     max_rounds : int or None; the last round labels all remaining rows
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
@@ -73,6 +74,7 @@ class ClassLevelRounds(Rounds):
         self._evidence, self._logits, self._prior = evidence, logits, prior
         self.strength, self.epsilon, self._alpha = strength, epsilon, alpha
         self._max_rounds, self._min_round_share = max_rounds, min_round_share
+        self._min_share_left = MIN_SHARE_LEFT if len(codes) <= MANY_ROWS else MIN_SHARE_LEFT_MANY_ROWS
         self._tol, self._max_iter = tol, max_iter
         given = codes != UNLABELED
         self._weights = np.where(given, weights, 0.0)
@@ -177,7 +179,7 @@ class ClassLevelRounds(Rounds):
         n_reached = int(np.count_nonzero(reached))
         least = max(1, int(np.ceil(self._min_round_share * len(scores))))
         if self._alpha is None:
-            part = max(MIN_SHARE_LEFT * len(scores), MIN_SHARE_ALL * np.count_nonzero(self.round != 0))
+            part = max(self._min_share_left * len(scores), MIN_SHARE_ALL * np.count_nonzero(self.round != 0))
             least = max(least, min(int(np.ceil(part)), n_reached))
         if self.n_rounds == self._max_rounds:
             least = len(scores)

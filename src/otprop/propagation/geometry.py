@@ -24,12 +24,11 @@ from otprop.geometry.diffusion import DiffusionGraph, local_scales
 from otprop.geometry.neighbors import NeighborIndex
 from otprop.geometry.pairwise import SPARSE_METRICS, PairwiseCost, make_pairwise_cost
 from otprop.propagation.config import ClassLevelConfig, EvidenceSource
-from otprop.propagation.rounds import MAX_DOUBLE_ENTRIES
+from otprop.propagation.rounds import MANY_ROWS, MAX_DOUBLE_ENTRIES
 from otprop.propagation.row_level import in_units_of
 
 AUTO_NEIGHBORS = (10, 20)
-AUTO_NEIGHBORS_MANY_ROWS = (10,)
-MANY_ROWS = 15_000  # a larger table has one graph: the second costs time and gains nothing
+AUTO_NEIGHBORS_MANY_ROWS = (10,)  # a second graph costs time and gains nothing
 
 
 @dataclass

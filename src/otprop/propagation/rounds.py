@@ -12,6 +12,7 @@ from otprop._labels import UNLABELED
 from otprop._saving import saved_as
 
 TIE = 1e-9  # certainties closer than this are equal (Eq. 15)
+MANY_ROWS = 15_000  # a larger table has one graph and fewer rounds, to save time
 MAX_DOUBLE_ENTRIES = 2**26  # class probabilities kept in double precision: half a gigabyte
 
 
