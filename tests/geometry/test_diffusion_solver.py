@@ -326,3 +326,15 @@ def test_groups_of_columns_are_as_accurate_as_if_each_was_solved_alone(graph):
     assert together.converged
     for found, initial in zip(np.hsplit(together.values, 2), (large, small), strict=True):
         assert_close_by_rows(found, graph.solve(initial, 0.95, tol=1e-10).values, 1e-4)
+
+
+def test_a_group_without_mass_in_the_distant_rows_does_not_keep_the_solver_busy():
+    graph = DiffusionGraph(sp.block_diag([line(700), line(20)]).tocsr())
+    initial = np.zeros((720, 4))
+    initial[0, 0] = initial[1, 1] = initial[700, 2] = initial[701, 3] = 1.0  # the second group is in the short line
+    found = graph.solve(initial, 0.8, tol=3e-2, n_groups=2)
+    alone = graph.solve(initial[:, :2], 0.8, tol=3e-2)
+    assert found.converged
+    assert found.iterations < 2 * alone.iterations
+    assert_close_by_rows(found.values[:700, :2], alone.values[:700], 0.1)
+    assert not found.values[700:, :2].any() and not found.values[:700, 2:].any()

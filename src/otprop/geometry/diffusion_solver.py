@@ -215,10 +215,12 @@ class DiffusionSystem:
         if base is None:
             base = _group_sums(values, n_groups) / roots
         largest = base.max(axis=0)
-        if not (largest > 0).all():
-            return float("inf")
         grouped = np.abs(residual).reshape(len(residual), base.shape[1], -1)
         worst = reduce(np.maximum, np.moveaxis(grouped, 2, 0))  # faster than a maximum over a short axis
+        if not (largest > 0).all():
+            empty = (largest == 0) & ~worst.any(axis=0)  # groups without mass in these rows
+            if not (empty | (largest > 0)).all():
+                return float("inf")
         least = np.finfo(worst.dtype).tiny  # tiny values times tiny roots may underflow
         return float((worst / np.maximum(roots * np.maximum(base, floor * largest), least)).max()) / (
             1.0 - self.strength
