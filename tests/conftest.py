@@ -51,5 +51,4 @@ def few_trees(request: pytest.FixtureRequest) -> Iterator[None]:
             patch.setattr("otprop.evidence.forest.MANY_LABELS_TREES", 1.0)
             patch.setattr("otprop.evidence.shift.N_TREES", 10)
             patch.setitem(boosting.PARAMETERS, "max_iter", 5)
-            patch.setattr(boosting, "MANY_LABELS_PARAMETERS", {})
         yield

@@ -122,6 +122,10 @@ def _refused(X: Any, reason: str) -> str:
         return (
             f"Input X contains infinity or a value that is too large for a float{where}. Replace it, or drop the row."
         )
+    if X is None:
+        return "X is None: pass the table of features, one row per row to label."
+    if reason.startswith("Found array with 0 sample(s)"):
+        return f"X has no rows: its shape is {np.shape(X)}. Pass one row per row to label."
     if reason.startswith("Expected 2D array"):
         advice = "Reshape your data: X.reshape(-1, 1) for a single column, X.reshape(1, -1) for a single row."
         return f"Expected 2D array, got X of shape {np.shape(X)}. {advice}"

@@ -536,5 +536,7 @@ def _headline(outcome: Outcome) -> str:
     text += f", {n_left} left unlabelled" if n_left else ""
     if outcome.expected_error is None:
         return text
+    if outcome.given.any() and outcome.n_held_out == 0:
+        return f"{text}; expected error unknown"
     rough = ", a rough estimate: see notes" if outcome.shifted or outcome.seems_sorted else ""
     return f"{text}; expected error {error_text(outcome.expected_error, outcome.error_range, rough)}"

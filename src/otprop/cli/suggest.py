@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from pathlib import Path
 from typing import Any
 
 from otprop.cli._command import hint_text
@@ -10,6 +11,7 @@ from otprop.cli._options import (
     add_table_command,
     add_table_options,
     check_output_paths,
+    default_output,
     prepared,
     require_target,
     same_input,
@@ -87,5 +89,6 @@ def run_command(options: argparse.Namespace, arguments: list[str]) -> int:
 
 def next_command(options: argparse.Namespace) -> list[str]:
     """The `otprop label` that takes the rows once they are filled in, with the options that decide what it sees."""
-    more = ["--corrections", *options.corrections, options.output or "OUT", "--force"]
-    return ["otprop", "label", *same_input(options), *more]
+    more = ["--corrections", *options.corrections, options.output or "OUT"]
+    force = ["--force"] if Path(default_output(options.file)).exists() else []  # of an earlier label of this file
+    return ["otprop", "label", *same_input(options), *more, *force]

@@ -39,7 +39,7 @@ SPLIT_SHARE = (
     0.4  # of the columns tried at a split: most columns of a mixed table, such as rare categories, do not matter
 )
 MAX_SPLIT_COLUMNS = 40  # with hundreds of columns, as in images, neighbouring ones are redundant
-MIN_LABELS_THOROUGH, MIN_PER_CLASS_THOROUGH = 15, 3  # with fewer labels, a bag has too few of them
+MIN_LABELS_THOROUGH, MEAN_PER_CLASS_THOROUGH = 15, 3  # with fewer labels, a bag has too few of them
 MAX_THOROUGH_COLUMNS = 300  # tried at a split by a tree that tries all
 Grown = list[tuple[Any, np.ndarray]]  # trees, and which of their rows each may have seen
 
@@ -87,7 +87,7 @@ class ForestSource:
     def _seeds(self, n_labels: int) -> tuple[list[int], list[int]]:
         """Seeds of the trees, those of the thorough ones apart."""
         n_trees = N_TREES if n_labels <= MANY_LABELS else round(MANY_LABELS_TREES * N_TREES)
-        enough = n_labels >= max(MIN_LABELS_THOROUGH, MIN_PER_CLASS_THOROUGH * self._n_classes)
+        enough = n_labels >= max(MIN_LABELS_THOROUGH, MEAN_PER_CLASS_THOROUGH * self._n_classes)
         n_thorough = n_trees // 2 if enough and n_labels <= MANY_LABELS else 0  # with more labels, boosting does it
         seeds = draw_seeds(self._seed, n_trees)
         return seeds[: n_trees - n_thorough], seeds[n_trees - n_thorough :]

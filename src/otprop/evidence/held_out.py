@@ -11,7 +11,7 @@ from otprop._saving import saved_as
 MANY_ROWS = 30_000  # from here on only two folds of five are held out, to save time
 N_FOLDS, N_FOLDS_MANY_ROWS = 5, 2
 MANY_LABELS = 150  # with more labels, costly sources are trained in less time
-FEW_TRAININGS = 3  # training on two thirds of many labels is enough to judge a source
+FEW_TRAININGS = 3  # training on 60 or 80 % of many labels is enough to judge a source
 GROUP_CORRELATION = 0.3  # assumed at least between the labels of a group, for what they are worth
 MAX_HELD_OUT = 2000
 MIN_LABELS_FEW_FOLDS = 500  # from this many labels on, two folds of five are enough

@@ -43,7 +43,8 @@ class ClassLevelRounds(Rounds):
     epsilon : float, the temperature: divisor of the costs
     alpha : float or None
         The certainty above which a row is labelled. None: rows whose class is more probable than `AUTO_PROBABILITY`,
-        and at least 15 % of those left in every round (30 % in a table of more than `MANY_ROWS` rows).
+        and in every round at least 15 % of those left (30 % in a table of more than `MANY_ROWS` rows) and 3 % of those
+        left at the start.
     max_rounds : int or None; the last round labels all remaining rows
     min_round_share : float, at least this share of the unlabelled rows is labelled in every round
     tol, max_iter : for the solver
