@@ -13,7 +13,7 @@ import csv
 import hashlib
 import os
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -259,7 +259,7 @@ def _homes(package: Path) -> dict[str, str]:
     return {name: module for block in lazy for module, name in _imported(block.body)}
 
 
-def code_files(modules: Iterable[str], sources: tuple[Path, ...], without: str = "") -> dict[str, Path]:
+def code_files(modules: Sequence[str], sources: tuple[Path, ...], without: str = "") -> dict[str, Path]:
     """The modules of this repository that some modules import, directly or not, and these; packages whole."""
     found: dict[str, Path] = {}
     waiting = list(modules)
@@ -392,12 +392,18 @@ def changes(file: str, folder: Path = RESULTS, *, data: bool = True) -> list[str
     now, then = code_digests(name), made.code
     if data:  # data that are not here cannot have been compared
         here = data_digests(name)
-        now, then = now | here, then | {key: value for key, value in made.data.items() if key in here}
+        now = now | {f"data {key}": value for key, value in here.items()}
+        then = then | {f"data {key}": value for key, value in made.data.items() if key in here}
     return [
         f"{key}: {then.get(key, 'none')} then, {now.get(key, 'none')} now"
         for key in sorted({*now, *then})
         if now.get(key) != then.get(key)
     ]
+
+
+def peers_hold(file: str, folder: Path = RESULTS) -> bool:
+    """Whether nothing has changed since a result was made but modules of otprop, which do not concern the peers."""
+    return all(change.startswith("otprop.") for change in changes(file, folder))
 
 
 def peer_rows(name: str, path: Path) -> list[dict[str, str]]:

@@ -58,23 +58,23 @@ def missing_packages(benchmark: Benchmark) -> list[str]:
     return [package for package in benchmark.needs if package.lower() not in installed]
 
 
-def prepared(name: str, folder: Path) -> Path:
-    """The folder in which a benchmark works; begun anew where the code has changed, with the rows that hold."""
+def prepared(name: str, folder: Path, *, fresh: bool = False) -> Path:
+    """The folder in which a benchmark works, with the rows that hold unless `fresh`; new if the code has changed."""
     new, now = folder / "new" / name, "\n".join(provenance.stamp(name)) + "\n"
     started = new / STARTED
-    if started.exists() and started.read_text(encoding="utf-8") == now:
+    if not fresh and started.exists() and started.read_text(encoding="utf-8") == now:
         return new
     shutil.rmtree(new, ignore_errors=True)
     new.mkdir(parents=True)
     benchmark = provenance.BENCHMARKS[name]
-    if benchmark.store and (folder / benchmark.store / STORE).exists():
+    if not fresh and benchmark.store and (folder / benchmark.store / STORE).exists():
         (new / benchmark.store).mkdir()
         shutil.copy(folder / benchmark.store / STORE, new / benchmark.store / STORE)
-    for file in benchmark.files:
+    for file in () if fresh else benchmark.files:
         if (folder / file).exists() and not provenance.changes(file, folder):
             (new / file).parent.mkdir(exist_ok=True)
             shutil.copy(folder / file, new / file)
-        elif rows := provenance.peer_rows(name, folder / file):
+        elif provenance.peers_hold(file, folder) and (rows := provenance.peer_rows(name, folder / file)):
             with (new / file).open("w", encoding="utf-8", newline="") as out:
                 out.write(now)
                 writer = csv.DictWriter(out, fieldnames=list(rows[0]), lineterminator="\n")
@@ -92,13 +92,13 @@ def marked(path: Path, lines: list[str]) -> None:
         path.write_text("\n".join([*lines, *kept]) + "\n", encoding="utf-8")
 
 
-def run(name: str, folder: Path, more: list[str]) -> bool:
+def run(name: str, folder: Path, more: list[str], *, fresh: bool = False) -> bool:
     """Run a benchmark; whether its results are in the folder now."""
     benchmark = provenance.BENCHMARKS[name]
     if missing := missing_packages(benchmark):
         print(f"{name}: skipped, not installed: {', '.join(missing)}", flush=True)
         return False
-    new = prepared(name, folder)
+    new = prepared(name, folder, fresh=fresh)
     environment: Mapping[str, str] = os.environ | {"OTPROP_RESULTS": str(new)}
     if benchmark.one_thread:
         environment |= {"OMP_NUM_THREADS": "1"}
@@ -142,7 +142,7 @@ def main(arguments: list[str] | None = None, folder: Path = provenance.RESULTS) 
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("names", nargs="*", metavar="NAME", help=", ".join(provenance.BENCHMARKS))
     parser.add_argument("--check", action="store_true", help="run nothing")
-    parser.add_argument("--force", action="store_true", help="run also what is up to date")
+    parser.add_argument("--force", action="store_true", help="run all of it, also what is up to date")
     parser.add_argument("--accept", metavar="REASON", help="mark the results of NAME as those of the present code")
     options = parser.parse_args(given)
     if unknown := [name for name in options.names if name not in provenance.BENCHMARKS]:
@@ -151,13 +151,15 @@ def main(arguments: list[str] | None = None, folder: Path = provenance.RESULTS) 
         parser.error("--accept and arguments after -- are for one NAME")
     names = options.names or list(provenance.BENCHMARKS)
     if options.accept:
+        if missing := [file for file in provenance.BENCHMARKS[names[0]].files if not (folder / file).exists()]:
+            parser.error(f"--accept: there is no result {missing[0]} to accept; run `tools/results.py {names[0]}`")
         accept(names[0], folder, options.accept)
         return 0
     stale = check(names, folder)
     if options.check:
         print(f"{len(stale)} of {len(names)} benchmarks are out of date.")
         return int(bool(stale))
-    done = [run(name, folder, more) for name in (names if options.force else stale)]
+    done = [run(name, folder, more, fresh=options.force) for name in (names if options.force else stale)]
     return int(not all(done))
 
 

@@ -136,11 +136,46 @@ def test_an_accepted_result_is_current_and_says_why(tools: SimpleNamespace, toy:
     assert "# accepted: nothing changed\n" in (toy / "results" / "toy.csv").read_text()
 
 
-def test_rows_of_peers_are_kept_for_the_next_run(tools: SimpleNamespace, toy: Path) -> None:
-    (toy / "results" / "toy.csv").write_text("method,runs\nours,1\ntheirs,2\n")
+@pytest.mark.parametrize(("changed", "kept"), [("otprop.evidence", True), ("near", False)])
+def test_rows_of_peers_are_kept_for_the_next_run_if_only_our_code_has_changed(
+    tools: SimpleNamespace, toy: Path, changed: str, kept: bool
+) -> None:
+    then = tools.provenance.code_digests("toy") | {changed: "0000"}
+    head = f"# code: {' '.join(f'{key}={value}' for key, value in then.items())}\n"
+    (toy / "results" / "toy.csv").write_text(f"{head}method,runs\nours,1\ntheirs,2\n")
     new = tools.results.prepared("toy", toy / "results")
-    assert tools.provenance.origin(new / "toy.csv").code == tools.provenance.code_digests("toy")
-    assert (new / "toy.csv").read_text().endswith("method,runs\ntheirs,2\n")
+    assert (new / "toy.csv").exists() == kept
+    if kept:
+        assert tools.provenance.origin(new / "toy.csv").code == tools.provenance.code_digests("toy")
+        assert (new / "toy.csv").read_text().endswith("method,runs\ntheirs,2\n")
+    new = tools.results.prepared("toy", toy / "results", fresh=True)
+    assert not (new / "toy.csv").exists()
+
+
+def test_data_and_a_script_of_one_name_are_two_things(
+    tools: SimpleNamespace, toy: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (toy / "data").mkdir()
+    (toy / "data" / "toy.npz").write_text("1")
+    monkeypatch.setenv("OTPROP_DATA", str(toy / "data"))
+    benchmark = tools.provenance.Benchmark(("toy.py",), ("toy.csv",), ("toy",))
+    monkeypatch.setattr(tools.provenance, "BENCHMARKS", {"toy": benchmark})
+    assert run(tools, toy) == run(tools, toy, "--check") == 0
+    (toy / "toy.py").write_text(SCRIPT.format(imports="import near") + "more = 1\n")
+    forget(tools)
+    assert [one.partition(":")[0] for one in tools.provenance.changes("toy.csv", toy / "results")] == ["toy"]
+    (toy / "data" / "toy.npz").write_text("2")
+    forget(tools)
+    changed = [one.partition(":")[0] for one in tools.provenance.changes("toy.csv", toy / "results")]
+    assert changed == ["data toy", "toy"]
+
+
+def test_a_result_that_is_not_there_cannot_be_accepted(
+    tools: SimpleNamespace, toy: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit):
+        run(tools, toy, "toy", "--accept", "nothing changed")
+    assert "there is no result toy.csv to accept" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
