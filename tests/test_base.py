@@ -29,6 +29,14 @@ def test_no_rows_are_said_to_be_none() -> None:
         model.predict([])
 
 
+@pytest.mark.parametrize(
+    ("X", "reason"), [(None, "X is None: pass the table of features"), (np.empty((0, 3)), r"X has no rows.*\(0, 3\)")]
+)
+def test_no_table_is_said_to_be_none(X, reason) -> None:
+    with pytest.raises(ValueError, match=reason):
+        OTP().fit(X, [])
+
+
 def test_cross_val_score_with_hidden_labels_is_the_accuracy_on_them() -> None:
     X, y = load_iris(return_X_y=True)
     few = np.where(np.arange(150) % 5 == 0, y, -1)

@@ -30,6 +30,14 @@ def test_a_result_prints_in_one_line_with_its_error_and_classes(result: Any) -> 
     assert text.count(" a ") == 1
 
 
+def test_an_error_that_no_label_could_judge_is_not_shown_as_a_figure() -> None:
+    frame = mixed_frame()
+    first = frame.loc[frame["kind"].notna()].drop_duplicates("kind").index
+    frame.loc[~frame.index.isin(first), "kind"] = None
+    text = repr(otprop.label(frame, "kind", settings=FAST))
+    assert "; expected error unknown; " in text
+
+
 def test_a_notebook_shows_the_error_the_classes_and_a_map(result: Any) -> None:
     html = result._repr_html_()
     assert f"expected error {result.expected_error:.1%}" in html

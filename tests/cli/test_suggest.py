@@ -33,12 +33,18 @@ def test_suggested_rows_are_filled_in_and_given_back(lots: Path, out: Path, caps
             original[place][name] for name in ("lot", "weight", "colour")
         ]
         assert f"{row['row']}  {row['reason']}" in printed.err
-    assert f"then: otprop label {lots} --target kind --corrections {path}" in printed.err
+    assert f"then: otprop label {lots} --target kind --corrections {path}\n" in printed.err
     write_rows(path, [row | {"kind": kind_of(row["row"]) if n else ""} for n, row in enumerate(rows)])
     assert label(lots, out, "--corrections", str(path)) == 0
     assert "1 of 10 rows have no label and are not used" in capsys.readouterr().err
     after = read_rows(out)
     assert [after[int(row["row"]) - 1]["kind_source"] for row in rows] == ["propagated"] + ["corrected"] * 9
+
+
+def test_the_next_command_replaces_the_output_of_an_earlier_one(lots: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = lots.with_name("rows.csv")
+    assert run("label", lots, *FAST) == run("suggest", lots, "-n", "2", "-o", str(path)) == 0
+    assert f"--corrections {path} --force\n" in capsys.readouterr().err
 
 
 def test_the_next_command_has_the_options_that_decide_what_it_sees(
