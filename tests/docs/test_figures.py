@@ -28,7 +28,11 @@ SETTINGS = {  # numbers that were chosen and not measured
     "docs/alternatives.md": {"0.1": "a version", "30 %": "labels made wrong"},
     "docs/stability.md": {"0.3": "a version", "0.4": "a version", "1.0": "a version"},
     "docs/studio.md": {"127.0": "an address", "20 MB": "a limit"},
-    "docs/how-it-works.md": {"0.9": "the threshold of a round", "15 %": "the least share of a round"},
+    "docs/how-it-works.md": {
+        "0.9": "the threshold of a round",
+        "15 %": "the least share of a round",
+        "30 %": "the same in large tables",
+    },
     "docs/results.md": {"0.1": "a version", "35 %": "labels given", "1 %": "labels given"},
 }
 EVERYWHERE = {"90 %": "the level of the announced range"}
