@@ -85,7 +85,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         Metric of the neighbour graph, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or any other
         metric that scikit-learn's neighbour search takes.
     n_neighbors : "auto" or int, default="auto"
-        Neighbours of each row in the graph. "auto": 10 and 20, weighted on held-out labels; 10 above 15 000 rows.
+        Neighbours of each row in the graph. "auto": 10 and 20, weighted on held-out labels; 10 above 15 000 rows. If
+        classes have fewer than about 15 rows, set 3 to 5.
     diffusion : "auto" or float below 1, default="auto"
         How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
