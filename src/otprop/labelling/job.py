@@ -5,16 +5,19 @@ A file, a DataFrame, the landmarks of a folder and the table of the studio are a
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
 import numpy as np
 
+from otprop._otp import NOT_CALIBRATED
 from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
 from otprop._validation import check_bool, is_missing
 from otprop.files import Table, listed
@@ -41,6 +44,7 @@ from otprop.table.target import Target
 
 MAY_BE_FILES = ("corrections", "votes_file", "text_model", "image_model")  # parameters
 LISTED = 6
+logger = logging.getLogger("otprop")
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
 _YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
 _NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
@@ -225,7 +229,7 @@ class Job:
             if is_class_level(self.estimator):
                 chosen = self.chosen if self.chosen.any() else None
                 more = {"geometry": self.geometry, "chosen": chosen, "votes": self.voters, "groups": self.groups}
-            with _reporting(self.estimator, progress):
+            with _reporting(self.estimator, progress), _noted_instead_of_logged():
                 self.estimator.fit(self.vectors, self.target.codes, **more)
         messages = [note_of_warning(one.message) for one in caught if issubclass(one.category, UserWarning)]
         self.warnings += dict.fromkeys(messages)
@@ -378,6 +382,21 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
     finally:
         if reports:
             estimator.set_progress(None)
+
+
+@contextmanager
+def _noted_instead_of_logged() -> Iterator[None]:
+    """Between these two moments, what `fit_notes` says of the calibration is not logged by this thread as well."""
+    thread = get_ident()
+
+    def is_logged(record: logging.LogRecord) -> bool:
+        return record.msg != NOT_CALIBRATED or record.thread != thread
+
+    logger.addFilter(is_logged)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_logged)
 
 
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:
