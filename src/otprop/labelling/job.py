@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from numbers import Real
 from threading import get_ident
 from time import perf_counter
 from typing import Any
@@ -79,8 +80,7 @@ class Request:
     votes_file: Any = None
 
     def __post_init__(self) -> None:
-        words = [self.unlabeled] if isinstance(self.unlabeled, (str, int, float)) else self.unlabeled
-        object.__setattr__(self, "unlabeled", tuple(str(word) for word in words))
+        object.__setattr__(self, "unlabeled", _words(self.unlabeled))
         for name in ("merge_labels", "numeric_classes", "new_classes"):
             check_bool(name, getattr(self, name))
             object.__setattr__(self, name, bool(getattr(self, name)))
@@ -108,6 +108,18 @@ class Request:
             if both := [name for name in names if name in self.ignore]:
                 why = Hint("this column is also in ", "ignore", after="; take it out of one of them.")
                 raise RequestError(parameter, why, both[0])
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Words for unlabelled cells as text; none for a missing value, since missing cells are unlabelled anyway."""
+    if is_missing(value):
+        return ()
+    if isinstance(value, (str, Real)):
+        return (str(value),)
+    if not isinstance(value, Iterable) or isinstance(value, bytes):
+        what = type(value).__name__
+        raise RequestError("unlabeled", f"must be a value that means unlabelled, or a list of these; got {what}.")
+    return tuple(str(word) for word in value)
 
 
 def _column_names(parameter: str, value: Any) -> Sequence[str]:
@@ -367,7 +379,7 @@ def _given_labels(
     if not allow_few and len(target.classes) == 1:
         labels_of(*parts, allow_few, allow_complete)  # raises
     if not target.given.any():
-        target = classes_by_votes(target, votes, request.unlabeled)
+        target = classes_by_votes(target, votes, request.unlabeled, allow_few=allow_few)
     return replace(target, notes=notes_beside_votes(target.notes, votes)), *found[1:]
 
 
