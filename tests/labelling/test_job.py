@@ -73,5 +73,5 @@ def test_a_missing_value_for_unlabelled_rows_is_the_default(visits, value):
 
 
 def test_a_marker_that_is_no_value_is_refused(visits):
-    with pytest.raises(OtpropError, match="unlabeled must be a value that means unlabelled, or a list of these; got ob"):
+    with pytest.raises(OtpropError, match="unlabeled must be a value that means unlabelled, or a list of these; got"):
         otprop.label(visits, "kind", unlabeled=object())

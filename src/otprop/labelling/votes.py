@@ -200,9 +200,7 @@ def _long_rows(long: Table, table: Table, others: set[str]) -> list[int]:
     return [places[key] for key in wanted]
 
 
-def classes_by_votes(
-    target: Target, cells: VoteCells, unlabeled: Sequence[str], *, allow_few: bool = False
-) -> Target:
+def classes_by_votes(target: Target, cells: VoteCells, unlabeled: Sequence[str], *, allow_few: bool = False) -> Target:
     """A target without any label, with the classes that the voters name; one of them is enough with `allow_few`."""
     named = [cell for column in cells.labels.values() for cell in column]
     named += [text for columns in cells.probabilities.values() for text in columns]
