@@ -263,7 +263,7 @@ class LabelResult:
         return plot_result(self.job, self.outcome, kind, ax)
 
     def labels_needed(self, error: float) -> LabelsNeeded:
-        """Estimate how many more labels an expected error needs, with a 90 % interval.
+        """Estimate how many more labels an expected error needs, with an 80 % interval.
 
         Parameters
         ----------
@@ -317,7 +317,10 @@ class LabelResult:
 
     @property
     def class_errors(self) -> Any:
-        """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence."""
+        """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence.
+
+        An attribute that is a DataFrame; ``OTP.class_errors()`` is a method and returns a list.
+        """
         return _frame_of(ClassErrors, self.outcome.class_errors)
 
     def coverage(self) -> Any:
