@@ -37,8 +37,6 @@ from otprop.propagation.rounds import Round, certainty
 from otprop.propagation.votes_alone import VotesAloneFit
 
 NOT_CONVERGED = "The diffusion of the labels did not converge, so class probabilities are less accurate."
-NOT_CALIBRATED = "confidence_ is not calibrated: no label drawn at random could be held out."
-VOTES_ALONE = "y has no label: votes alone decide, and the error cannot be checked."
 logger = logging.getLogger("otprop")
 
 
@@ -420,7 +418,10 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         self._set_labels(labels, codes, fit.distributions)
         self.certainty_, self.round_ = certainty(fit.distributions), np.ones(len(values), dtype=np.intp)
         self.expected_cost_ = self._expected_cost()
-        warn(f"{VOTES_ALONE} Label 20 random rows to measure it: suggest(20, random_share=1.0) lists them.")
+        warn(
+            "y has no label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+            "measure it: suggest(20, random_share=1.0) lists them."
+        )
         return self
 
     def _geometry_of(self, X: Any, config: ClassLevelConfig, geometry: Geometry | None) -> Geometry | None:
@@ -478,7 +479,7 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         if not fit.evidence.iterative.converged:
             warn(f"{NOT_CONVERGED} Set a lower `diffusion`, such as 0.8.", ConvergenceWarning)
         if not fit.evidence.held_out.drawn.any() and len(labels.unlabeled):
-            logger.warning(NOT_CALIBRATED)
+            logger.warning("confidence_ is not calibrated: no label drawn at random could be held out.")
         if len(self.classes_) == 1 and len(labels.unlabeled):
             logger.warning("y has one class: every row gets it, and the expected error cannot be estimated.")
         self._set_results(fit, labels, codes)

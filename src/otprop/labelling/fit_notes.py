@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import gammaln
 
-from otprop._otp import NOT_CONVERGED, VOTES_ALONE
+from otprop._otp import NOT_CONVERGED
 from otprop.evidence.shift import Shift
 from otprop.files import listed
 from otprop.labelling.methods import is_class_level
@@ -21,6 +21,7 @@ from otprop.table.features import ColumnUse
 if TYPE_CHECKING:
     from otprop.labelling.job import Job
 
+NOT_CALIBRATED, VOTES_ALONE = "confidence_ is not calibrated", "y has no label"  # how messages of `OTP` begin
 MIN_IMPORTANCE = 0.15  # of a column for telling labelled from unlabelled rows, to be named
 MAX_NAMED = 3  # columns
 GROUP_ROLES = ("category", "boolean", "text", "number", "skipped")  # of columns that may name groups
@@ -92,8 +93,8 @@ def _note_on_abstaining(job: Job) -> list[str]:
 def note_of_warning(warning: Warning | str) -> str:
     """A warning of the estimator as a note, which names its parameters as those of a request."""
     if str(warning).startswith(VOTES_ALONE):
-        text = VOTES_ALONE.replace("y has no label", "no row has a label")
-        return Hint(f"{text} Label 20 random rows to measure it; `otprop suggest` lists them with ", "random_share", 1)
+        text = "no row has a label: votes alone decide, and the error cannot be checked. Label 20 random rows to measure "
+        return Hint(f"{text}it; `otprop suggest` lists them with ", "random_share", 1)
     if not str(warning).startswith(NOT_CONVERGED):
         return str(warning)
     text = NOT_CONVERGED[0].lower() + NOT_CONVERGED[1:]

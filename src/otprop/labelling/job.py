@@ -18,12 +18,11 @@ from typing import Any
 
 import numpy as np
 
-from otprop._otp import NOT_CALIBRATED
 from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, part_of
 from otprop._validation import check_bool, is_missing
 from otprop.files import Table, listed
 from otprop.labelling.corrections import Corrections, labels_of, read_corrections
-from otprop.labelling.fit_notes import fit_notes, note_of_warning
+from otprop.labelling.fit_notes import NOT_CALIBRATED, fit_notes, note_of_warning
 from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
 from otprop.labelling.outcome import Outcome, RowLabels, counted, outcome_of
 from otprop.labelling.output_columns import (
@@ -398,11 +397,11 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
 
 @contextmanager
 def _noted_instead_of_logged() -> Iterator[None]:
-    """Between these two moments, what `fit_notes` says of the calibration is not logged by this thread as well."""
+    """Between these two moments, this thread does not log that nothing is calibrated: `fit_notes` has a note on it."""
     thread = get_ident()
 
     def is_logged(record: logging.LogRecord) -> bool:
-        return record.msg != NOT_CALIBRATED or record.thread != thread
+        return not str(record.msg).startswith(NOT_CALIBRATED) or record.thread != thread
 
     logger.addFilter(is_logged)
     try:

@@ -2,7 +2,7 @@
 
 A wrong label is any of the other classes with equal probability. Two signs tell wrong labels from hard rows:
 
-- Wrong labels make even the surest probabilities less sure, hard rows do not. So if labels are wrong, the labels fit
+- Wrong labels lower even the highest probabilities, hard rows do not. So if labels are wrong, the labels fit
   better to a model in which the probabilities are sharper and some labels are wrong than to the probabilities as they
   are.
 - Wrong labels are contradicted by the surest predictions as often as by the others. Right labels of a table with an
