@@ -93,8 +93,8 @@ def _note_on_abstaining(job: Job) -> list[str]:
 def note_of_warning(warning: Warning | str) -> str:
     """A warning of the estimator as a note, which names its parameters as those of a request."""
     if str(warning).startswith(VOTES_ALONE):
-        text = "no row has a label: votes alone decide, and the error cannot be checked. Label 20 random rows to measure "
-        return Hint(f"{text}it; `otprop suggest` lists them with ", "random_share", 1)
+        text = "no row has a label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+        return Hint(f"{text}measure it; `otprop suggest` lists them with ", "random_share", 1)
     if not str(warning).startswith(NOT_CONVERGED):
         return str(warning)
     text = NOT_CONVERGED[0].lower() + NOT_CONVERGED[1:]
