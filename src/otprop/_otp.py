@@ -181,8 +181,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         How different a row is from all labelled classes, 0 to 1: near 1 if less label mass reaches it than reaches
         labelled rows whose own label is held out. 0 for the labelled rows.
     novel_share_ : float
-        Estimated share of the unlabelled rows that belong to no labelled class; 0 unless the evidence is clear. The
-        expected error counts them as wrong.
+        Estimated share of the unlabelled rows that belong to no labelled class: 0 if the evidence is weak, and a
+        quarter of the estimate if it is neither weak nor clear. The expected error counts them as wrong.
     novel_range_ : tuple of float
         The 90 % interval of that share.
     voters_ : list of Voter
