@@ -255,3 +255,17 @@ def test_votes_alone_name_the_command_that_draws_rows(visits, tmp_path, capsys):
     printed = " ".join(capsys.readouterr().err.split())
     assert "`otprop suggest` lists them with --random-share 1" in printed
     assert "suggest(20" not in printed
+
+
+@pytest.mark.parametrize(
+    ("rows_per_class", "settings", "expected"), [(8, {}, 1), (8, {"n_neighbors": 5}, 0), (20, {}, 0)]
+)
+def test_classes_of_few_rows_give_a_note_on_the_number_of_neighbours(rows_per_class, settings, expected):
+    kind = np.arange(rows_per_class * 6) % 6
+    X = np.random.default_rng(0).normal(size=(len(kind), 3)) + 5 * np.eye(6, 3)[kind] + kind[:, None]
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(np.arange(len(kind)) < 18, kind, None))
+    notes = otprop.label(frame, "kind", settings=FAST | settings).notes
+    found = [note for note in notes if "rows per class" in note]
+    assert len(found) == expected
+    if expected:
+        assert found[0].endswith("fewer neighbours in the graph may be more accurate: settings={'n_neighbors': 5}")

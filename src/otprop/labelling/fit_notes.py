@@ -33,6 +33,9 @@ RANDOM_LABELS = 30  # that settle how large the error is
 FEW_GROUPS = 2
 NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
 MAX_MISSED = 3  # classes named in a note as hardly found
+MIN_ROWS_PER_CLASS = 15  # with fewer, most of the 10 to 20 neighbours of a row are of other classes
+MIN_CLASSES_OF_FEW_ROWS = 5
+FEW_NEIGHBORS = 5  # to be tried then
 
 
 def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
@@ -48,7 +51,7 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         notes += _note_on_shift(job, shift)
     elif job.groups is None and shift is not None and shift.explained and fitted.novel_share_ == 0:
         notes += _note_on_shares(job)
-    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
+    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted), *_note_on_neighbors(job)]
     if abstained := _note_on_abstaining(job):
         return [*notes, *abstained]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
@@ -173,6 +176,17 @@ def _note_on_wrong_labels(fitted: Any) -> list[str]:
         f"is less certain because of them; precision and recall by class are not corrected. Review the labels that "
         f"look wrong"
     ]
+
+
+def _note_on_neighbors(job: Job) -> list[str]:
+    """A note if classes have so few rows that the default number of neighbours is too large."""
+    n_classes, fitted = len(job.target.classes), job.estimator
+    rows = len(job.target.given) / n_classes
+    default = getattr(fitted, "cost", None) == "diffusion" and getattr(fitted, "n_neighbors", None) == "auto"
+    if not default or n_classes < MIN_CLASSES_OF_FEW_ROWS or rows >= MIN_ROWS_PER_CLASS:
+        return []
+    text = f"there are only about {rows:.0f} rows per class: fewer neighbours in the graph may be more accurate: "
+    return [Hint(text, "settings", {"n_neighbors": FEW_NEIGHBORS})]
 
 
 def _note_on_no_gain(job: Job) -> list[str]:
