@@ -85,6 +85,14 @@ def test_the_model_the_page_and_the_table_are_written(result: Any, tmp_path: Pat
     result.save(tmp_path / "kinds.model", force=True)
 
 
+def test_a_table_with_an_unknown_ending_is_refused_before_the_model_is_written(result: Any, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"out\.foo has the unknown ending '\.foo'; use \.csv"):
+        result.write_files(tmp_path / "out.foo", model=tmp_path / "kinds.model")
+    assert not list(tmp_path.iterdir())
+    result.write(tmp_path / "out")
+    assert len(read_rows(tmp_path / "out")) == len(result.table)
+
+
 def test_the_result_can_be_looked_at(result: Any) -> None:
     assert result.estimator is result.job.estimator
     assert result.coverage()["share"].iloc[0] == 1.0

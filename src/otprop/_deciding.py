@@ -314,7 +314,7 @@ class DecidingPropagator(TransportPropagator):
         Returns
         -------
         LabelsNeeded
-            With ``value`` and the 90 % interval, ``low`` and ``high``, each at most the number of unlabelled rows.
+            With ``value`` and the 80 % interval, ``low`` and ``high``, each at most the number of unlabelled rows.
             ``is_known`` is False if its ends are more than ten times apart: it cannot be estimated yet.
 
         Examples

@@ -15,7 +15,7 @@ import numpy as np
 from otprop._predict import Model
 from otprop._progress import ProgressCallback, shown_progress
 from otprop._validation import check_bool, check_path
-from otprop.files import LabelStudioTable, TableError, check_output, format_of_name, write_atomic
+from otprop.files import LabelStudioTable, TableError, check_ending, check_output, format_of_name, write_atomic
 from otprop.files._formats import check_page_ending
 from otprop.labelling.corrections import has_index, index_name, issues_to_correct, named_rows, read_corrections
 from otprop.labelling.job import Job, files_among
@@ -263,7 +263,7 @@ class LabelResult:
         return plot_result(self.job, self.outcome, kind, ax)
 
     def labels_needed(self, error: float) -> LabelsNeeded:
-        """Estimate how many more labels an expected error needs, with a 90 % interval.
+        """Estimate how many more labels an expected error needs, with an 80 % interval.
 
         Parameters
         ----------
@@ -317,7 +317,10 @@ class LabelResult:
 
     @property
     def class_errors(self) -> Any:
-        """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence."""
+        """Expected precision and recall of each class, with 90 % intervals; empty for a method without confidence.
+
+        An attribute that is a DataFrame; ``OTP.class_errors()`` is a method and returns a list.
+        """
         return _frame_of(ClassErrors, self.outcome.class_errors)
 
     def coverage(self) -> Any:
@@ -405,7 +408,9 @@ class LabelResult:
         self.write_files(report=check_path("path", path), map=map, force=force)
 
     def write(self, path: str | Path, *, force: bool = False, excel_safe: bool = False) -> None:
-        """Write the table with the output columns, in the format of the file extension, or that of the input.
+        """Write the table with the output columns, in the format of the file extension.
+
+        A name without an extension gets the format of the input (CSV for a DataFrame); an unknown one is refused.
 
         The index of a DataFrame is not written; ``table.to_csv`` and the like keep it.
 
@@ -435,6 +440,8 @@ class LabelResult:
         self._check_outputs(model, report, table, force=force)
         if report is not None:
             check_page_ending(report)
+        if isinstance(table, (str, PathLike)):
+            check_ending(table, job.table.path)  # before the other files are written
         page = ""
         if report is not None:
             from otprop.report.label_page import make_page  # takes a while, and not everybody wants a page

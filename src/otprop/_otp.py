@@ -85,7 +85,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         Metric of the neighbour graph, with "diffusion": "euclidean", "cosine", "inner", "manhattan", or any other
         metric that scikit-learn's neighbour search takes.
     n_neighbors : "auto" or int, default="auto"
-        Neighbours of each row in the graph. "auto": 10 and 20, weighted on held-out labels; 10 above 15 000 rows.
+        Neighbours of each row in the graph. "auto": 10 and 20, weighted on held-out labels; 10 above 15 000 rows. If
+        classes have fewer than about 15 rows, set 3 to 5.
     diffusion : "auto" or float below 1, default="auto"
         How far labels spread over the graph. "auto": 0.8 and 0.95, weighted in the same way.
     abstain_below : float or None, default=None
@@ -180,8 +181,8 @@ class OTP(WithNamedClassifiers, DecidingPropagator):
         How different a row is from all labelled classes, 0 to 1: near 1 if less label mass reaches it than reaches
         labelled rows whose own label is held out. 0 for the labelled rows.
     novel_share_ : float
-        Estimated share of the unlabelled rows that belong to no labelled class; 0 unless the evidence is clear. The
-        expected error counts them as wrong.
+        Estimated share of the unlabelled rows that belong to no labelled class: 0 if the evidence is weak, and a
+        quarter of the estimate if it is neither weak nor clear. The expected error counts them as wrong.
     novel_range_ : tuple of float
         The 90 % interval of that share.
     voters_ : list of Voter

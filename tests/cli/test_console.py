@@ -38,7 +38,9 @@ def test_what_a_person_is_told_a_script_is_told_too(lots: Path, capsys: pytest.C
         (LabelsNeeded(330, 0, 330), "cannot be estimated yet (likely 0 to 330): one fit cannot show how fast"),
         (LabelsNeeded(80, 4, 200), "cannot be estimated yet (likely 4 to 200)"),
         (LabelsNeeded(0, 0, 0), "An expected error of 0.05 is reached already."),
-        (LabelsNeeded(0, 0, 12), "is reached already, as far as can be said (likely 0 to 12 more labels)."),
+        (LabelsNeeded(0, 0, 8), "is reached already, as far as can be said (likely 0 to 8 more labels)."),
+        (LabelsNeeded(0, 0, 58), "cannot be estimated yet (likely 0 to 58)"),
+        (LabelsNeeded(330, 20, 330), "takes at least 20 more labels, and perhaps all 330 rows left"),
         (LabelsNeeded(330, 80, 330), "takes at least 80 more labels, and perhaps all 330 rows left"),
     ],
 )

@@ -92,3 +92,26 @@ def test_tables_of_a_folder_are_never_written(lots: Path, capsys, output: str) -
     assert main([*command, "--force"]) == 2
     assert "is an input" in capsys.readouterr().err
     assert lots.read_bytes() == before
+
+
+@pytest.mark.parametrize("command", ["label", "suggest", "check"])
+def test_an_output_with_an_unknown_ending_is_refused_before_any_work(
+    command: str, lots: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    out = lots.with_name("out.parqet")
+    assert main([command, str(lots), "--target", "kind", "-o", str(out)]) == 2
+    printed = capsys.readouterr().err
+    assert f"{out} has the unknown ending '.parqet'; did you mean '.parquet'? Use .csv, .tsv, .parquet" in printed
+    assert [path.name for path in lots.parent.iterdir()] == [lots.name]
+
+
+def test_the_help_says_when_the_table_goes_to_standard_output(
+    lots: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert main(["label", "--help"]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert "- for standard output, the default if FILE is -" in text
+    with lots.open() as file:
+        monkeypatch.setattr("sys.stdin", file)
+        assert main(["label", "-", "--target", "kind", "--set", "evidence=None"]) == 0
+    assert capsys.readouterr().out.startswith("lot,weight,colour,kind,kind_label,")

@@ -22,6 +22,7 @@ SETTINGS = {  # numbers that were chosen and not measured
     "docs/label.md": {"200 times": "a limit", "256 MiB": "a limit", "92 %": "an example", "2 %": "an example"},
     "docs/loop.md": {
         **{"2 %": "a goal", "0.02": "a goal", "95 %": "a goal", "30 %": "a threshold", "4 %": "a prior"},
+        "80 %": "the level of the range of labels_needed",
     },
     "docs/trust.md": {"0.9": "a level", "2 %": "a goal"},
     "docs/survey.md": {"0.9": "a level", "2 %": "a goal"},

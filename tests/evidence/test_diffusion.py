@@ -215,6 +215,24 @@ def test_as_much_label_mass_reaches_held_out_rows_as_reaches_the_others(n_labels
     assert abs(difference) < 0.15  # a fifth of the mass is missing in a fold: 0.22
 
 
+def test_the_mass_of_other_labels_is_that_of_a_fit_without_the_own_label():
+    X, truth = clouds(60)
+    codes = np.where(np.arange(60) < 9, truth, -1)
+    weights = np.random.default_rng(0).uniform(0.5, 1.0, 60)
+    weights /= weights[codes >= 0].max()
+    source = source_of(X, (6, 0.9))
+    source.fit(codes, weights, make_folds(codes, 2, 0))
+    spread = inverse(source.settings[0])
+    rows = np.array([0, 4, 7])
+    found = source.log_reach_of_others(codes, weights, rows)
+    for row, reach in zip(rows, found, strict=True):
+        others = codes.copy()
+        others[row] = -1
+        values = spread[row] @ masses_of(others, weights)
+        degree = source.settings[0].graph.degrees[row]
+        assert reach == pytest.approx(np.log(values.sum() / np.sqrt(degree)), abs=1e-6)
+
+
 def test_a_row_far_from_all_others_is_hardly_reached(monkeypatch):
     monkeypatch.setattr(module, "TOL", 3e-2)
     X, truth = clouds(700)

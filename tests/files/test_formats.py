@@ -11,7 +11,7 @@ import pyarrow.feather
 import pyarrow.parquet as pq
 import pytest
 
-from otprop.files import TableError, check_ending, read_table
+from otprop.files import TableError, check_ending, read_table, write_arrow
 from tests.files.tables import CSV, zstd
 
 
@@ -80,17 +80,33 @@ def test_a_table_is_not_written_under_a_name_that_promises_something_else(tmp_pa
     with pytest.raises(TableError, match=name):
         check_ending(tmp_path / name)
     assert not list(tmp_path.iterdir())
-    for fine in ("o.csv", "o.parquet.gz", "o", "o.dat", "-"):
+    for fine in ("o.csv", "o.parquet.gz", "o.PQ", "o", "o.gz", ".hidden", "-"):
         check_ending(fine, "in.csv")
+    check_ending("o.dat", "in.dat")
 
 
-def test_an_ending_that_says_nothing_is_noted(tmp_path):
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("o.parqet", r"has the unknown ending '\.parqet'; did you mean '\.parquet'\? Use \.csv, \.tsv, .*\.xlsx\."),
+        ("o.cvs.gz", r"has the unknown ending '\.cvs'; did you mean '\.csv'\?"),
+        ("o.foo", r"has the unknown ending '\.foo'; use \.csv, \.tsv, \.parquet"),
+        ("o.csv.foo", r"has the unknown ending '\.foo'"),
+    ],
+)
+def test_an_unknown_ending_is_refused_with_the_known_ones(tmp_path, name, advice):
+    with pytest.raises(TableError, match=advice):
+        read_table(io.BytesIO(CSV)).write(tmp_path / name, {})
+    with pytest.raises(TableError, match=advice):
+        write_arrow(pa.table({"x": [1]}), tmp_path / name)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_without_an_ending_is_noted(tmp_path):
     table = read_table(io.BytesIO(CSV))
-    table.write(tmp_path / "out.dat", {})
-    assert (tmp_path / "out.dat").read_bytes() == CSV
-    assert table.notes == [
-        f"{tmp_path / 'out.dat'} is written as csv, as the input is: its name does not say what it is"
-    ]
+    table.write(tmp_path / "out", {})
+    assert (tmp_path / "out").read_bytes() == CSV
+    assert table.notes == [f"{tmp_path / 'out'} is written as csv, as the input is: its name does not say what it is"]
 
 
 def test_the_ending_of_the_input_is_always_right(tmp_path):

@@ -42,6 +42,21 @@ def test_a_label_that_is_a_word_of_its_own_is_a_new_class(result: Any, word: str
     assert word in result.add({30: word}).classes
 
 
+@pytest.mark.parametrize("label", [["bad"], {"bad": 1}, {"bad"}, np.array(["bad"])])
+def test_a_label_that_is_no_single_value_is_refused(result: Any, frame: Any, label: Any) -> None:
+    why = rf"have a label of type {type(label).__name__} for row 30; labels are text or numbers\."
+    with pytest.raises(ParameterError, match=f"labels {why}"):
+        result.add({30: label})
+    with pytest.raises(ParameterError, match=f"corrections {why}"):
+        otprop.label(frame, "kind", corrections={30: label}, **QUICK)
+
+
+def test_a_list_in_a_frame_of_corrections_is_refused(frame: Any) -> None:
+    rows = pd.DataFrame({"row": [31], "label": [["bad"]]})
+    with pytest.raises(ParameterError, match=r"of type list for row 31 \(counted from 1\); labels are"):
+        otprop.label(frame, "kind", corrections=rows, **QUICK)
+
+
 def test_the_command_asks_about_a_mistyped_label(frame: Any, tmp_path: Path, capsys: Any) -> None:
     frame.to_csv(tmp_path / "lots.csv", index=False)
     pd.DataFrame({"row": [31], "label": ["bda"]}).to_csv(tmp_path / "more.csv", index=False)

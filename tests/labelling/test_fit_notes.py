@@ -10,7 +10,7 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 import otprop
-from otprop._otp import NOT_CONVERGED
+from otprop._otp import NOT_CONVERGED, OTP
 from otprop.cli import main
 from otprop.cli._command import hint_text
 from otprop.labelling.fit_notes import _consecutive_rows, _expected_values, note_of_warning
@@ -186,3 +186,86 @@ def test_a_diffusion_that_does_not_converge_names_the_setting_of_python_and_of_t
     assert note.endswith("A lower value may help: settings={'diffusion': 0.8}")
     assert hint_text(note).endswith("A lower value may help: --set diffusion=0.8")
     assert note_of_warning("something else.") == "something else."
+
+
+@pytest.fixture
+def rare():
+    """Two classes that the columns hardly tell apart, one of them rare: nearly all rows get the other."""
+    rng = np.random.default_rng(0)
+    kind = (rng.random(600) < 0.15).astype(int)
+    frame = pd.DataFrame(rng.normal(size=(600, 3)) + 0.4 * kind[:, None], columns=list("abc"))
+    frame["kind"] = pd.Series(np.array(["common", "rare"])[kind]).where(np.arange(600) % 6 == 0)
+    return frame
+
+
+def test_naming_the_default_objective_changes_no_note(rare):
+    usual, named = (otprop.label(rare, "kind", settings=FAST, **more).notes for more in ({}, {"objective": "accuracy"}))
+    assert any("giving every row 'common' would" in note or "were labelled 'common'" in note for note in usual)
+    assert any("objective='balanced' finds more of them" in note for note in usual)
+    assert named == usual
+
+
+def test_abstaining_by_a_setting_gives_the_notes_of_the_argument(rare):
+    by_argument = otprop.label(rare, "kind", settings=FAST, abstain_below=0.9999).notes
+    by_setting = otprop.label(rare, "kind", settings={**FAST, "abstain_below": 0.9999}).notes
+    assert by_setting == by_argument
+    assert any(note.startswith("no row reaches a confidence of 0.9999") for note in by_setting)
+
+
+def test_groups_that_the_method_does_not_use_get_one_note(visits):
+    frame = labelled(visits, visits["site"].isin(["site 2", "site 5"]))
+    notes = otprop.label(frame, "kind", method="otp-paper", groups="site").notes
+    assert [note for note in notes if "group" in note] == [
+        "without effect: groups; otp-paper does not estimate its error"
+    ]
+
+
+def test_a_class_whose_errors_cost_nothing_may_be_missed(rare):
+    free = otprop.label(rare, "kind", settings=FAST, objective={("rare", "common"): 0}).notes
+    assert not any("'rare'" in note for note in free)
+    cheap = otprop.label(rare, "kind", settings=FAST, objective={("rare", "common"): 0.5}).notes
+    assert any("'rare'" in note and note.endswith("label more rows of this class") for note in cheap)
+
+
+def test_a_confidence_that_is_not_calibrated_is_noted_and_not_logged(visits, caplog):
+    rows = visits.index.isin([visits["kind"].eq(name).idxmax() for name in ("ill", "well")])
+    notes = otprop.label(labelled(visits, rows), "kind", settings=FAST).notes
+    found = [note for note in notes if "not calibrated" in note]
+    assert found == [
+        "the confidence is not calibrated, as no class has two labels to hold one out. Label some rows drawn at random"
+    ]
+    assert "not calibrated" not in caplog.text
+    OTP(evidence=None).fit([[0.0], [1.0], [0.1]], [0, 1, -1])
+    assert "not calibrated" in caplog.text  # the log of other fits is as before
+    drawn = np.arange(400) % 5 == 0
+    chosen = otprop.label(labelled(visits, drawn), "kind", settings=FAST, chosen=list(drawn)).notes
+    assert any("not calibrated, as no label was drawn at random to hold one out" in note for note in chosen)
+    some = otprop.label(labelled(visits, drawn), "kind", settings=FAST).notes
+    assert not any("not calibrated" in note for note in some)
+
+
+def test_votes_alone_name_the_command_that_draws_rows(visits, tmp_path, capsys):
+    frame = visits.assign(model=visits["kind"], kind=None)
+    notes = otprop.label(frame, "kind", votes=["model"], settings=FAST).notes
+    advice = "Label 20 random rows to measure it; `otprop suggest` lists them with random_share=1"
+    assert any(note.startswith("no row has a label: votes alone decide") and note.endswith(advice) for note in notes)
+    path = tmp_path / "visits.csv"
+    frame.to_csv(path, index=False)
+    assert main(["suggest", str(path), "--target", "kind", "--votes", "model"]) == 0
+    printed = " ".join(capsys.readouterr().err.split())
+    assert "`otprop suggest` lists them with --random-share 1" in printed
+    assert "suggest(20" not in printed
+
+
+@pytest.mark.parametrize(
+    ("rows_per_class", "settings", "expected"), [(8, {}, 1), (8, {"n_neighbors": 5}, 0), (20, {}, 0)]
+)
+def test_classes_of_few_rows_give_a_note_on_the_number_of_neighbours(rows_per_class, settings, expected):
+    kind = np.arange(rows_per_class * 6) % 6
+    X = np.random.default_rng(0).normal(size=(len(kind), 3)) + 5 * np.eye(6, 3)[kind] + kind[:, None]
+    frame = pd.DataFrame(X, columns=list("abc")).assign(kind=np.where(np.arange(len(kind)) < 18, kind, None))
+    notes = otprop.label(frame, "kind", settings=FAST | settings).notes
+    found = [note for note in notes if "rows per class" in note]
+    assert len(found) == expected
+    if expected:
+        assert found[0].endswith("fewer neighbours in the graph may be more accurate: settings={'n_neighbors': 5}")

@@ -62,3 +62,16 @@ def test_all_threads_are_used_unless_a_number_is_given(visits):
 def test_the_vectors_are_not_copied_by_the_estimator(visits):
     result = otprop.label(labelled(visits, np.arange(len(visits)) % 3 == 0), "kind", settings=FAST)
     assert np.shares_memory(result.job.vectors, result.estimator._rows)
+
+
+@pytest.mark.parametrize("value", [None, np.nan, pd.NA])
+def test_a_missing_value_for_unlabelled_rows_is_the_default(visits, value):
+    frame = labelled(visits, np.arange(400) % 5 == 0)
+    usual, given = (otprop.label(frame, "kind", settings=FAST, **more) for more in ({}, {"unlabeled": value}))
+    assert given.notes == usual.notes
+    assert given.table["kind_label"].tolist() == usual.table["kind_label"].tolist()
+
+
+def test_a_marker_that_is_no_value_is_refused(visits):
+    with pytest.raises(OtpropError, match="unlabeled must be a value that means unlabelled, or a list of these; got"):
+        otprop.label(visits, "kind", unlabeled=object())

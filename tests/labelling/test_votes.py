@@ -302,3 +302,17 @@ def test_check_says_which_voter_is_wrong_where(tmp_path: Path, capsys: pytest.Ca
     assert "; of offer it finds " in printed.err
     assert "of invoice it finds" not in printed.err
     assert json.loads(printed.out)["voters"][0]["classes"]["offer"]["accuracy"] < 0.4
+
+
+def test_votes_of_one_class_without_any_label_are_refused_as_votes(visits, tmp_path, capsys):
+    frame = visits.assign(kind=None, model="ill")
+    why = (
+        "are all of one class, 'ill', and 'kind' has no label. Label rows of at least two classes; `otprop suggest` "
+        "proposes rows."
+    )
+    with pytest.raises(RequestError, match=f"^votes {why}$"):
+        otprop.label(frame, "kind", votes=["model"])
+    assert len(otprop.suggest(frame, "kind", 3, votes=["model"])) == 3
+    frame.to_csv(tmp_path / "visits.csv", index=False)
+    assert main(["label", str(tmp_path / "visits.csv"), "--target", "kind", "--votes", "model"]) == 2
+    assert capsys.readouterr().err == f"otprop label: --votes {why}\n"

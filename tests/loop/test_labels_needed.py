@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 
 from otprop import OTP
 from otprop._validation import ParameterError
-from otprop.loop.labels_needed import LabelsNeeded, estimate_labels_needed
+from otprop.loop.labels_needed import SLOPE_SCALE, SLOPE_SHAPE, LabelsNeeded, estimate_labels_needed
 
 
 def needed(goal: float, expected: float = 0.2, known: float = 50, n_labels: int = 50, n_rows: int = 10_000):
@@ -100,3 +100,14 @@ def test_without_labels_nothing_is_known():
     needed = estimate_labels_needed(0.05, 0.2, 0.0, 0, 500)
     assert (needed.value, needed.low, needed.high) == (500, 0, 500)
     assert not needed.is_known
+
+
+def test_the_range_leaves_out_a_tenth_at_either_end():
+    """An 80 % interval, by a simulation of the power law with the error and the slope drawn at random."""
+    rng = np.random.default_rng(0)
+    errors, slopes = rng.beta(0.3 * 200, 0.7 * 200, 200_000), rng.gamma(SLOPE_SHAPE, SLOPE_SCALE, 200_000)
+    with np.errstate(over="ignore"):
+        more = 50 * (np.maximum(errors / 0.2, 1.0) ** (1.0 / slopes) - 1.0)
+    found = estimate_labels_needed(0.2, 0.3, 200, 50, 10**12)
+    assert np.mean(more < found.low) == pytest.approx(0.1, abs=0.02)
+    assert np.mean(more > found.high) == pytest.approx(0.1, abs=0.02)

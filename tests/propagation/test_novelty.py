@@ -48,6 +48,46 @@ def test_rows_of_labelled_classes_are_not_novel():
     assert np.mean(shares) < 0.03
 
 
+def many_classes(n_classes, n_labels, seed, first=0):
+    """Rows of well separated classes, with random labels of the classes from `first` on."""
+    X, truth = make_blobs(20 * n_classes, centers=n_classes, n_features=20, cluster_std=2.0, random_state=seed)
+    y = np.full(len(X), -1)
+    rows = np.random.default_rng(seed).choice(np.flatnonzero(truth >= first), n_labels, replace=False)
+    y[rows] = truth[rows]
+    return X, truth, y
+
+
+@pytest.mark.parametrize("seed", [0, 3])
+def test_classes_with_one_random_label_by_luck_are_not_new(seed):
+    X, truth, y = many_classes(30, 90, seed)
+    model = OTP().fit(X, y)
+    left = y == -1
+    wrong = (model.transduction_ != truth)[left].mean()
+    assert model.novel_share_ < 0.05
+    low, high = model.error_range_
+    assert low <= wrong <= high
+    assert model.expected_error_ == pytest.approx(wrong, abs=0.05)
+
+
+def test_of_many_classes_with_few_labels_those_without_any_are_found():
+    X, truth, y = many_classes(26, 80, 1, first=6)
+    model = OTP().fit(X, y)
+    new = ~np.isin(truth, y[y >= 0])[y == -1]
+    assert model.novel_share_ == pytest.approx(new.mean(), abs=0.12)
+    low, high = model.error_range_
+    assert low <= (model.transduction_ != truth)[y == -1].mean() <= high
+
+
+def test_few_labels_of_many_classes_of_different_size_are_not_new_classes():
+    sizes = np.maximum((300 * np.geomspace(1.0, 0.03, 10)).astype(int), 8)
+    X, truth = make_blobs(sizes, n_features=20, cluster_std=3.0, random_state=0)
+    y = np.full(len(X), -1)
+    for code in range(10):
+        rows = np.random.default_rng(code).choice(np.flatnonzero(truth == code), 4, replace=False)
+        y[rows] = code
+    assert OTP().fit(X, y).novel_share_ < 0.1
+
+
 def test_equal_numbers_of_labels_from_classes_of_different_size_are_not_new_classes():
     rng = np.random.default_rng(0)
     truth = (rng.random(900) < 0.1).astype(int)

@@ -21,7 +21,10 @@ if TYPE_CHECKING:
 FILE_KINDS = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst"
 FILE_HELP = f"{FILE_KINDS}; - for standard input"
 FILES_HELP = f"{FILE_HELP}; or a folder, or a quoted pattern"
-OUTPUT_HELP = "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE"
+OUTPUT_HELP = (
+    "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE; - for standard output, the default "
+    "if FILE is -"
+)
 INTERRUPTED = "interrupted. No file was written or changed."
 EXIT_STATUS = """\
 Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.

@@ -137,10 +137,6 @@ class Messages:
     def labels_needed(self, goal: float, needed: LabelsNeeded, n_left: int) -> None:
         """How many more labels to an expected error; `n_left` rows have none."""
         range_ = f"likely {needed.low} to {needed.high}"
-        if needed.value == 0:
-            unsure = f", as far as can be said ({range_} more labels)" if needed.high else ""
-            self._line(f"An expected error of {goal:g} is reached already{unsure}.")
-            return
         if needed.value == n_left and needed.low > 0:  # no estimate, but all that there are
             self._line(
                 f"An expected error of {goal:g} takes at least {counted(needed.low, 'more label')}, and "
@@ -152,6 +148,10 @@ class Messages:
                 f"How many more labels an expected error of {goal:g} takes cannot be estimated yet ({range_}): one fit "
                 "cannot show how fast the error falls. Label some rows, a part of them drawn at random, and ask again."
             )
+            return
+        if needed.value == 0:
+            unsure = f", as far as can be said ({range_} more labels)" if needed.high else ""
+            self._line(f"An expected error of {goal:g} is reached already{unsure}.")
             return
         self._line(f"About {counted(needed.value, 'more label')} to an expected error of {goal:g} ({range_}).")
 

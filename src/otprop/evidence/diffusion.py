@@ -21,7 +21,7 @@ TOL = 3e-2  # of the values relative to their row; an upper bound, most values a
 OWN_TOL = 1e-6  # where the contribution of a row's own label is subtracted
 BACKGROUND = 1e-3  # of the mean mass per row, shared by all classes: a row that labels hardly reach is undecided
 MIN_OF_OTHERS = 1e-5  # of that contribution: a smaller difference is rounding, not mass of other labels
-_FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_unreached")
+_FITTING_ONLY = ("held_out_reached", "held_out_log_reach", "_reach_setting", "_unreached")
 BLOCK_ENTRIES = 2**20  # class probabilities computed at once
 MAX_ROWS_AT_ONCE = 200_000  # of a table whose settings are solved side by side
 MAX_ENTRIES_OF_GROUPS = 2**23  # values of folds that are solved together
@@ -102,12 +102,25 @@ class DiffusionSource:
         The values of a held-out row make up for the mass that its fold took from each class, so that both compare.
         """
         number = min(range(len(self.settings)), key=lambda one: _reach_order(self.settings[one]))
-        setting = self.settings[number]
-        assert setting.values is not None
-        root = np.sqrt(np.maximum(setting.graph.degrees, np.finfo(float).tiny))
+        self._reach_setting: Setting | None = self.settings[number]
+        values = self.settings[number].values
+        assert values is not None
+        root = self._roots(self.settings[number])
         with np.errstate(divide="ignore"):
-            self.log_reach = np.log(setting.values.sum(axis=1) / root)
+            self.log_reach = np.log(values.sum(axis=1) / root)
             self.held_out_log_reach = np.log(held_out_values[number].sum(axis=1) / root[held_out.rows])
+
+    def log_reach_of_others(self, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Logarithm of the label mass that reaches labelled rows from all labels but their own, before the rounds."""
+        setting = self._reach_setting
+        assert setting is not None
+        values = self._values_of_others(setting, self._masses(codes, weights), rows, self._n_jobs)
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(values.sum(axis=1) / self._roots(setting)[rows]))
+
+    @staticmethod
+    def _roots(setting: Setting) -> np.ndarray:
+        return np.asarray(np.sqrt(np.maximum(setting.graph.degrees, np.finfo(float).tiny)))
 
     def update(self, codes: np.ndarray, weights: np.ndarray) -> np.ndarray:
         """Diffuse the current labels; return log-probabilities of all rows."""
@@ -121,6 +134,7 @@ class DiffusionSource:
 
     def end_rounds(self) -> None:
         """Forget the values where no given label reaches: rows labelled in rounds would only confirm themselves."""
+        self._reach_setting = None
         for setting in self.settings:
             if setting.values is not None:
                 setting.values[self._unreached] = 0.0
@@ -168,12 +182,8 @@ class DiffusionSource:
         if len(held_out) == 0:
             return np.empty((0, self._n_classes))
         assert setting.values is not None
-        if held_out.leave_one_out:  # subtract each row's own contribution, from the diagonal of the inverse
-            own = setting.graph.inverse_diagonal(held_out.rows, setting.strength, tol=OWN_TOL, n_jobs=n_jobs)
-            self._check(own.converged)
-            contribution = own.values[:, None] * masses[held_out.rows].toarray()
-            values = setting.values[held_out.rows] - contribution
-            values[values < MIN_OF_OTHERS * contribution.max(axis=1, keepdims=True)] = 0.0
+        if held_out.leave_one_out:
+            values = self._values_of_others(setting, masses, held_out.rows, n_jobs)
             return values * held_out.class_mass_correction()
         values = np.zeros((len(held_out), self._n_classes))
         columns = min(MAX_COLUMNS_OF_GROUPS, MAX_ENTRIES_OF_GROUPS // self._n_rows)
@@ -190,6 +200,18 @@ class DiffusionSource:
                 kept = each[reached[number][held_out.rows[each]]]
                 values[kept] = found[kept, columns]
         return values * held_out.class_mass_correction()
+
+    def _values_of_others(
+        self, setting: Setting, masses: sp.csr_array, rows: np.ndarray, n_jobs: int | None
+    ) -> np.ndarray:
+        """Values of labelled rows, each without its own label, from the diagonal of the inverse."""
+        assert setting.values is not None
+        own = setting.graph.inverse_diagonal(rows, setting.strength, tol=OWN_TOL, n_jobs=n_jobs)
+        self._check(own.converged)
+        contribution = own.values[:, None] * masses[rows].toarray()
+        values = np.asarray(setting.values[rows] - contribution)
+        values[values < MIN_OF_OTHERS * contribution.max(axis=1, keepdims=True)] = 0.0
+        return values
 
     def _diffuse(
         self,

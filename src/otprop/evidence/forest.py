@@ -1,7 +1,7 @@
 """Forest sources: extra trees and a random forest, with out-of-bag predictions for the held-out rows.
 
-With few labels, half of the trees are bagged and try every column at a split: they find the sharp threshold in one
-column of many, which the other trees often do not try.
+With 15 to 150 labels, at least three per class, half of the trees are bagged and try every column at a split: they find
+the sharp threshold in one column of many, which the other trees often do not try.
 """
 
 from __future__ import annotations
@@ -48,7 +48,8 @@ Grown = list[tuple[Any, np.ndarray]]  # trees, and which of their rows each may 
 class ForestSource:
     """Class probabilities of extra trees grown on all labelled rows, whose bagged twins predict held-out rows.
 
-    With few labels, half of the trees are thorough instead: bagged, and trying every column.
+    With 15 to 150 labels, at least three per class, half of the trees are thorough instead: bagged, and trying every
+    column.
     """
 
     name = "forest"

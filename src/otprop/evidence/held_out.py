@@ -63,6 +63,11 @@ class HeldOut:
         return self.hidden_fold is None and self.n_folds == len(self.rows)
 
     @property
+    def few_per_class(self) -> bool:
+        """Whether classes have so few labels that their numbers are mostly luck if labels were drawn at random."""
+        return self.leave_one_out and bool(self.counts.sum() <= N_FOLDS * len(self.counts))
+
+    @property
     def enough_drawn(self) -> bool:
         """Whether there are enough random labels to learn from them alone."""
         return bool(np.count_nonzero(self.drawn) >= MIN_DRAWN)

@@ -7,7 +7,7 @@ import re
 import zipfile
 from pathlib import Path
 
-from otprop._validation import ParameterError
+from otprop._validation import ParameterError, did_you_mean
 from otprop.files._errors import file_error, one_line
 
 FORMATS = {
@@ -126,12 +126,12 @@ def refuse_url(path: str | Path) -> None:
 
 
 def check_ending(out: str | Path, source: str | Path | None = None) -> None:
-    """Refuse to write a table under a name that stands for another kind of file, such as a PDF document.
+    """Refuse to write a table under a name whose ending is unknown, or stands for another kind of file, such as a PDF.
 
     Parameters
     ----------
     out : str or path
-        The output; "-" is standard output and always accepted.
+        The output; "-" is standard output and always accepted, and so is a name without an ending.
     source : str, path or None
         The input, whose own ending is always accepted.
 
@@ -151,11 +151,16 @@ def check_ending(out: str | Path, source: str | Path | None = None) -> None:
     refused
     """
     path = Path(out)
-    what = _NOT_WRITTEN.get(_ending(path))
+    ending = _ending(path)
+    what = _NOT_WRITTEN.get(ending)
     own = same_ending(path, None if source is None else Path(source)) and what not in _NEVER_WRITTEN
-    if str(out) == "-" or what is None or own:
+    if str(out) == "-" or own or not ending or format_of_name(path) is not None:
         return
     endings = ", ".join(f".{name}" for name in FORMATS)
+    if what is None:
+        near = did_you_mean(ending, [f".{name}" for name in (*FORMATS, *_ALIASES) if name != "excel"])
+        advice = f"{near.removeprefix('; ')} Use {endings}" if near else f"use {endings}"
+        raise file_error(path, f"has the unknown ending {ending!r}", advice)
     spreadsheet = " (a spreadsheet program opens .csv and .xlsx)" if "spreadsheet" in what else ""
     raise file_error(path, f"has the ending of {what}, which cannot be written", f"use {endings}{spreadsheet}")
 

@@ -218,7 +218,8 @@ class Table(ABC):
         fill : (str, column) or None
             A column of the file, and values to write into it; cells where the value is None stay as they are.
         format : str or None
-            One of the values of `kind`; None for the format that the name of `out` stands for, else that of the input.
+            One of the values of `kind`; None for the format that the name of `out` stands for. A name without an ending
+            gets that of the input; an unknown ending is refused.
         force : bool
             Whether an existing file may be replaced. The input never is.
         excel_safe : bool

@@ -16,7 +16,7 @@ import numpy as np
 from otprop._optional import import_optional, ipc, openpyxl, pa, parquet
 from otprop.files._arrow import as_json, as_text, guard, lines, plain_text, to_cells
 from otprop.files._errors import TableError
-from otprop.files._formats import codec_of_name, format_of_name
+from otprop.files._formats import check_ending, codec_of_name, format_of_name
 from otprop.files._layout import Dialect
 from otprop.files._limits import MAX_COLUMNS, MAX_ROWS
 from otprop.files.atomic import write_atomic
@@ -238,21 +238,25 @@ def write_arrow(
     excel_safe: bool = False,
     mode_like: str | Path | None = None,
 ) -> None:
-    """Write an Arrow table, which may have no rows, in the format of the name; else and to a stream as CSV.
+    """Write an Arrow table, which may have no rows, in the format of the name; to a name without an ending as CSV.
 
     Parameters
     ----------
     whole : pyarrow.Table
         What to write.
     out : str, path or binary stream
-        Where to write; a file appears in one step, compressed if its name ends in `.gz` or `.zst`.
+        Where to write, a stream as CSV; a file appears in one step, compressed if its name ends in `.gz` or `.zst`. An
+        unknown ending is refused.
     force : bool
         Whether an existing file may be replaced.
     excel_safe : bool
         In CSV and TSV, no text cell starts a formula, as in `Table.write`.
     mode_like : str, path or None
-        A file whose permissions a new output does not exceed: the one that the rows are from.
+        A file whose permissions a new output does not exceed, and whose ending it may have: the one that the rows are
+        from.
     """
+    if isinstance(out, (str, Path)):
+        check_ending(out, mode_like)
     format = format_of_name(Path(out)) if isinstance(out, (str, Path)) else None
     write = arrow_writer(whole, format or "csv", excel_safe)
     write_output(out, write, force, mode_like=mode_like)

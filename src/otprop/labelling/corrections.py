@@ -91,6 +91,9 @@ def read_corrections(
         for row, label, is_drawn in with_label:
             names[row] = _from_1(row) if counted else repr(frame.index[row]) if has_index(frame) else str(row)
             label = _plain(label)
+            if type(label).__hash__ is None:  # a list, a mapping, a set or an array
+                what = type(label).__name__
+                raise reader.error(f"have a label of type {what} for row {names[row]}; labels are text or numbers.")
             if row in found and str(found[row]) != str(label):
                 both = f"{str(found[row])!r} and {str(label)!r}"
                 raise reader.error(f"have two labels for row {names[row]}, {both}: keep one.")

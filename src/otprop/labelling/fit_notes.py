@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,14 +11,17 @@ from scipy.special import gammaln
 from otprop._otp import NOT_CONVERGED
 from otprop.evidence.shift import Shift
 from otprop.files import listed
+from otprop.labelling.methods import is_class_level
 from otprop.labelling.outcome import MIN_BLOCK, seems_sorted
 from otprop.propagation.class_errors import ClassErrors
+from otprop.propagation.decisions import cost_matrix
 from otprop.table.errors import Hint
 from otprop.table.features import ColumnUse
 
 if TYPE_CHECKING:
     from otprop.labelling.job import Job
 
+NOT_CALIBRATED, VOTES_ALONE = "confidence_ is not calibrated", "y has no label"  # how messages of `OTP` begin
 MIN_IMPORTANCE = 0.15  # of a column for telling labelled from unlabelled rows, to be named
 MAX_NAMED = 3  # columns
 GROUP_ROLES = ("category", "boolean", "text", "number", "skipped")  # of columns that may name groups
@@ -30,14 +33,17 @@ RANDOM_LABELS = 30  # that settle how large the error is
 FEW_GROUPS = 2
 NEARLY_ALL = 0.99  # share of the new labels that one class may have without a note
 MAX_MISSED = 3  # classes named in a note as hardly found
+MIN_ROWS_PER_CLASS = 15  # with fewer, most of the 10 to 20 neighbours of a row are of other classes
+MIN_CLASSES_OF_FEW_ROWS = 5
+FEW_NEIGHBORS = 5  # to be tried then
 
 
 def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
     """Notes on a finished job; `errors` are the expected errors of its classes."""
     fitted = job.estimator
     shift: Shift | None = getattr(fitted, "shift_", None)
-    notes: list[str] = []
-    if job.groups is not None:
+    notes: list[str] = _note_on_calibration(job)
+    if job.groups is not None and is_class_level(fitted):  # else the groups are not used, which a note says already
         notes += _note_on_groups(job.groups, job.target.given)
     if shift is not None and seems_sorted(job.target):
         notes += _note_on_order(job)
@@ -45,15 +51,38 @@ def fit_notes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         notes += _note_on_shift(job, shift)
     elif job.groups is None and shift is not None and shift.explained and fitted.novel_share_ == 0:
         notes += _note_on_shares(job)
-    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted)]
+    notes += [*_note_on_novelty(fitted), *_note_on_wrong_labels(fitted), *_note_on_neighbors(job)]
     if abstained := _note_on_abstaining(job):
         return [*notes, *abstained]
     return [*notes, *_note_on_no_gain(job), *_note_on_rare_classes(job, errors)]
 
 
+def _note_on_calibration(job: Job) -> list[str]:
+    """A note if no label drawn at random could be held out, in place of the estimator's message in the log."""
+    given = job.target.given
+    if not is_class_level(job.estimator) or not given.any() or given.all():
+        return []
+    held_out = job.estimator.held_out_rows_
+    if not job.chosen[held_out].all():
+        return []
+    why = "no label was drawn at random" if len(held_out) else "no class has two labels"
+    return [f"the confidence is not calibrated, as {why} to hold one out. Label some rows drawn at random"]
+
+
+def _abstain_below(job: Job) -> float | None:
+    """The limit that was used, given as an argument or as a setting."""
+    below: float | None = getattr(job.estimator, "abstain_below", None)
+    return below
+
+
+def _objective(job: Job) -> Any:
+    """Which errors count, by class numbers; "accuracy" where nothing was asked for."""
+    return getattr(job.estimator, "objective", "accuracy")
+
+
 def _note_on_abstaining(job: Job) -> list[str]:
     """A note if no row is certain enough to be labelled."""
-    below, left = job.request.abstain_below, ~job.target.given
+    below, left = _abstain_below(job), ~job.target.given
     if below is None or not left.any():
         return []
     highest = float(job.estimator.confidence_[left].max())
@@ -66,6 +95,9 @@ def _note_on_abstaining(job: Job) -> list[str]:
 
 def note_of_warning(warning: Warning | str) -> str:
     """A warning of the estimator as a note, which names its parameters as those of a request."""
+    if str(warning).startswith(VOTES_ALONE):
+        text = "no row has a label: votes alone decide, and the error cannot be checked. Label 20 random rows to "
+        return Hint(f"{text}measure it; `otprop suggest` lists them with ", "random_share", 1)
     if not str(warning).startswith(NOT_CONVERGED):
         return str(warning)
     text = NOT_CONVERGED[0].lower() + NOT_CONVERGED[1:]
@@ -146,12 +178,23 @@ def _note_on_wrong_labels(fitted: Any) -> list[str]:
     ]
 
 
+def _note_on_neighbors(job: Job) -> list[str]:
+    """A note if classes have so few rows that the default number of neighbours is too large."""
+    n_classes, fitted = len(job.target.classes), job.estimator
+    rows = len(job.target.given) / n_classes
+    default = getattr(fitted, "cost", None) == "diffusion" and getattr(fitted, "n_neighbors", None) == "auto"
+    if not default or n_classes < MIN_CLASSES_OF_FEW_ROWS or rows >= MIN_ROWS_PER_CLASS:
+        return []
+    text = f"there are only about {rows:.0f} rows per class: fewer neighbours in the graph may be more accurate: "
+    return [Hint(text, "settings", {"n_neighbors": FEW_NEIGHBORS})]
+
+
 def _note_on_no_gain(job: Job) -> list[str]:
     """A note if one class for all rows is expected to be as good as the labels, where few errors are the goal.
 
     Rows of classes without a label are wrong in both.
     """
-    if job.request.objective is not None or job.request.abstain_below is not None:
+    if _objective(job) != "accuracy" or _abstain_below(job) is not None:
         return []
     error, shares = getattr(job.estimator, "error_", None), getattr(job.estimator, "class_prior_", None)
     if error is None or shares is None or not error.concentration or len(shares) < 2:
@@ -177,8 +220,13 @@ def _note_on_no_gain(job: Job) -> list[str]:
 
 
 def _note_on_rare_classes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
-    """A note for classes of which far fewer rows were labelled than are expected."""
-    missed = sorted((one for one in errors if one.hardly_found), key=lambda one: -one.n_expected)
+    """A note for classes of which far fewer rows were labelled than are expected, unless these errors cost nothing."""
+    objective, free = _objective(job), set()
+    if isinstance(objective, Mapping):
+        costs = cost_matrix(objective, np.arange(len(job.target.classes)))
+        free = {name for name, row in zip(job.target.classes, costs, strict=True) if not row.any()}
+    missed = [one for one in errors if one.hardly_found and one.label not in free]
+    missed.sort(key=lambda one: -one.n_expected)
     if not missed:
         return []
     named = [
@@ -190,9 +238,9 @@ def _note_on_rare_classes(job: Job, errors: Sequence[ClassErrors]) -> list[str]:
         n_more = len(missed) - MAX_MISSED
         named.append(f"and {n_more} more {'class' if n_more == 1 else 'classes'}")
     text = "; ".join(named)
-    if job.request.abstain_below is not None:
+    if _abstain_below(job) is not None:
         return [text]
-    if job.request.objective is not None:
+    if objective != "accuracy":
         return [f"{text}: label more rows of {'this class' if len(missed) == 1 else 'these classes'}"]
     return [Hint(f"{text}: ", "objective", "balanced", " finds more of them")]
 

@@ -5,11 +5,14 @@ A file, a DataFrame, the landmarks of a folder and the table of the studio are a
 
 from __future__ import annotations
 
+import logging
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from numbers import Real
+from threading import get_ident
 from time import perf_counter
 from typing import Any
 
@@ -19,7 +22,7 @@ from otprop._progress import NEIGHBOURS_DONE, ProgressCallback, no_progress, par
 from otprop._validation import check_bool, is_missing
 from otprop.files import Table, listed
 from otprop.labelling.corrections import Corrections, labels_of, read_corrections
-from otprop.labelling.fit_notes import fit_notes, note_of_warning
+from otprop.labelling.fit_notes import NOT_CALIBRATED, fit_notes, note_of_warning
 from otprop.labelling.methods import is_class_level, make_estimator, parameters_used
 from otprop.labelling.outcome import Outcome, RowLabels, counted, outcome_of
 from otprop.labelling.output_columns import (
@@ -41,6 +44,7 @@ from otprop.table.target import Target
 
 MAY_BE_FILES = ("corrections", "votes_file", "text_model", "image_model")  # parameters
 LISTED = 6
+logger = logging.getLogger("otprop")
 _YES = {"true", "1", "1.0", "yes", "y", "x", "chosen", "reviewed", "suggested", "corrected", "uncertain", "typical"}
 _YES |= {"propagated"}  # labels that a fit gave, filled into the target: no sample of the truth
 _NO = {"", "false", "0", "0.0", "no", "n", "drawn", "given", "random", "abstained"}
@@ -75,8 +79,7 @@ class Request:
     votes_file: Any = None
 
     def __post_init__(self) -> None:
-        words = [self.unlabeled] if isinstance(self.unlabeled, (str, int, float)) else self.unlabeled
-        object.__setattr__(self, "unlabeled", tuple(str(word) for word in words))
+        object.__setattr__(self, "unlabeled", _words(self.unlabeled))
         for name in ("merge_labels", "numeric_classes", "new_classes"):
             check_bool(name, getattr(self, name))
             object.__setattr__(self, name, bool(getattr(self, name)))
@@ -104,6 +107,18 @@ class Request:
             if both := [name for name in names if name in self.ignore]:
                 why = Hint("this column is also in ", "ignore", after="; take it out of one of them.")
                 raise RequestError(parameter, why, both[0])
+
+
+def _words(value: Any) -> tuple[str, ...]:
+    """Words for unlabelled cells as text; none for a missing value, since missing cells are unlabelled anyway."""
+    if is_missing(value):
+        return ()
+    if isinstance(value, (str, Real)):
+        return (str(value),)
+    if not isinstance(value, Iterable) or isinstance(value, bytes):
+        what = type(value).__name__
+        raise RequestError("unlabeled", f"must be a value that means unlabelled, or a list of these; got {what}.")
+    return tuple(str(word) for word in value)
 
 
 def _column_names(parameter: str, value: Any) -> Sequence[str]:
@@ -225,7 +240,7 @@ class Job:
             if is_class_level(self.estimator):
                 chosen = self.chosen if self.chosen.any() else None
                 more = {"geometry": self.geometry, "chosen": chosen, "votes": self.voters, "groups": self.groups}
-            with _reporting(self.estimator, progress):
+            with _reporting(self.estimator, progress), _noted_instead_of_logged():
                 self.estimator.fit(self.vectors, self.target.codes, **more)
         messages = [note_of_warning(one.message) for one in caught if issubclass(one.category, UserWarning)]
         self.warnings += dict.fromkeys(messages)
@@ -363,7 +378,7 @@ def _given_labels(
     if not allow_few and len(target.classes) == 1:
         labels_of(*parts, allow_few, allow_complete)  # raises
     if not target.given.any():
-        target = classes_by_votes(target, votes, request.unlabeled)
+        target = classes_by_votes(target, votes, request.unlabeled, allow_few=allow_few)
     return replace(target, notes=notes_beside_votes(target.notes, votes)), *found[1:]
 
 
@@ -378,6 +393,21 @@ def _reporting(estimator: Any, progress: ProgressCallback) -> Iterator[None]:
     finally:
         if reports:
             estimator.set_progress(None)
+
+
+@contextmanager
+def _noted_instead_of_logged() -> Iterator[None]:
+    """Between these two moments, this thread does not log that nothing is calibrated: `fit_notes` has a note on it."""
+    thread = get_ident()
+
+    def is_logged(record: logging.LogRecord) -> bool:
+        return not str(record.msg).startswith(NOT_CALIBRATED) or record.thread != thread
+
+    logger.addFilter(is_logged)
+    try:
+        yield
+    finally:
+        logger.removeFilter(is_logged)
 
 
 def chosen_rows(chosen: str | Sequence[Any], table: Table) -> np.ndarray:

@@ -200,11 +200,17 @@ def _long_rows(long: Table, table: Table, others: set[str]) -> list[int]:
     return [places[key] for key in wanted]
 
 
-def classes_by_votes(target: Target, cells: VoteCells, unlabeled: Sequence[str]) -> Target:
-    """A target without any label, with the classes that the voters name."""
+def classes_by_votes(target: Target, cells: VoteCells, unlabeled: Sequence[str], *, allow_few: bool = False) -> Target:
+    """A target without any label, with the classes that the voters name; one of them is enough with `allow_few`."""
     named = [cell for column in cells.labels.values() for cell in column]
     named += [text for columns in cells.probabilities.values() for text in columns]
-    found = read_target(named, target.name, unlabeled, allow_complete=True)
+    found = read_target(named, target.name, unlabeled, allow_complete=True, allow_few=True)
+    if len(found.classes) == 1 and not allow_few:
+        raise RequestError(
+            "votes",
+            f"are all of one class, {found.classes[0]!r}, and {target.name!r} has no label. Label rows of at least two "
+            "classes; `otprop suggest` proposes rows.",
+        )
     return Target(target.name, target.codes, found.classes, found.values, target.given, target.notes)
 
 

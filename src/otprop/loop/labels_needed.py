@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import betaincinv, gammaincinv
 
 SLOPE_SHAPE, SLOPE_SCALE = 1.3, 0.25  # of the Gamma distribution of the slope
-TAIL = 0.1  # at either end; cut so, ranges narrow enough to plan by hold in 89 % of the walks that can contradict them
+TAIL = 0.1  # of the distribution, beyond either end of the range; docs/loop-results.md has how often ranges hold
 N_QUANTILES = 40  # of the error and of the slope
 MIN_SLOPE = 1e-3
 EARLIER_NOISE = 0.3  # standard deviation of the logarithm of an expected error about the power law
@@ -30,7 +30,7 @@ class LabelsNeeded(NamedTuple):
     Attributes
     ----------
     value : int, the estimate; the number of unlabelled rows if probably only labelling all of them is enough
-    low, high : int, the 90 % interval
+    low, high : int, the 80 % interval: the number is as likely to be below `low` as above `high`, one in ten each
     """
 
     value: int

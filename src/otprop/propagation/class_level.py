@@ -48,6 +48,7 @@ from otprop.propagation.wrong_labels import NONE_WRONG, find_wrong_labels
 
 AUTO_ROUNDS = 20
 KNOWN_UNREACHED = 0.5  # required ratio of unreached held-out labels to unreached rows
+MAX_BESIDE = 500  # labels without which the reach of their own row is solved, one by one
 MIN_POTENTIAL = -50.0  # of a class in the plan, when it is added to held-out log-probabilities
 
 
@@ -134,7 +135,7 @@ class ClassLevelFit:
         if not self.judged_apart:  # one group has all labels of each class, so sources are weighted on its own labels
             logits = fit_evidence(None)
         shares = self._infer_shares(logits, labels, counts, drawn_counts) if prior is None else prior
-        self._measure_novelty(labels, shares)
+        self._measure_novelty(labels, shares, shown, weights, np.flatnonzero(drawn))
         self._measure_shift(X, np.where(drawn, shown, -1), shares)
         if self.shift is not None and self.shift.found:
             if groups is None:
@@ -325,17 +326,26 @@ class ClassLevelFit:
             worth=min(1.0 / design, 1.0),
         )
 
-    def _measure_novelty(self, labels: Labels, shares: np.ndarray) -> None:
-        """Measure which rows receive less label mass than held-out labels."""
+    def _measure_novelty(
+        self, labels: Labels, shares: np.ndarray, codes: np.ndarray, weights: np.ndarray, drawn: np.ndarray
+    ) -> None:
+        """Measure which rows receive less label mass than held-out labels.
+
+        With few random labels per class, some classes have one by luck. Their rows get less mass than held-out labels,
+        which are of classes with two or more, and are not new. A random label misses just its own mass and is reached
+        as a random row is, so new classes must also show in a comparison with all random labels.
+        """
         source, held_out = self.evidence.iterative, self.evidence.held_out
-        self.row_novelty, self._known = np.zeros(len(labels.codes)), np.ones(len(labels.codes))
+        self.row_novelty, self._known = np.zeros(len(codes)), np.ones(len(codes))
         if isinstance(source, DiffusionSource) and held_out.drawn.any():
-            codes = held_out.codes[held_out.drawn]
-            rows_per_label = shares[codes] / np.bincount(codes, minlength=len(shares))[codes]
-            reach = source.log_reach
-            self.novelty = Novelty.of(
-                source.held_out_log_reach[held_out.drawn], rows_per_label, reach[labels.unlabeled]
-            )
+            of_label = held_out.codes[held_out.drawn]
+            rows_per_label = shares[of_label] / np.bincount(of_label, minlength=len(shares))[of_label]
+            reach, left = source.log_reach, labels.unlabeled
+            self.novelty = Novelty.of(source.held_out_log_reach[held_out.drawn], rows_per_label, reach[left])
+            if held_out.few_per_class and self.novelty.share > 0:
+                some = drawn[:: -(-len(drawn) // MAX_BESIDE)]
+                beside = Novelty.of(source.log_reach_of_others(codes, weights, some), np.ones(len(some)), reach[left])
+                self.novelty = min(self.novelty, beside, key=lambda found: found.share)
             self.row_novelty = self.novelty(reach)
             self.row_novelty[labels.labeled] = 0.0
             self._known = 1.0 - self.novelty.probability(reach)

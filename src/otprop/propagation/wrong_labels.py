@@ -2,10 +2,12 @@
 
 A wrong label is any of the other classes with equal probability. Two signs tell wrong labels from hard rows:
 
-- Wrong labels take away from even the surest probabilities, hard rows do not. If labels are wrong, sharper
-  probabilities with a share of wrong labels explain the labels better than the probabilities do.
-- Wrong labels contradict the surest probabilities as often as the others. Right labels of a table with an error e
-  contradict the surest fifth with a rate of about e^2, the next two with about e^1.5 and e^1.2 (development tables).
+- Wrong labels lower even the highest probabilities, hard rows do not. So if labels are wrong, the labels fit
+  better to a model in which the probabilities are sharper and some labels are wrong than to the probabilities as they
+  are.
+- Wrong labels are contradicted by the surest predictions as often as by the others. Right labels of a table with an
+  error e are contradicted by the surest fifth of the predictions at a rate of about e^2, and by the next two fifths at
+  about e^1.5 and e^1.2 (development tables).
 """
 
 from __future__ import annotations
@@ -41,7 +43,8 @@ class WrongLabels:
     ----------
     shares : ndarray, the first is 0
     log_likelihood : ndarray of the same shape
-    like_a_guess : bool, whether the probabilities are hardly better than a guess; their labels then count as right
+    like_a_guess : bool, whether the probabilities are hardly better than a guess; all labels then count as right in the
+        expected error, but not in its interval
     """
 
     shares: np.ndarray
