@@ -550,6 +550,13 @@ def novel_found() -> str:
     return f"{parts[0]} on the development tables and {parts[1]} on the tables kept apart"
 
 
+@figure
+def novel_at_random() -> str:
+    """In how many runs with random labels of all classes new ones are announced."""
+    rows = trust_runs("trust.csv", "random")
+    return f"{sum(float(row['novel_share']) > 0 for row in rows)} of {len(rows)} runs"
+
+
 # neighbors.csv: the search for neighbours beside libraries
 
 
