@@ -102,7 +102,7 @@ class DiffusionSource:
         The values of a held-out row make up for the mass that its fold took from each class, so that both compare.
         """
         number = min(range(len(self.settings)), key=lambda one: _reach_order(self.settings[one]))
-        self._reach_setting: Setting | None = self.settings[number]
+        self._reach_setting = self.settings[number] if held_out.few_per_class else None  # else its memory is not needed
         values = self.settings[number].values
         assert values is not None
         root = self._roots(self.settings[number])
@@ -113,7 +113,7 @@ class DiffusionSource:
     def log_reach_of_others(self, codes: np.ndarray, weights: np.ndarray, rows: np.ndarray) -> np.ndarray:
         """Logarithm of the label mass that reaches labelled rows from all labels but their own, before the rounds."""
         setting = self._reach_setting
-        assert setting is not None
+        assert setting is not None  # there are few labels per class
         values = self._values_of_others(setting, self._masses(codes, weights), rows, self._n_jobs)
         with np.errstate(divide="ignore"):
             return np.asarray(np.log(values.sum(axis=1) / self._roots(setting)[rows]))
