@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +21,7 @@ CELLS = [(dataset, percent) for dataset in DATASETS for percent in PERCENTS]
 TUNINGS = ("honest", "oracle")
 SCORES = ("nmi", "ari")
 WHERE = ("unlabelled", "all")
+SEALS = re.compile("# (code|data|complete|accepted): ")  # of tools/results.py, for programs
 
 Means = dict[tuple[str, str, str, str, float, str], float]  # tuning, score, where, data set, percentage, method
 
@@ -80,7 +82,7 @@ def read(folder: Path) -> Results:
         if not path.exists():
             continue
         with path.open(encoding="utf-8") as file:
-            origins[tuning] = [line[2:].strip() for line in file if line.startswith("# ")]
+            origins[tuning] = [line[2:].strip() for line in file if line.startswith("# ") and not SEALS.match(line)]
         lines = [line for line in read_csv(path) if (line["dataset"], line["percent"]) in CELLS]
         for score in SCORES:
             for where in WHERE:

@@ -617,17 +617,6 @@ def paper_experiment() -> str:
     return table(["", "NMI", "ARI", "cells at or above the paper's OTP"], [*rows, ["the paper's OTP", *paper, ""]])
 
 
-@figure
-def paper_nmi_01() -> str:
-    """Mean NMI of version 0.1 on the splits of default.csv."""
-    splits = {row["split"] for row in read_results("default.csv") if row["labels"] == "stratified"}
-    cells: dict[tuple[str, str], list[float]] = {}
-    for row in read_results("paper/stratified-honest.csv"):
-        if row["method"] == "otp" and row["split"] in splits:
-            cells.setdefault((row["dataset"], row["percent"]), []).append(float(row["nmi_unlabelled"]))
-    return f"{np.mean([np.mean(values) for values in cells.values()]):.3f}"
-
-
 def best_peer() -> tuple[str, float]:
     """The peer with the best mean NMI over the 28 cells, tuned by hidden labels."""
     found: dict[str, dict[tuple[str, str], list[float]]] = {}
