@@ -110,7 +110,7 @@ def test_the_help_says_when_the_table_goes_to_standard_output(
 ) -> None:
     assert main(["label", "--help"]) == 0
     text = " ".join(capsys.readouterr().out.split())
-    assert "- for standard output, the default if FILE is -" in text
+    assert "default: NAME.labelled.EXT next to FILE, - if FILE is -" in text
     with lots.open() as file:
         monkeypatch.setattr("sys.stdin", file)
         assert main(["label", "-", "--target", "kind", "--set", "evidence=None"]) == 0

@@ -5,6 +5,7 @@ The tests wait for what the cluster does, not for time. `benchmarks/dask_faults.
 
 from __future__ import annotations
 
+import json
 import os
 import signal
 import socket
@@ -107,14 +108,20 @@ def test_a_client_that_is_killed_is_resumed_and_finished_files_are_not_touched(f
     command = [sys.executable, "-m", "otprop", "label", str(source), *OPTIONS, "-o", str(out), "--jobs", "1"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
     done = out / "_otprop" / "done"
-    while not (done.is_dir() and any(done.glob("*.json"))):
+
+    def finished_files() -> dict[str, int]:
+        """When the outputs were written whose records say that they are finished and not only begun."""
+        records = [path for path in done.glob("*.json") if "bytes" in json.loads(path.read_text())]
+        return {path.stem: (out / path.stem).stat().st_mtime_ns for path in records}
+
+    while not finished_files():
         assert process.poll() is None, process.communicate()[1]
         threading.Event().wait(0.01)
     workers = psutil.Process(process.pid).children(recursive=True)
     process.kill()
     process.communicate()
     psutil.wait_procs(workers)  # they end with their client
-    finished = {path.stem: (out / path.stem).stat().st_mtime_ns for path in done.glob("*.json")}
+    finished = finished_files()
     assert finished
     again = subprocess.run([*command, "--quiet"], stderr=subprocess.PIPE, text=True, check=False)
     assert (again.returncode, again.stderr) == (0, "")

@@ -21,10 +21,7 @@ if TYPE_CHECKING:
 FILE_KINDS = "CSV, TSV, JSON, Excel, Parquet, Feather, NPZ or .h5ad, also as .gz or .zst"
 FILE_HELP = f"{FILE_KINDS}; - for standard input"
 FILES_HELP = f"{FILE_HELP}; or a folder, or a quoted pattern"
-OUTPUT_HELP = (
-    "output file, or folder for a folder; default: NAME.labelled.EXT next to FILE; - for standard output, the default "
-    "if FILE is -"
-)
+OUTPUT_HELP = "output file, folder or -; default: NAME.labelled.EXT next to FILE, - if FILE is -"
 INTERRUPTED = "interrupted. No file was written or changed."
 EXIT_STATUS = """\
 Exit status: 0 success, 1 failure, 2 wrong usage, 130 interrupted, 141 broken pipe of -o -, 143 terminated.
@@ -236,8 +233,6 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         standard_output()  # an error where it is closed
     if len({os.path.realpath(path) for path in paths.files}) < len(paths.files):
         raise UsageError("the output, --report and --save need different names.")
-    if paths.table != "-":
-        check_ending(paths.table, options.file)
     file = database_parts(options.file)[0] if is_database(options.file) else options.file
     others = [getattr(options, name, None) for name in _INPUTS]
     read = [*inputs, *(other for other in (*others, file) if other not in (None, "-"))]
@@ -245,6 +240,9 @@ def check_output_paths(options: argparse.Namespace, inputs: Sequence[str | Path]
         if holds_row(options.file, path, getattr(options, "labels", None)):
             problem = f"{path} is one of the files of the input {options.file}, which are never overwritten"
             raise TableError(problem, "choose another output")
+    if paths.table != "-":
+        check_ending(paths.table, options.file)
+    for path in paths.files:
         check_output(path, options.force, read)
     if paths.report is not None:
         check_page_ending(paths.report)
